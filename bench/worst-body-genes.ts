@@ -3,7 +3,7 @@
  * place of it filled as far as the route's limit allows.
  */
 
-import type { Route } from '../src/http/route.ts';
+import type { Endpoint } from '../src/http/endpoint.ts';
 
 export interface Gene {
   /** A place in the sample: an index into the route's places. */
@@ -178,7 +178,7 @@ function replaced(value: unknown, [step, ...rest]: Path, by: unknown): unknown {
 }
 
 /** Every value of the sample is a place, and so is a member that the schema does not know. */
-export function placesOf(route: Route): Places {
+export function placesOf(route: Endpoint): Places {
   const sample = sampleOf(route.bodySchema);
   const paths: Path[] = [];
   const visit = (value: unknown, path: Path): void => {

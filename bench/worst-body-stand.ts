@@ -11,21 +11,21 @@ import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../src/do
 import type { PolicyRecord } from '../src/domain/records.ts';
 import { trustProxies } from '../src/http/client-address.ts';
 import { withDescription } from '../src/http/description.ts';
-import type { Route } from '../src/http/route.ts';
+import type { Endpoint } from '../src/http/endpoint.ts';
 import { createHttp } from '../src/http/server.ts';
-import { apiRoutes } from '../src/iam/api-routes.ts';
+import { apiEndpoints } from '../src/iam/api-routes.ts';
 import { Passwords } from '../src/identity/passwords.ts';
 import type { Resolution } from '../src/live/live.ts';
 import { openDatabase } from '../src/store/database.ts';
 
 export interface Stand extends AsyncDisposable {
-  readonly routes: readonly Route[];
+  readonly routes: readonly Endpoint[];
   /** Runs one request to its answer; time that the event loop was busy, in milliseconds: no single block of it was longer. */
   cost(request: StandRequest): Promise<number>;
 }
 
 export interface StandRequest {
-  readonly route: Route;
+  readonly route: Endpoint;
   readonly body?: string;
   /** With the question mark. */
   readonly query?: string;
@@ -57,7 +57,7 @@ export async function openStand(): Promise<Stand> {
   };
   const parts = { now: Date.now, random: (size: number) => randomBytes(size) };
   const routes = withDescription(
-    apiRoutes({
+    apiEndpoints({
       ...parts,
       db,
       feed: { catchUp: async () => undefined },

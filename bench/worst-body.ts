@@ -4,7 +4,7 @@
  */
 
 import { BODY_BOUNDS } from '../src/http/body-structure.ts';
-import type { Route } from '../src/http/route.ts';
+import type { Endpoint } from '../src/http/endpoint.ts';
 import { printTable, type Row, writeResult } from './stack.ts';
 import { bodyOf, type Gene, mutated, type Places, placesOf, randomGene } from './worst-body-genes.ts';
 import { openStand, type Stand } from './worst-body-stand.ts';
@@ -65,11 +65,11 @@ export async function worstBody(): Promise<void> {
   writeResult('worst-body', { boundMs: BOUND_MS, worstMs, seed: SEED, bounds: BODY_BOUNDS, routes: found, heads });
 }
 
-function takesMembers({ bodySchema }: Route): boolean {
+function takesMembers({ bodySchema }: Endpoint): boolean {
   return 'properties' in bodySchema && Object.keys(Object(bodySchema.properties)).length > 0;
 }
 
-async function search(stand: Stand, route: Route, places: Places, random: () => number, searchMs: number) {
+async function search(stand: Stand, route: Endpoint, places: Places, random: () => number, searchMs: number) {
   const best: Found[] = [];
   const began = performance.now();
   let tried = 0;
@@ -96,7 +96,7 @@ async function search(stand: Stand, route: Route, places: Places, random: () => 
   return { tried, best: worst };
 }
 
-async function leastCost(stand: Stand, route: Route, body: string, runs: number): Promise<number> {
+async function leastCost(stand: Stand, route: Endpoint, body: string, runs: number): Promise<number> {
   let costMs = Number.POSITIVE_INFINITY;
   for (let i = 0; i < runs; i++) costMs = Math.min(costMs, await stand.cost({ route, body, headers: KEYED }));
   return costMs;

@@ -2,8 +2,8 @@
 
 import { writeFile } from 'node:fs/promises';
 import { describeApi } from '../src/http/openapi/document.ts';
-import { openApiRoute } from '../src/http/openapi/route.ts';
-import { describedRoutes } from '../src/iam/api-routes.ts';
+import { openApiEndpoint } from '../src/http/openapi/endpoint.ts';
+import { describedEndpoints } from '../src/iam/api-routes.ts';
 import { typesOfDocument } from './lib/openapi-types.ts';
 import type { JsonObject } from './lib/schema-types.ts';
 
@@ -12,8 +12,8 @@ const HEAD = '/** The types of the API. Made by `npm run client:types` from its 
 
 /** @throws TypesError when the description holds what the generator does not know */
 export function clientTypes(): string {
-  const routes = describedRoutes();
-  const document: JsonObject = JSON.parse(JSON.stringify(describeApi([...routes, openApiRoute(routes)])));
+  const routes = describedEndpoints();
+  const document: JsonObject = JSON.parse(JSON.stringify(describeApi([...routes, openApiEndpoint(routes)])));
   return typesOfDocument(document, HEAD);
 }
 

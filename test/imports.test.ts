@@ -47,7 +47,7 @@ describe('a planted violation is found', () => {
     ['src/http/x.ts', "import { y } from '../iam/users/update.ts';", /http may not import iam/],
     ['src/store/x.ts', "import { y } from '../iam/users/queries.ts';", /store may not import iam/],
     ['src/iam/change/x.ts', "import { y } from '../users/update.ts';", /definitions and statements of an entity only/],
-    ['src/iam/change/x.ts', "import { y } from '../../http/route.ts';", /iam.caller may not import http/],
+    ['src/iam/change/x.ts', "import { y } from '../../http/endpoint.ts';", /iam.caller may not import http/],
     [
       'src/iam/users/x.ts',
       "import { y } from '../roles/update.ts';",
@@ -74,7 +74,7 @@ describe('what is allowed stays allowed', () => {
     ['src/store/x.ts', "import knex from 'knex';"],
     ['src/iam/users/x.ts', "import { y } from '../roles/queries.ts';"],
     ['src/iam/caller/x.ts', "import { y } from '../roles/queries.ts';"],
-    ['src/iam/users/routes.ts', "import { y } from '../../http/route.ts';"],
+    ['src/iam/users/routes.ts', "import { y } from '../../http/endpoint.ts';"],
     ['src/http/x.ts', "import type { Caller } from '../iam/caller/caller.ts';"],
     ['src/iam/users/x.ts', "import type { Transaction } from '../../store/transaction.ts';"],
     ['src/http/x.ts', "import type { Logger } from 'pino';"],

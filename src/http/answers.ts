@@ -1,10 +1,10 @@
-/** What the answers of routes look like: for the description of the API, and for the tests, which hold every real answer against it. */
+/** What the answers of endpoints look like: for the description of the API, and for the tests, which hold every real answer against it. */
 
 import type { TSchema } from 'typebox';
 
 export type AnswerHeader = 'location' | 'etag' | 'set-cookie' | 'cache-control';
 
-/** Of routes that show one resource: the answer carries its entity tag, and takes conditions on it. */
+/** Of endpoints that show one resource: the answer carries its entity tag, and takes conditions on it. */
 export const TAGGED: readonly AnswerHeader[] = ['etag'];
 
 export interface DescribedAnswer {

@@ -1,20 +1,20 @@
-/** How large the body of a request may be. Each route has a limit; most take bodies of a few hundred bytes. */
+/** How large the body of a request may be. Each endpoint has a limit; most take bodies of a few hundred bytes. */
 
 const KIB = 1024;
 
-/** Under /v1/auth, where a client need not prove anything, and of routes whose body has no members. */
+/** Under /v1/auth, where a client need not prove anything, and of endpoints whose body has no members. */
 export const AUTH_BODY_BYTES = 16 * KIB;
-/** Of other routes by default: more than any body of theirs that passes its schema. */
+/** Of other endpoints by default: more than any body of theirs that passes its schema. */
 export const BODY_BYTES = 64 * KIB;
 /** Of a request to explain: as much as a path and a body that are asked about may take. */
 export const EXPLAIN_BODY_BYTES = 256 * KIB;
-/** Of routes that take lists of patterns, constraints or rows; the limit of every body. */
+/** Of endpoints that take lists of patterns, constraints or rows; the limit of every body. */
 export const MAX_BODY_BYTES = 1024 * KIB;
 
-/** The limit in bytes of a route that declares none. */
-export function defaultBodyBytes(route: { readonly path: string; readonly body: object }): number {
-  const takesMembers = 'properties' in route.body && Object.keys(Object(route.body.properties)).length > 0;
-  return route.path.startsWith('/v1/auth/') || !takesMembers ? AUTH_BODY_BYTES : BODY_BYTES;
+/** The limit in bytes of an endpoint that declares none. */
+export function defaultBodyBytes(endpoint: { readonly path: string; readonly body: object }): number {
+  const takesMembers = 'properties' in endpoint.body && Object.keys(Object(endpoint.body.properties)).length > 0;
+  return endpoint.path.startsWith('/v1/auth/') || !takesMembers ? AUTH_BODY_BYTES : BODY_BYTES;
 }
 
 /** Bodies that all errors are looked for in. A value can break several keywords, and each error is an object. */

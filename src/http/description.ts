@@ -1,9 +1,9 @@
 /** The API together with what tells about it: /openapi.json and /docs. */
 
-import { docsRoutes } from './docs/routes.ts';
-import { openApiRoute } from './openapi/route.ts';
-import type { Route } from './route.ts';
+import { docsEndpoints } from './docs/routes.ts';
+import type { Endpoint } from './endpoint.ts';
+import { openApiEndpoint } from './openapi/endpoint.ts';
 
-export function withDescription(api: readonly Route[]): readonly Route[] {
-  return [...api, openApiRoute(api), ...docsRoutes()];
+export function withDescription(api: readonly Endpoint[]): readonly Endpoint[] {
+  return [...api, openApiEndpoint(api), ...docsEndpoints()];
 }

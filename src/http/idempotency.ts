@@ -3,25 +3,25 @@
 import { REPEATED } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { fingerprintOf, type IdempotentRequest } from '../iam/change/idempotency.ts';
-import type { RawAsk, Route } from './route.ts';
+import type { Endpoint, RawAsk } from './endpoint.ts';
 
 /** Printable ASCII. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Whether a route takes an Idempotency-Key; elsewhere the header says nothing. */
-export function takesIdempotencyKey(route: Pick<Route, 'method' | 'path'>): boolean {
-  return route.method === 'POST' && route.path.startsWith('/v1/iam/');
+/** Whether an endpoint takes an Idempotency-Key; elsewhere the header says nothing. */
+export function takesIdempotencyKey(endpoint: Pick<Endpoint, 'method' | 'path'>): boolean {
+  return endpoint.method === 'POST' && endpoint.path.startsWith('/v1/iam/');
 }
 
 /**
- * @returns undefined when the request has no key, or the route takes none
+ * @returns undefined when the request has no key, or the endpoint takes none
  * @throws Refusal `invalid_parameter` for a key that is empty, too long, repeated, or more than printable ASCII
  */
 export function readIdempotentRequest(
-  route: Pick<Route, 'method' | 'path'>,
+  endpoint: Pick<Endpoint, 'method' | 'path'>,
   ask: RawAsk,
 ): IdempotentRequest | undefined {
-  const key = takesIdempotencyKey(route) ? ask.header('idempotency-key') : undefined;
+  const key = takesIdempotencyKey(endpoint) ? ask.header('idempotency-key') : undefined;
   if (key === undefined) return undefined;
   if (key === REPEATED || !KEY.test(key)) {
     throw new Refusal('invalid_parameter', 'Idempotency-Key is one text of 1 to 255 printable ASCII characters.', {
@@ -31,7 +31,7 @@ export function readIdempotentRequest(
   let fingerprint: Buffer | undefined;
   return {
     key,
-    path: route.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(ask.param(name))),
+    path: endpoint.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(ask.param(name))),
     // Made when the change asks for it: by then the body has passed its schema, so sorting its members is bounded.
     get fingerprint() {
       fingerprint ??= fingerprintOf(key, [ask.query, ask.body ?? {}]);

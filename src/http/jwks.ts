@@ -5,8 +5,8 @@ import type { HeaderValue } from '../decision/model.ts';
 import { entityTag } from '../iam/change/preconditions.ts';
 import { component } from '../iam/schema/keywords.ts';
 import { type Answers, shows } from './answers.ts';
-import type { Answer, Route } from './route.ts';
-import { NOTHING, publicRoute } from './route.ts';
+import type { Answer, Endpoint } from './endpoint.ts';
+import { NOTHING, publicEndpoint } from './endpoint.ts';
 
 export interface PublishedKeys {
   jwks(): { readonly keys: readonly object[] };
@@ -32,8 +32,8 @@ const ANSWERS: Answers = {
   304: { description: "The client's version, named in If-None-Match, is current.", headers: ['cache-control', 'etag'] },
 };
 
-export function jwksRoute(tokens: PublishedKeys): Route {
-  return publicRoute({
+export function jwksEndpoint(tokens: PublishedKeys): Endpoint {
+  return publicEndpoint({
     method: 'GET',
     path: '/.well-known/jwks.json',
     operationId: 'getKeySet',

@@ -1,12 +1,17 @@
 /** Which methods a path is known under, to tell a wrong method from a wrong path. */
 
-import type { Route } from './route.ts';
+import type { Endpoint } from './endpoint.ts';
 
-/** Methods for the `Allow` header; empty when no route has this path. HEAD goes with GET. */
-export function allowedMethods(routes: readonly Pick<Route, 'method' | 'path'>[], url: string): readonly string[] {
+/** Methods for the `Allow` header; empty when no endpoint has this path. HEAD goes with GET. */
+export function allowedMethods(
+  endpoints: readonly Pick<Endpoint, 'method' | 'path'>[],
+  url: string,
+): readonly string[] {
   const path = url.split('?', 1)[0] ?? '';
   const segments = segmentsOf(path);
-  const methods = routes.filter((route) => matches(segmentsOf(route.path), segments)).map((route) => route.method);
+  const methods = endpoints
+    .filter((endpoint) => matches(segmentsOf(endpoint.path), segments))
+    .map((endpoint) => endpoint.method);
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 

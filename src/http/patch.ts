@@ -3,22 +3,22 @@
  * both methods are one endpoint. `null` removes what can be absent, and is rejected for every other member, in both.
  */
 
-import type { Route } from './route.ts';
+import type { Endpoint } from './endpoint.ts';
 
 /** The media type that only PATCH takes, beside `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** The same routes, each update followed by its PATCH. A PUT without a body, such as attaching a policy, updates nothing. */
-export function withPatch(routes: readonly Route[]): readonly Route[] {
-  return routes.flatMap((route) => (isUpdate(route) ? [route, patchOf(route)] : [route]));
+/** The same endpoints, each update followed by its PATCH. A PUT without a body, such as attaching a policy, updates nothing. */
+export function withPatch(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.flatMap((endpoint) => (isUpdate(endpoint) ? [endpoint, patchOf(endpoint)] : [endpoint]));
 }
 
-function isUpdate({ method, bodySchema }: Route): boolean {
+function isUpdate({ method, bodySchema }: Endpoint): boolean {
   const members: unknown = 'properties' in bodySchema ? bodySchema.properties : {};
   return method === 'PUT' && Object.keys(Object(members)).length > 0;
 }
 
-function patchOf(route: Route): Route {
-  const operationId = route.operationId.replace(/^[a-z]+/, 'patch');
-  return { ...route, method: 'PATCH', operationId };
+function patchOf(endpoint: Endpoint): Endpoint {
+  const operationId = endpoint.operationId.replace(/^[a-z]+/, 'patch');
+  return { ...endpoint, method: 'PATCH', operationId };
 }

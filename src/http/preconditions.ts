@@ -9,7 +9,7 @@ import {
   requireMet,
   type TagList,
 } from '../iam/change/preconditions.ts';
-import type { Answer } from './route.ts';
+import type { Answer } from './endpoint.ts';
 
 /** All lines of a header, joined by commas as if they were one; undefined = there is none. */
 export type HeaderLines = (name: string) => string | undefined;

@@ -1,8 +1,8 @@
 /** `Prefer: wait=applied` (RFC 7240): a write is answered after every live replica has applied it. */
 
 import type { AppliedByReplicas } from '../store/replicas.ts';
+import type { Answer, Endpoint } from './endpoint.ts';
 import { headerList } from './headers.ts';
-import type { Answer, Route } from './route.ts';
 
 /** Waits, bounded, until every live replica decides by everything that this process has applied. Never rejects. */
 export type AppliedEverywhere = () => Promise<AppliedByReplicas>;
@@ -12,11 +12,11 @@ const WAIT_APPLIED = /^wait\s*=\s*(?:applied|"applied")\s*(?:;|$)/i;
 /** Waits if the request prefers so and changed something. The answer says how far it came, in members that RFC 7240 has no place for. */
 export async function withPreference(
   answer: Answer,
-  route: Pick<Route, 'method'>,
+  endpoint: Pick<Endpoint, 'method'>,
   rawHeaders: readonly string[],
   appliedEverywhere: AppliedEverywhere | undefined,
 ): Promise<Answer> {
-  const isWrite = route.method !== 'GET' && answer.status < 300;
+  const isWrite = endpoint.method !== 'GET' && answer.status < 300;
   if (
     !isWrite ||
     appliedEverywhere === undefined ||

@@ -1,4 +1,4 @@
-/** The HTTP door: reads requests strictly, lets callers in, runs routes, and writes every error in one shape. */
+/** The HTTP door: reads requests strictly, lets callers in, runs endpoints, and writes every error in one shape. */
 
 import type { Socket } from 'node:net';
 import {
@@ -23,6 +23,7 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
+import type { Answer, Callers, Endpoint, RawAsk } from './endpoint.ts';
 import { headerText, headerValue } from './headers.ts';
 import { type JsonResult, parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
@@ -30,7 +31,6 @@ import { MERGE_PATCH } from './patch.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import { refusedRequest } from './refused.ts';
-import type { Answer, Callers, RawAsk, Route } from './route.ts';
 import { forwardedScheme } from './scheme.ts';
 import { sendStream } from './streams.ts';
 import { runOnTerms } from './terms.ts';
@@ -73,11 +73,11 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const MAX_CONNECTIONS = 4_096;
 /** Of one query. */
 const MAX_PARAMETERS = 64;
-/** Names all requests that no route matches: their methods and paths are the clients' choice. */
+/** Names all requests that no endpoint matches: their methods and paths are the clients' choice. */
 const NO_ROUTE = { method: 'any', route: 'none' } as const;
 
 /** Not listening yet; `listen` and `close` are the instance's own. */
-export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyInstance {
+export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): FastifyInstance {
   const options = {
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -132,7 +132,7 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     // processed. So connections end with an answer, and no idle one is left when the listener closes.
     if (parts.draining?.() === true) reply.header('connection', 'close');
     // Before the body is read, whatever is said about it: what is not here takes none.
-    if (request.is404) return refuseUnknown(routes, request, reply);
+    if (request.is404) return refuseUnknown(endpoints, request, reply);
     refuseManyParameters(request.url);
     return undefined;
   });
@@ -152,9 +152,9 @@ export function createHttp(parts: HttpParts, routes: readonly Route[]): FastifyI
     }
     sendProblem(error, request, reply);
   });
-  server.setNotFoundHandler((request, reply) => refuseUnknown(routes, request, reply));
+  server.setNotFoundHandler((request, reply) => refuseUnknown(endpoints, request, reply));
 
-  for (const route of routes) addRoute(server, parts, route);
+  for (const endpoint of endpoints) addEndpoint(server, parts, endpoint);
   return server;
 }
 
@@ -169,34 +169,34 @@ interface Admitted {
   readonly callers: Callers | undefined;
 }
 
-function addRoute(server: FastifyInstance, parts: HttpParts, route: Route): void {
+function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoint): void {
   server.route({
-    method: route.method,
-    url: route.path,
+    method: endpoint.method,
+    url: endpoint.path,
     // By its Content-Length before it is read, otherwise by what has come of it.
-    bodyLimit: route.maxBodyBytes,
+    bodyLimit: endpoint.maxBodyBytes,
     // Before the body is read: a caller that is not admitted does not make the server parse anything.
     onRequest: async (request) => {
-      admissions.set(request, await admit(parts, route, request));
+      admissions.set(request, await admit(parts, endpoint, request));
     },
     handler: async (request, reply) => {
-      const admitted = await admittedNow(parts, route, request);
+      const admitted = await admittedNow(parts, endpoint, request);
       const ask = rawAsk(request, admitted.incoming, parts.trusted);
       const { rawHeaders } = request.raw;
-      const answer = await runOnTerms(route, ask, admitted.callers, (name) => headerText(rawHeaders, name));
-      return send(await withPreference(answer, route, rawHeaders, parts.appliedEverywhere), reply);
+      const answer = await runOnTerms(endpoint, ask, admitted.callers, (name) => headerText(rawHeaders, name));
+      return send(await withPreference(answer, endpoint, rawHeaders, parts.appliedEverywhere), reply);
     },
   });
 }
 
 /** Admits the caller again if a body was read: it may have taken half a minute to come, and the caller's rights may have ended since. */
-async function admittedNow(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
+async function admittedNow(parts: HttpParts, endpoint: Endpoint, request: FastifyRequest): Promise<Admitted> {
   const first = admissions.get(request);
-  if (first === undefined) throw new Error(`${route.path} was reached without admission`);
-  return route.method === 'GET' || route.access === 'public' ? first : admit(parts, route, request);
+  if (first === undefined) throw new Error(`${endpoint.path} was reached without admission`);
+  return endpoint.method === 'GET' || endpoint.access === 'public' ? first : admit(parts, endpoint, request);
 }
 
-async function admit(parts: HttpParts, route: Route, request: FastifyRequest): Promise<Admitted> {
+async function admit(parts: HttpParts, endpoint: Endpoint, request: FastifyRequest): Promise<Admitted> {
   const { rawHeaders, socket } = request.raw;
   const { address, throttledAs, untrustedForwarder } = sourceOf(socket.remoteAddress, rawHeaders, parts.trusted);
   if (untrustedForwarder !== undefined && !admissions.has(request)) parts.onUntrustedForwarding?.(untrustedForwarder);
@@ -208,18 +208,18 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
     nowMs: parts.now(),
     onProved: (principal) => principals.set(request, principal),
   };
-  if (route.access === 'public') return { incoming, callers: undefined };
-  const { access } = route;
+  if (endpoint.access === 'public') return { incoming, callers: undefined };
+  const { access } = endpoint;
   const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, access, named);
-  const named = route.takesTenant ? tenantParameter(request) : undefined;
+  const named = endpoint.takesTenant ? tenantParameter(request) : undefined;
   const allowed = (caller: Caller): Caller => {
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
     return caller;
   };
-  const entered = await atHomeOf(parts, route, request, await enter(named), (home) =>
+  const entered = await atHomeOf(parts, endpoint, request, await enter(named), (home) =>
     enter({ text: home, every: false }),
   );
-  if (route.writes) refuseRotated(entered.principal);
+  if (endpoint.writes) refuseRotated(entered.principal);
   const caller = allowed(entered);
   return {
     incoming,
@@ -237,7 +237,7 @@ async function admit(parts: HttpParts, route: Route, request: FastifyRequest): P
  */
 async function atHomeOf(
   { homeOf }: HttpParts,
-  route: Route,
+  endpoint: Endpoint,
   request: FastifyRequest,
   caller: Caller,
   enter: (home: TenantId) => Promise<Caller>,
@@ -248,7 +248,7 @@ async function atHomeOf(
     homeOf === undefined ||
     isNamed ||
     !isPlatformAdmin(caller.principal) ||
-    !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(route.path)
+    !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(endpoint.path)
   )
     return caller;
   const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
@@ -297,7 +297,7 @@ function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult,
   }
 }
 
-/** @throws Refusal `invalid_parameter`. No route has so many, and each unknown one would be looked at. */
+/** @throws Refusal `invalid_parameter`. No endpoint has so many, and each unknown one would be looked at. */
 function refuseManyParameters(url: string): void {
   let count = 0;
   for (let at = url.indexOf('&'); at !== -1; at = url.indexOf('&', at + 1)) {
@@ -318,8 +318,8 @@ function send(answer: Answer, reply: FastifyReply): FastifyReply {
 }
 
 /** A wrong method, or a wrong path. */
-function refuseUnknown(routes: readonly Route[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const allowed = allowedMethods(routes, request.url);
+function refuseUnknown(endpoints: readonly Endpoint[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const allowed = allowedMethods(endpoints, request.url);
   if (allowed.length > 0) reply.header('allow', allowed.join(', '));
   sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : notFound(), request, reply);
   return reply;

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { Refusal } from '../domain/errors.ts';
 import { ExportStopped } from '../iam/list/export.ts';
-import type { TextStream } from './route.ts';
+import type { TextStream } from './endpoint.ts';
 
 /**
  * How long an answer that breaks off stays open after its last piece, in milliseconds. A proxy that resets an HTTP/2 stream drops what its

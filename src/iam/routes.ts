@@ -1,38 +1,38 @@
 /** All of /v1/iam. */
 
+import type { Endpoint } from '../http/endpoint.ts';
 import { withPatch } from '../http/patch.ts';
-import type { Route } from '../http/route.ts';
-import { keyRoutes } from './api-keys/routes.ts';
-import { auditRoutes } from './audit/routes.ts';
-import { recentDecisionRoutes } from './decisions/recent-routes.ts';
-import { decisionRoutes } from './decisions/routes.ts';
-import { directoryRoutes } from './directory/routes.ts';
+import { keyEndpoints } from './api-keys/routes.ts';
+import { auditEndpoints } from './audit/routes.ts';
+import { recentDecisionEndpoints } from './decisions/recent-routes.ts';
+import { decisionEndpoints } from './decisions/routes.ts';
+import { directoryEndpoints } from './directory/routes.ts';
 import type { DirectoryTestParts } from './directory/test.ts';
 import type { ExplainParts } from './explain/question.ts';
-import { explainRoutes } from './explain/routes.ts';
-import { permissionRoutes } from './permissions/routes.ts';
-import { policyRoutes } from './policies/routes.ts';
-import { roleRoutes } from './roles/routes.ts';
-import { tenantRoutes } from './tenants/routes.ts';
+import { explainEndpoints } from './explain/routes.ts';
+import { permissionEndpoints } from './permissions/routes.ts';
+import { policyEndpoints } from './policies/routes.ts';
+import { roleEndpoints } from './roles/routes.ts';
+import { tenantEndpoints } from './tenants/routes.ts';
 import type { MeteringParts } from './usage/parts.ts';
-import { usageRoutes } from './usage/routes.ts';
-import { type UserParts, userRoutes } from './users/routes.ts';
+import { usageEndpoints } from './usage/routes.ts';
+import { type UserParts, userEndpoints } from './users/routes.ts';
 
 export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts;
 
-export function iamRoutes(parts: IamParts): readonly Route[] {
+export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
   const routes = withPatch([
-    ...userRoutes(parts),
-    ...roleRoutes(parts),
-    ...policyRoutes(parts),
-    ...tenantRoutes(parts),
-    ...keyRoutes(parts),
-    ...auditRoutes(parts),
-    ...usageRoutes(parts),
-    ...decisionRoutes(parts),
-    ...recentDecisionRoutes(parts),
-    ...explainRoutes(parts),
-    ...directoryRoutes(parts),
+    ...userEndpoints(parts),
+    ...roleEndpoints(parts),
+    ...policyEndpoints(parts),
+    ...tenantEndpoints(parts),
+    ...keyEndpoints(parts),
+    ...auditEndpoints(parts),
+    ...usageEndpoints(parts),
+    ...decisionEndpoints(parts),
+    ...recentDecisionEndpoints(parts),
+    ...explainEndpoints(parts),
+    ...directoryEndpoints(parts),
   ]);
-  return [...routes, ...permissionRoutes(parts, routes)];
+  return [...routes, ...permissionEndpoints(parts, routes)];
 }

@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { createRandomPool } from '../extauthz/random-pool.ts';
 import { trustProxies } from '../http/client-address.ts';
-import { consoleRoutes } from '../http/console/routes.ts';
+import { consoleEndpoints } from '../http/console/routes.ts';
 import { withDescription } from '../http/description.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import type { PublishedKeys } from '../http/jwks.ts';
-import type { Route } from '../http/route.ts';
 import { createHttp } from '../http/server.ts';
-import { apiRoutes } from '../iam/api-routes.ts';
+import { apiEndpoints } from '../iam/api-routes.ts';
 import type { DirectoryRoom } from '../iam/auth/directory-room.ts';
 import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/parts.ts';
 import { homeOf } from '../iam/caller/home.ts';
@@ -43,7 +43,7 @@ export interface ApiParts {
 export interface WiredApi {
   readonly admin: AuthParts;
   /** The routes that the API's description covers. */
-  readonly routes: readonly Route[];
+  readonly routes: readonly Endpoint[];
   /** Does not listen yet. */
   readonly http: ReturnType<typeof createHttp>;
 }
@@ -74,7 +74,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
   };
   const { random } = admin;
   const routes = withDescription(
-    apiRoutes({
+    apiEndpoints({
       ...admin,
       origins: config.http.origins.length === 0 ? undefined : config.http.origins,
       onLogin: telemetry.login,
@@ -100,7 +100,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       log: telemetry.log.child({ part: 'http' }),
       tracing: telemetry.tracing,
     },
-    [...consoleRoutes({ folder: CONSOLE_FOLDER, random }), ...routes],
+    [...consoleEndpoints({ folder: CONSOLE_FOLDER, random }), ...routes],
   );
   return { admin, routes, http };
 }

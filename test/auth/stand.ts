@@ -2,13 +2,13 @@
 
 import { randomBytes } from 'node:crypto';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { jwksRoute } from '../../src/http/jwks.ts';
+import { jwksEndpoint } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { AttemptGate } from '../../src/iam/auth/attempt-gate.ts';
 import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/iam/auth/parts.ts';
-import { authRoutes } from '../../src/iam/auth/routes.ts';
-import { userRoutes } from '../../src/iam/users/routes.ts';
+import { authEndpoints } from '../../src/iam/auth/routes.ts';
+import { userEndpoints } from '../../src/iam/users/routes.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
@@ -138,9 +138,9 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   };
   const attempts = new AttemptGate();
   const routes = [
-    ...authRoutes({ ...parts, origins: options.origins }, attempts),
-    ...userRoutes({ ...parts, attempts }),
-    jwksRoute(tokens),
+    ...authEndpoints({ ...parts, origins: options.origins }, attempts),
+    ...userEndpoints({ ...parts, attempts }),
+    jwksEndpoint(tokens),
   ];
   const check = holdAgainstDescription(routes);
   const http = createHttp(

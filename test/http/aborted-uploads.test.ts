@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { expect, onTestFinished, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { callerRoute, NOTHING, publicRoute, type Route } from '../../src/http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
@@ -27,7 +27,7 @@ const described = {
   refusals: [],
 } as const;
 
-async function serve(routes: readonly Route[], resolve: () => Promise<never>): Promise<Stand> {
+async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>): Promise<Stand> {
   const lines: Record<string, unknown>[] = [];
   const telemetry = createTelemetry({ level: 'debug', stream: { write: (line) => void lines.push(JSON.parse(line)) } });
   const http = createHttp(
@@ -58,7 +58,7 @@ async function serve(routes: readonly Route[], resolve: () => Promise<never>): P
 }
 
 const anyBody = Type.Object({});
-const upload = publicRoute({ ...described, path: '/upload', body: anyBody, handler: async () => ({ status: 204 }) });
+const upload = publicEndpoint({ ...described, path: '/upload', body: anyBody, handler: async () => ({ status: 204 }) });
 const nobody = () => Promise.reject(new Error('no caller is resolved'));
 
 const HEAD = 'Host: api\r\nContent-Type: application/json\r\n';
@@ -92,7 +92,7 @@ test.each([
 test('a fault while the body is under way is still an error in the log', async () => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<never>();
-  const route = callerRoute({
+  const route = callerEndpoint({
     ...described,
     path: '/upload',
     permission: 'any',

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { EXPLAINED } from '../../src/http/openapi/refusals.ts';
-import { describedRoutes } from '../../src/iam/api-routes.ts';
+import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
 const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
 const rows = guide
@@ -25,7 +25,7 @@ test('the guide lists every code with its status and what it tells, and no other
 });
 
 test('the guide has a line for every endpoint, with its permission, and for no other', () => {
-  const routes = describedRoutes();
+  const routes = describedEndpoints();
   const listed = rows.flatMap(([, request = '', permission = '']) => {
     const [endpoint] = /(?<=^`)(?:GET|POST|PUT|PATCH|DELETE) \/[^`\s]*/.exec(request) ?? [];
     return endpoint === undefined ? [] : [{ endpoint, permission }];

@@ -1,7 +1,7 @@
 /** How much of a body is taken, by route, and how much work is done for one that is refused. */
 
 import { describe, expect, test } from 'vitest';
-import type { Route } from '../../src/http/route.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, it, outcome } from './harness.ts';
 
@@ -13,7 +13,7 @@ it.beforeAll(({ harness }) => {
   h = harness;
 });
 
-const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');
+const pathOf = ({ path }: Endpoint) => path.replace(/:\w+/g, 'x');
 const takingBodies = () => h.routes.filter(({ method }) => method !== 'GET');
 const login = (raw: string, headers = {}) =>
   h.api('POST', '/v1/auth/login', { raw, headers: { ...JSON_TYPE, ...headers } });

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withDescription } from '../../src/http/description.ts';
-import type { Route } from '../../src/http/route.ts';
-import { describedRoutes } from '../../src/iam/api-routes.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { describedEndpoints } from '../../src/iam/api-routes.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
@@ -531,8 +531,8 @@ function get(kind: Kind, shows: () => object): Expectation {
   return { guarantee: 'it is shown', status: 200, ask: onOne(kind, 'GET'), shows };
 }
 
-function described(): readonly Route[] {
-  return withDescription(describedRoutes()).filter(({ path }) => !path.startsWith('/docs'));
+function described(): readonly Endpoint[] {
+  return withDescription(describedEndpoints()).filter(({ path }) => !path.startsWith('/docs'));
 }
 
 describe.each(described())('$method $path', ({ operationId }) => {

@@ -11,7 +11,7 @@ import {
   type TenantId,
   type UserId,
 } from '../../src/domain/ids.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
 import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
@@ -63,7 +63,7 @@ export interface Harness {
   readonly db: Database;
   readonly databaseUrl: string;
   /** What it serves, as data. */
-  readonly routes: readonly Route[];
+  readonly routes: readonly Endpoint[];
   /** For a gate beside it. */
   readonly live: Live;
   readonly platformRoutes: RouteTable;

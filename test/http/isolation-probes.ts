@@ -5,7 +5,7 @@
  */
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Route } from '../../src/http/route.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { Json } from './harness.ts';
 
 export type Kind =
@@ -35,7 +35,7 @@ export interface Pair {
 }
 
 export interface Cast {
-  pairs(kind: Kind, route: Route): readonly Pair[];
+  pairs(kind: Kind, route: Endpoint): readonly Pair[];
   /** The caller's own, for the places that are not probed. */
   own(kind: Kind): string;
 }
@@ -161,12 +161,12 @@ export interface Probe {
   };
 }
 
-export function titleOf(route: Pick<Route, 'method' | 'path'>): string {
+export function titleOf(route: Pick<Endpoint, 'method' | 'path'>): string {
   return `${route.method} ${route.path}`;
 }
 
 /** @throws Error for a parameter or member that nobody has said the meaning of */
-export function probesOf(route: Route, cast: Cast): readonly Probe[] {
+export function probesOf(route: Endpoint, cast: Cast): readonly Probe[] {
   const params = paramsOf(route.path);
   const own = new Map(params.map(({ name, kind }) => [name, cast.own(kind)]));
   const pathWith = (names: ReadonlyMap<string, string>) =>
@@ -210,12 +210,12 @@ export function probesOf(route: Route, cast: Cast): readonly Probe[] {
 }
 
 /** What has to be said for a member to count. */
-function beside(route: Route, name: string, cast: Cast): Json {
+function beside(route: Endpoint, name: string, cast: Cast): Json {
   return name === 'tenant_id' && membersOf(route.bodySchema).includes('subject') ? { subject: cast.own('user') } : {};
 }
 
 /** Another method of a path, to which no route belongs. */
-export function strayProbes(template: string, cast: Cast, route: Route): readonly Probe[] {
+export function strayProbes(template: string, cast: Cast, route: Endpoint): readonly Probe[] {
   return probesOf({ ...route, path: template, querySchema: {}, bodySchema: {} }, cast).filter(({ place }) =>
     place.startsWith('path'),
   );
@@ -241,7 +241,7 @@ interface Named {
   readonly wrap: (text: string) => unknown;
 }
 
-function kindsOf(route: Route, name: string): readonly Named[] {
+function kindsOf(route: Endpoint, name: string): readonly Named[] {
   const meaning = MEMBERS_OF[titleOf(route)]?.[name] ?? MEMBERS[name];
   if (meaning === undefined) throw new Error(`say in MEMBERS what ${name} of ${titleOf(route)} names`);
   if (meaning === 'plain') return [];
@@ -267,12 +267,12 @@ function kindsOf(route: Route, name: string): readonly Named[] {
 }
 
 /** Ready to be followed by a parameter. */
-export function queryOf(route: Pick<Route, 'method' | 'path'>): string {
+export function queryOf(route: Pick<Endpoint, 'method' | 'path'>): string {
   const query = QUERIES[titleOf(route)];
   return query === undefined ? '' : `${query}&`;
 }
 
-function bodyOf(route: Route): Json | undefined {
+function bodyOf(route: Endpoint): Json | undefined {
   if (titleOf(route) === 'POST /v1/iam/usage/events') return { events: [usageEvent()] };
   if (titleOf(route) === 'POST /v1/iam/api-keys/import') return { keys: [importedKey()] };
   const body = BODIES[titleOf(route)];

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeId } from '../../src/domain/ids.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { type Call, column, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
@@ -158,12 +158,12 @@ function withType(type: string) {
   return ({ theirs, nobodys: nobody }: Pair): Pair => ({ theirs: `${type}/${theirs}`, nobodys: `${type}/${nobody}` });
 }
 
-function isList(route: Route): boolean {
+function isList(route: Endpoint): boolean {
   return 'properties' in route.querySchema && 'cursor' in Object(route.querySchema.properties);
 }
 
 /** Their administrator's cursor of a list, where its second page begins. */
-async function turnPages(route: Route, { admin, user }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
+async function turnPages(route: Endpoint, { admin, user }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
   const path = route.path
     .replace(':name', 'role-of-globex')
     .replace('users/:id', `users/${user}`)
@@ -245,7 +245,7 @@ async function audited(reply: Reply, name: string): Promise<string> {
 
 async function expectAlike(
   method: string,
-  route: Pick<Route, 'path'>,
+  route: Pick<Endpoint, 'path'>,
   probe: Probe,
   headers: Call['headers'] = {},
 ): Promise<void> {

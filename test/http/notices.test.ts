@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describedRoutes } from '../../src/iam/api-routes.ts';
+import { describedEndpoints } from '../../src/iam/api-routes.ts';
 import { MANAGEMENT_PERMISSIONS } from '../../src/iam/caller/authorize.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 
@@ -196,7 +196,7 @@ describe('GET /v1/iam/permissions', () => {
   test('names for each management permission the endpoints that need it', async () => {
     const found = await all();
     for (const permission of MANAGEMENT_PERMISSIONS) {
-      const endpoints = describedRoutes()
+      const endpoints = describedEndpoints()
         .filter(({ needs }) => needs?.includes(`\`${permission}\``))
         .map(({ method, path }) => ({ method, path: path.replace(/:(\w+)/g, '{$1}') }));
       expect(endpoints.length).toBeGreaterThan(0);

@@ -5,14 +5,14 @@ import { Spectral } from '@stoplight/spectral-core';
 import { oas } from '@stoplight/spectral-rulesets';
 import { expect, it, vi } from 'vitest';
 import { describeApi } from '../../src/http/openapi/document.ts';
+import { openApiEndpoint } from '../../src/http/openapi/endpoint.ts';
 import { isObject, type Json, plain } from '../../src/http/openapi/json.ts';
-import { openApiRoute } from '../../src/http/openapi/route.ts';
-import { describedRoutes } from '../../src/iam/api-routes.ts';
+import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const routes = describedRoutes();
-const DOCUMENT: Json = plain(describeApi([...routes, openApiRoute(routes)]));
+const routes = describedEndpoints();
+const DOCUMENT: Json = plain(describeApi([...routes, openApiEndpoint(routes)]));
 
 it("has no finding by Spectral's rules for OpenAPI", async () => {
   const spectral = new Spectral();

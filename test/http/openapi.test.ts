@@ -8,9 +8,9 @@ import { isResourcePattern, parseConditions } from '../../src/decision/validate.
 import { parsePolicyName, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { shows } from '../../src/http/answers.ts';
+import { type Endpoint, NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
 import { isObject, type Json } from '../../src/http/openapi/json.ts';
-import { NOTHING, publicRoute, type Route } from '../../src/http/route.ts';
 import * as grammar from '../../src/iam/schema/grammar.ts';
 import { component } from '../../src/iam/schema/keywords.ts';
 import { holdAgainstDescription } from '../support/description.ts';
@@ -246,8 +246,8 @@ test('the description of conditions accepts exactly the conditions that a policy
 
 describe('the check that all tests of the API run through', () => {
   const Thing = component('Thing', Type.Object({ name: Type.String() }));
-  const route = (body: TSchema, path = '/v1/auth/thing'): Route =>
-    publicRoute({
+  const route = (body: TSchema, path = '/v1/auth/thing'): Endpoint =>
+    publicEndpoint({
       method: 'GET',
       path,
       operationId: 'getThing',

@@ -5,12 +5,12 @@ import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { NOTHING, publicRoute } from '../../src/http/route.ts';
+import { NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { send } from '../support/http.ts';
 
 async function serve(pieces: () => AsyncIterable<string>, longestMs = 60_000): Promise<string> {
-  const route = publicRoute({
+  const route = publicEndpoint({
     method: 'GET',
     path: '/pieces',
     operationId: 'pieces',

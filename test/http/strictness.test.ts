@@ -1,7 +1,7 @@
 /** Nothing unknown passes, on no route: a typing error is told and never ignored. */
 
 import { describe, expect, test } from 'vitest';
-import type { Route } from '../../src/http/route.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { type Harness, it, outcome } from './harness.ts';
 
 let h: Harness;
@@ -9,20 +9,23 @@ it.beforeAll(({ harness }) => {
   h = harness;
 });
 
-const pathOf = ({ path }: Route) => path.replace(/:\w+/g, 'x');
-const call = (route: Route, query: string, body?: unknown) => {
+const pathOf = ({ path }: Endpoint) => path.replace(/:\w+/g, 'x');
+const call = (route: Endpoint, query: string, body?: unknown) => {
   const raw = body === undefined ? '' : JSON.stringify(body);
   const headers =
     body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(raw.length) };
   return h.api(route.method, pathOf(route) + query, { as: h.root.token, raw, headers });
 };
-const known = ({ querySchema }: Route): readonly string[] =>
+const known = ({ querySchema }: Endpoint): readonly string[] =>
   'properties' in querySchema && typeof querySchema.properties === 'object' && querySchema.properties !== null
     ? Object.keys(querySchema.properties)
     : [];
 
 /** Runs for every route, and tells all that fail by name. */
-async function sweep(routes: (route: Route) => boolean, answers: (route: Route) => Promise<string>): Promise<void> {
+async function sweep(
+  routes: (route: Endpoint) => boolean,
+  answers: (route: Endpoint) => Promise<string>,
+): Promise<void> {
   const swept = h.routes.filter(routes);
   expect(swept.length).toBeGreaterThan(5);
   const wrong: string[] = [];

@@ -2,9 +2,9 @@
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
 import { isObject, type Json } from '../../src/http/openapi/json.ts';
-import type { Route } from '../../src/http/route.ts';
 
 export interface SeenAnswer {
   readonly status: number;
@@ -15,7 +15,7 @@ export interface SeenAnswer {
 /** @throws Error that says what the description does not know */
 export type DescriptionCheck = (method: string, path: string, answer: SeenAnswer) => void;
 
-export function holdAgainstDescription(routes: readonly Route[]): DescriptionCheck {
+export function holdAgainstDescription(routes: readonly Endpoint[]): DescriptionCheck {
   const api = closed(describeApi(routes));
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);

@@ -3,7 +3,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { trustProxies } from '../../src/http/client-address.ts';
-import { NOTHING, publicRoute } from '../../src/http/route.ts';
+import { NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { createTelemetry, type Telemetry } from '../../src/telemetry/telemetry.ts';
@@ -15,7 +15,7 @@ async function samples(telemetry: Telemetry, start: string): Promise<readonly st
 
 it('the API counts requests by the template of their route, and paths of clients make no series', async () => {
   const telemetry = createTelemetry({ level: 'silent' });
-  const route = publicRoute({
+  const route = publicEndpoint({
     method: 'GET',
     path: '/things/:id',
     operationId: 'getThing',

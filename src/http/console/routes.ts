@@ -10,7 +10,7 @@ import { brotliCompress, gzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type Answer, type Ask, NOTHING, publicRoute, type Route } from '../route.ts';
+import { type Answer, type Ask, type Endpoint, NOTHING, publicEndpoint } from '../endpoint.ts';
 
 export interface ConsoleParts {
   /** The folder that the console was built into. */
@@ -41,15 +41,15 @@ const HEADERS = {
 };
 
 /** Not part of the API's description. */
-export function consoleRoutes({ folder, random }: ConsoleParts): readonly Route[] {
+export function consoleEndpoints({ folder, random }: ConsoleParts): readonly Endpoint[] {
   const names = filesOf(folder);
   const page = pageOf(folder, names, random);
   return [
-    consoleRoute('/console', 'getConsole', page),
+    consoleEndpoint('/console', 'getConsole', page),
     // An address of one of the console's screens.
-    consoleRoute('/console/*', 'getConsoleScreen', page),
+    consoleEndpoint('/console/*', 'getConsoleScreen', page),
     // The page in its place would be kept, or run, as what it is not.
-    consoleRoute('/console/assets/*', 'getConsoleAsset', async () => {
+    consoleEndpoint('/console/assets/*', 'getConsoleAsset', async () => {
       throw new Refusal(
         'not_found',
         'The file does not exist. The console was updated after this page was opened. Reload the page.',
@@ -57,14 +57,14 @@ export function consoleRoutes({ folder, random }: ConsoleParts): readonly Route[
     }),
     ...names
       .filter((name) => name !== 'index.html')
-      .map((name) => consoleRoute(`/console/${name}`, `getConsole:${name}`, fileOf(folder, name))),
+      .map((name) => consoleEndpoint(`/console/${name}`, `getConsole:${name}`, fileOf(folder, name))),
   ];
 }
 
 type Handler = (ask: Ask<unknown, unknown>) => Promise<Answer>;
 
-function consoleRoute(path: string, operationId: string, handler: Handler): Route {
-  return publicRoute({
+function consoleEndpoint(path: string, operationId: string, handler: Handler): Endpoint {
+  return publicEndpoint({
     method: 'GET',
     path,
     operationId,

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Route } from '../route.ts';
-import { staticRoute } from '../static-route.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { staticEndpoint } from '../static-endpoint.ts';
 
 interface Asset {
   readonly path: string;
@@ -55,9 +55,9 @@ const HEADERS = {
 };
 
 /** Not part of the description themselves. */
-export function docsRoutes(): readonly Route[] {
+export function docsEndpoints(): readonly Endpoint[] {
   return ASSETS.map(({ file, ...asset }) =>
-    staticRoute({
+    staticEndpoint({
       ...asset,
       summary: 'A part of the documentation for browsers.',
       bytes: () => readFileSync(file),

@@ -1,10 +1,10 @@
-/** The description of the HTTP API (OpenAPI 3.1), made from the routes and the schemas that validate. */
+/** The description of the HTTP API (OpenAPI 3.1), made from the endpoints and the schemas that validate. */
 
 import type { DescribedAnswer } from '../answers.ts';
 import { sizeText } from '../body-limits.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import { MERGE_PATCH } from '../patch.ts';
-import type { Route } from '../route.ts';
 import { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
 import { isObject, type Json, plain } from './json.ts';
@@ -57,7 +57,7 @@ const TAGS: readonly Tag[] = [
   },
 ];
 
-function tagOf({ path }: Pick<Route, 'path'>): Tag {
+function tagOf({ path }: Pick<Endpoint, 'path'>): Tag {
   const tag = TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)));
   if (tag === undefined) throw new Error(`no tag of the API is for ${path}`);
   return tag;
@@ -69,10 +69,10 @@ Every error is \`application/problem+json\` with a stable \`code\`. The server r
 in UTC. If a path exists but not with the request's method, the server answers 405 \`method_not_allowed\` with \`Allow\`. HEAD works wherever
 GET works.`;
 
-/** @throws Error when routes contradict each other; found at start, not by a client */
-export function describeApi(routes: readonly Route[]): Json {
+/** @throws Error when endpoints contradict each other; found at start, not by a client */
+export function describeApi(endpoints: readonly Endpoint[]): Json {
   const components = new Components();
-  const paths = Map.groupBy(routes, (route) => route.path.replace(/:(\w+)/g, '{$1}'));
+  const paths = Map.groupBy(endpoints, (endpoint) => endpoint.path.replace(/:(\w+)/g, '{$1}'));
   return {
     openapi: '3.1.0',
     info: {
@@ -84,14 +84,16 @@ export function describeApi(routes: readonly Route[]): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: TAGS.filter((tag) => routes.some((route) => tagOf(route) === tag)).map(({ name, description }) => ({
+    tags: TAGS.filter((tag) => endpoints.some((endpoint) => tagOf(endpoint) === tag)).map(({ name, description }) => ({
       name,
       description,
     })),
     paths: Object.fromEntries(
       [...paths].map(([path, group]) => [
         path,
-        Object.fromEntries(group.map((route) => [route.method.toLowerCase(), describeRoute(components, route)])),
+        Object.fromEntries(
+          group.map((endpoint) => [endpoint.method.toLowerCase(), describeEndpoint(components, endpoint)]),
+        ),
       ]),
     ),
     components: { ...withMemberDescriptions(components.all()), securitySchemes: SECURITY },
@@ -114,27 +116,30 @@ const SECURITY: Json = {
   },
 };
 
-function describeRoute(components: Components, route: Route): Json {
-  const codes = codesOf(route);
-  const parameters = describeParameters(components, route);
+function describeEndpoint(components: Components, endpoint: Endpoint): Json {
+  const codes = codesOf(endpoint);
+  const parameters = describeParameters(components, endpoint);
   return {
-    operationId: route.operationId,
-    tags: [tagOf(route).name],
-    summary: route.summary,
-    description: accessOf(route),
+    operationId: endpoint.operationId,
+    tags: [tagOf(endpoint).name],
+    summary: endpoint.summary,
+    description: accessOf(endpoint),
     security:
-      route.access === 'public'
-        ? route.takesCredential
+      endpoint.access === 'public'
+        ? endpoint.takesCredential
           ? [{ bearer: [] }, {}]
           : []
         : [{ bearer: [] }, { apiKey: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...requestBody(components, route),
+    ...requestBody(components, endpoint),
     responses: {
       ...Object.fromEntries(
-        Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(components, route, answer)]),
+        Object.entries(endpoint.answers).map(([status, answer]) => [
+          status,
+          describeAnswer(components, endpoint, answer),
+        ]),
       ),
-      ...(showsVersion(route)
+      ...(showsVersion(endpoint)
         ? {
             304: {
               description: 'The client already has the current version.',
@@ -147,35 +152,35 @@ function describeRoute(components: Components, route: Route): Json {
   };
 }
 
-function accessOf({ needs, access }: Route): string {
+function accessOf({ needs, access }: Endpoint): string {
   if (needs !== undefined) return `Requires ${needs}.`;
   return access === 'public' ? 'Requires no credential.' : 'Requires a credential, and no permission.';
 }
 
-/** A route without members of a body takes none, or an empty object. */
-function requestBody(components: Components, route: Route): Json {
-  const { properties, required } = plain(route.bodySchema);
+/** An endpoint without members of a body takes none, or an empty object. */
+function requestBody(components: Components, endpoint: Endpoint): Json {
+  const { properties, required } = plain(endpoint.bodySchema);
   const asksForSome = Array.isArray(required) && required.length > 0;
   if (!isObject(properties) || Object.keys(properties).length === 0) return {};
   return {
     requestBody: {
-      description: `At most ${sizeText(route.maxBodyBytes)}.`,
+      description: `At most ${sizeText(endpoint.maxBodyBytes)}.`,
       required: asksForSome,
       content: Object.fromEntries(
-        typesOfBody(route).map((type) => [type, { schema: components.input(route.bodySchema) }]),
+        typesOfBody(endpoint).map((type) => [type, { schema: components.input(endpoint.bodySchema) }]),
       ),
     },
   };
 }
 
-function typesOfBody({ method }: Route): readonly string[] {
+function typesOfBody({ method }: Endpoint): readonly string[] {
   return method === 'PATCH' ? ['application/json', MERGE_PATCH] : ['application/json'];
 }
 
-function describeAnswer(components: Components, route: Route, answer: DescribedAnswer): Json {
+function describeAnswer(components: Components, endpoint: Endpoint, answer: DescribedAnswer): Json {
   const content = Object.entries(answer.content ?? {});
-  const replayed = takesIdempotencyKey(route) ? (['idempotency-replayed'] as const) : [];
-  const applied = route.method === 'GET' ? [] : (['preference-applied', 'x-postern-pending-replicas'] as const);
+  const replayed = takesIdempotencyKey(endpoint) ? (['idempotency-replayed'] as const) : [];
+  const applied = endpoint.method === 'GET' ? [] : (['preference-applied', 'x-postern-pending-replicas'] as const);
   return {
     description: answer.description,
     headers: describeHeaders(components, [...(answer.headers ?? []), ...replayed, ...applied]),

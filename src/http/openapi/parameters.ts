@@ -1,7 +1,7 @@
-/** The parameters of a route: of its path, its query and its headers. */
+/** The parameters of an endpoint: of its path, its query and its headers. */
 
+import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
-import type { Route } from '../route.ts';
 import type { Components } from './components.ts';
 import { isObject, type Json, plain } from './json.ts';
 import { parameterDescription } from './members.ts';
@@ -42,28 +42,28 @@ const HEADER_PARAMETERS = {
   },
 } as const;
 
-export function describeParameters(components: Components, route: Route): readonly Json[] {
+export function describeParameters(components: Components, endpoint: Endpoint): readonly Json[] {
   return [
-    ...pathParameters(components, route),
-    ...queryParameters(components, route),
-    ...headerParameters(components, route),
+    ...pathParameters(components, endpoint),
+    ...queryParameters(components, endpoint),
+    ...headerParameters(components, endpoint),
   ];
 }
 
-function headerParameters(components: Components, route: Route): readonly Json[] {
+function headerParameters(components: Components, endpoint: Endpoint): readonly Json[] {
   const shown = [
     // Where the query has `tenant_id`, that is the parameter: both together must say the same.
-    ...(route.access === 'public' || route.takesTenant ? [] : [HEADER_PARAMETERS.tenant]),
-    ...(takesConditions(route) ? [HEADER_PARAMETERS.ifMatch] : []),
-    ...(route.access !== 'public' && showsVersion(route) ? [HEADER_PARAMETERS.ifNoneMatch] : []),
-    ...(takesIdempotencyKey(route) ? [HEADER_PARAMETERS.idempotencyKey] : []),
-    ...(route.method === 'GET' ? [] : [HEADER_PARAMETERS.prefer]),
+    ...(endpoint.access === 'public' || endpoint.takesTenant ? [] : [HEADER_PARAMETERS.tenant]),
+    ...(takesConditions(endpoint) ? [HEADER_PARAMETERS.ifMatch] : []),
+    ...(endpoint.access !== 'public' && showsVersion(endpoint) ? [HEADER_PARAMETERS.ifNoneMatch] : []),
+    ...(takesIdempotencyKey(endpoint) ? [HEADER_PARAMETERS.idempotencyKey] : []),
+    ...(endpoint.method === 'GET' ? [] : [HEADER_PARAMETERS.prefer]),
   ];
   return shown.map((header) => components.keep('parameters', header.name, { ...header, in: 'header' }));
 }
 
-function queryParameters(components: Components, route: Route): readonly Json[] {
-  const { properties, required } = plain(route.querySchema);
+function queryParameters(components: Components, endpoint: Endpoint): readonly Json[] {
+  const { properties, required } = plain(endpoint.querySchema);
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
   return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
     const { description = parameterDescription(name), ...schema } = isObject(value) ? value : {};
@@ -104,12 +104,12 @@ function id(prefix: string, description: string): Json {
   };
 }
 
-function pathParameters(components: Components, route: Route): readonly Json[] {
-  const segments = route.path.split('/');
+function pathParameters(components: Components, endpoint: Endpoint): readonly Json[] {
+  const segments = endpoint.path.split('/');
   return segments.flatMap((segment, i) => {
     if (!segment.startsWith(':')) return [];
     const known = NAMED[segments[i - 1] ?? ''];
-    if (known === undefined) throw new Error(`nothing is known about ${segment} of ${route.path}`);
+    if (known === undefined) throw new Error(`nothing is known about ${segment} of ${endpoint.path}`);
     const { description, ...schema } = known;
     return [{ name: segment.slice(1), in: 'path', required: true, description, schema: components.schema(schema) }];
   });

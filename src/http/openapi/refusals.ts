@@ -1,14 +1,14 @@
-/** Which codes a route can answer with, and what those answers look like. */
+/** Which codes an endpoint can answer with, and what those answers look like. */
 
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { PROBLEM_TYPE_BASE } from '../../domain/problem.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
-import type { Route } from '../route.ts';
 import type { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
 import type { Json } from './json.ts';
 
-type Coded = Pick<Route, 'method' | 'path' | 'access' | 'refusals' | 'answers'>;
+type Coded = Pick<Endpoint, 'method' | 'path' | 'access' | 'refusals' | 'answers'>;
 
 const OF_BODIES = [
   'malformed_request',
@@ -26,22 +26,22 @@ const OF_CALLERS = [
   'tenant_suspended',
 ] as const;
 const OF_PERMISSIONS = ['denied_by_policy', 'insufficient_permission'] as const;
-/** Of changes; the routes that change nothing do not have it. */
+/** Of changes; the endpoints that change nothing do not have it. */
 const OF_CHANGES = ['rate_limit_exceeded'] as const;
 const OF_KEYS = ['idempotency_in_progress', 'idempotency_mismatch'] as const;
 
-/** Every code that a route can answer with, in the order of the catalogue. */
-export function codesOf(route: Coded): readonly ErrorCode[] {
+/** Every code that an endpoint can answer with, in the order of the catalogue. */
+export function codesOf(endpoint: Coded): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
     'invalid_parameter',
     'unavailable',
-    ...(route.method === 'GET' ? [] : OF_BODIES),
-    ...(route.access === 'public' ? [] : OF_CALLERS),
-    ...(route.access === 'public' || route.access === 'any' ? [] : OF_PERMISSIONS),
-    ...(changes(route) ? OF_CHANGES : []),
-    ...(takesIdempotencyKey(route) ? OF_KEYS : []),
-    ...(takesConditions(route) ? (['precondition_failed'] as const) : []),
-    ...route.refusals,
+    ...(endpoint.method === 'GET' ? [] : OF_BODIES),
+    ...(endpoint.access === 'public' ? [] : OF_CALLERS),
+    ...(endpoint.access === 'public' || endpoint.access === 'any' ? [] : OF_PERMISSIONS),
+    ...(changes(endpoint) ? OF_CHANGES : []),
+    ...(takesIdempotencyKey(endpoint) ? OF_KEYS : []),
+    ...(takesConditions(endpoint) ? (['precondition_failed'] as const) : []),
+    ...endpoint.refusals,
   ]);
   return ALL_CODES.filter((code) => codes.has(code));
 }
@@ -51,13 +51,13 @@ function changes({ method, access, path }: Coded): boolean {
 }
 
 /** A resource with an ETag that the caller may be wrong about. */
-export function takesConditions(route: Coded): boolean {
-  return route.refusals.includes('precondition_failed') || (route.access !== 'public' && showsVersion(route));
+export function takesConditions(endpoint: Coded): boolean {
+  return endpoint.refusals.includes('precondition_failed') || (endpoint.access !== 'public' && showsVersion(endpoint));
 }
 
 /** A GET that answers 304 to who has its ETag. */
-export function showsVersion(route: Pick<Route, 'method' | 'answers'>): boolean {
-  return route.method === 'GET' && route.answers[200]?.headers?.includes('etag') === true;
+export function showsVersion(endpoint: Pick<Endpoint, 'method' | 'answers'>): boolean {
+  return endpoint.method === 'GET' && endpoint.answers[200]?.headers?.includes('etag') === true;
 }
 
 export const ALL_CODES: readonly ErrorCode[] = Object.keys(ERRORS).filter((name): name is ErrorCode => name in ERRORS);

@@ -2,7 +2,7 @@
 
 import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
@@ -19,9 +19,9 @@ import { revokeKey, rotateKey, updateKey } from './update.ts';
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/:id';
 
-export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: KEYS,
       operationId: 'listApiKeys',
@@ -34,7 +34,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listKeysPage(parts, caller, query) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: KEYS,
       operationId: 'createApiKey',
@@ -52,7 +52,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 201, body: key, headers: { location: `${KEYS}/${key.id}` } };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: KEY,
       operationId: 'getApiKey',
@@ -68,7 +68,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         body: noticedKey(parts, await getKey(parts, caller, param('id'))),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: KEY,
       operationId: 'updateApiKey',
@@ -85,7 +85,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 200, body: noticedKey(parts, await updateKey(parts, caller, param('id'), body)) };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: KEY,
       operationId: 'revokeApiKey',
@@ -101,7 +101,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${KEY}/rotate`,
       operationId: 'rotateApiKey',
@@ -118,7 +118,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         body: noticedKey(parts, await rotateKey(parts, caller, param('id'), body.grace_seconds)),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${KEYS}/import`,
       operationId: 'importApiKeys',
@@ -132,7 +132,7 @@ export function keyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
       refusals: [],
       handler: async ({ caller, body }) => ({ status: 200, body: await importKeys(parts, caller, body.keys) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${KEYS}/revoke`,
       operationId: 'revokeApiKeys',

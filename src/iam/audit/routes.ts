@@ -2,8 +2,8 @@
 
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
+import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
-import { type Answer, callerRoute, NOTHING, type Route } from '../../http/route.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
@@ -64,9 +64,9 @@ const answers: Answers = {
   },
 };
 
-export function auditRoutes(parts: AdminParts): readonly Route[] {
+export function auditEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/audit',
       operationId: 'listAudit',
@@ -90,7 +90,7 @@ export function auditRoutes(parts: AdminParts): readonly Route[] {
         };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/audit/chain',
       operationId: 'getAuditChain',

@@ -5,11 +5,11 @@ import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { fieldSentence } from '../../domain/problem.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
-import { type Answer, type Ask, callerRoute, NOTHING, publicRoute, type Route } from '../../http/route.ts';
+import { type Answer, type Ask, callerEndpoint, type Endpoint, NOTHING, publicEndpoint } from '../../http/endpoint.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
-import { sessionRoutes } from '../sessions/own-routes.ts';
+import { sessionEndpoints } from '../sessions/own-routes.ts';
 import { AttemptGate } from './attempt-gate.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
@@ -103,10 +103,10 @@ function isOfDirectory(body: unknown): boolean {
 const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
 
 /** @param attempts the logins under way in this process; its routes are made once */
-export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Route[] {
+export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Endpoint[] {
   const parts = { ...server, attempts, claims: new Map() };
   return [
-    publicRoute({
+    publicEndpoint({
       method: 'POST',
       path: '/v1/auth/login',
       operationId: 'login',
@@ -119,7 +119,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'password_expired', 'too_many_attempts'],
       handler: (ask) => handleLogin(parts, ask),
     }),
-    publicRoute({
+    publicEndpoint({
       method: 'POST',
       path: '/v1/auth/refresh',
       operationId: 'refresh',
@@ -130,7 +130,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       refusals: ['invalid_credential', 'tenant_suspended'],
       handler: (ask) => handleRefresh(parts, ask),
     }),
-    publicRoute({
+    publicEndpoint({
       method: 'POST',
       path: '/v1/auth/logout',
       operationId: 'logout',
@@ -142,7 +142,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
       refusals: ['missing_credential', 'invalid_credential', 'token_expired'],
       handler: (ask) => handleLogout(parts, ask),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/auth/me',
       operationId: 'getMe',
@@ -170,7 +170,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
         };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/auth/password',
       operationId: 'changePassword',
@@ -186,7 +186,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
         return { status: 204 };
       },
     }),
-    publicRoute({
+    publicEndpoint({
       method: 'POST',
       path: '/v1/auth/password/reset',
       operationId: 'resetPassword',
@@ -200,7 +200,7 @@ export function authRoutes(server: AuthHttpParts, attempts: AttemptGate = new At
         return { status: 204 };
       },
     }),
-    ...sessionRoutes(parts),
+    ...sessionEndpoints(parts),
   ];
 }
 

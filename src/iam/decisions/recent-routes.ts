@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { ExplainParts } from '../explain/question.ts';
 import { readRecent } from '../explain/recorded.ts';
 import { Explanation } from '../explain/response-schemas.ts';
@@ -112,9 +112,9 @@ const ExplainedDecision = component(
 
 const BOUNDS = `At most ${RECENT_BOUNDS.perGroup.toLocaleString('en-US')} denials and as many allows of a tenant are kept.`;
 
-export function recentDecisionRoutes(parts: ExplainParts): readonly Route[] {
+export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: RECENT,
       operationId: 'listRecentDecisions',
@@ -126,7 +126,7 @@ export function recentDecisionRoutes(parts: ExplainParts): readonly Route[] {
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listRecentPage(parts, caller, query) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: `${RECENT}/:request_id`,
       operationId: 'getRecentDecision',

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { closed, oneOf, page, tenantFilter } from '../schema/schemas.ts';
@@ -93,9 +93,9 @@ const Decisions = component(
   }),
 );
 
-export function decisionRoutes(parts: AdminParts): readonly Route[] {
+export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/decisions',
       operationId: 'getDecisions',

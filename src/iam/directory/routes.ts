@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { MAX_NAME_LENGTH } from '../change/audit-username.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
@@ -62,9 +62,9 @@ const steps = component(
   }),
 );
 
-export function directoryRoutes(parts: DirectoryTestParts): readonly Route[] {
+export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/iam/directory/test',
       operationId: 'testDirectory',

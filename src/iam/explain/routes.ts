@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { EXPLAIN_BODY_BYTES, sizeText } from '../../http/body-limits.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { authorize } from '../caller/authorize.ts';
 import { newPolicy } from '../policies/routes.ts';
 import { newRole } from '../roles/routes.ts';
@@ -77,9 +77,9 @@ const ability = component(
 
 const paging = Type.Object({ ...page }, closed);
 
-export function explainRoutes(parts: ExplainParts): readonly Route[] {
+export function explainEndpoints(parts: ExplainParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/iam/explain',
       operationId: 'explain',
@@ -97,7 +97,7 @@ export function explainRoutes(parts: ExplainParts): readonly Route[] {
         body: await explainRequest(parts, { kind: 'caller', caller }, body),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/iam/explain/simulate',
       operationId: 'simulate',
@@ -111,7 +111,7 @@ export function explainRoutes(parts: ExplainParts): readonly Route[] {
       refusals: ['not_found', 'escalation'],
       handler: async ({ caller, body }) => ({ status: 200, body: await simulateRequest(parts, caller, body) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/iam/explain/who-can',
       operationId: 'whoCan',

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { shows } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { PERMISSION_PATTERN } from '../schema/grammar.ts';
 import { component } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
@@ -44,10 +44,10 @@ const listing = Type.Object(
 );
 
 /** @param routes the endpoints of management */
-export function permissionRoutes(parts: CatalogParts, routes: readonly Route[]): readonly Route[] {
+export function permissionEndpoints(parts: CatalogParts, routes: readonly Endpoint[]): readonly Endpoint[] {
   const endpoints = routes.map(needingEndpoint);
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/permissions',
       operationId: 'listPermissions',
@@ -69,6 +69,6 @@ export function permissionRoutes(parts: CatalogParts, routes: readonly Route[]):
 /** The permissions that an endpoint's description names. */
 const NAMED = /(?<=`)[a-z]+:[a-z]+(?=`)/g;
 
-function needingEndpoint({ method, path, needs = '' }: Route): NeedingEndpoint {
+function needingEndpoint({ method, path, needs = '' }: Endpoint): NeedingEndpoint {
   return { method, path: path.replace(/:(\w+)/g, '{$1}'), permissions: needs.match(NAMED) ?? [] };
 }

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
@@ -112,9 +112,9 @@ const listing = Type.Object(
 const POLICIES = '/v1/iam/policies';
 const POLICY = '/v1/iam/policies/:name';
 
-export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: POLICIES,
       operationId: 'listPolicies',
@@ -129,7 +129,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
         body: await listPoliciesPage(parts, caller, withoutTenant(query)),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: POLICIES,
       operationId: 'createPolicy',
@@ -146,7 +146,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
         return { status: 201, body: policy, headers: { location: `${POLICIES}/${policy.name}` } };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: POLICY,
       operationId: 'getPolicy',
@@ -161,7 +161,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
         body: noticedPolicy(parts, await getPolicy(parts, caller, param('name'))),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: POLICY,
       operationId: 'updatePolicy',
@@ -178,7 +178,7 @@ export function policyRoutes(parts: AdminParts & CatalogParts): readonly Route[]
         return { status: 200, body: noticedPolicy(parts, policy) };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: POLICY,
       operationId: 'deletePolicy',

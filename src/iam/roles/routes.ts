@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
@@ -74,9 +74,9 @@ const changes = component(
 const ROLES = '/v1/iam/roles';
 const ROLE = '/v1/iam/roles/:name';
 
-export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: ROLES,
       operationId: 'listRoles',
@@ -91,7 +91,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         body: await listRolesPage(parts, caller, withoutTenant(query)),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: ROLES,
       operationId: 'createRole',
@@ -108,7 +108,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: ROLE,
       operationId: 'getRole',
@@ -123,7 +123,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         body: noticedRole(parts, await getRole(parts, caller, param('name'))),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: ROLE,
       operationId: 'updateRole',
@@ -139,7 +139,7 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 200, body: noticedRole(parts, await updateRole(parts, caller, param('name'), body)) };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: ROLE,
       operationId: 'deleteRole',
@@ -154,13 +154,13 @@ export function roleRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    ...attachmentRoutes(parts),
+    ...attachmentEndpoints(parts),
   ];
 }
 
-function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
+function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: `${ROLE}/policies`,
       operationId: 'listRolePolicies',
@@ -175,7 +175,7 @@ function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         body: await listRolePoliciesPage(parts, caller, param('name'), query),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: `${ROLE}/policies/:policy`,
       operationId: 'attachPolicy',
@@ -190,7 +190,7 @@ function attachmentRoutes(parts: AdminParts & CatalogParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: `${ROLE}/policies/:policy`,
       operationId: 'detachPolicy',

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { DONE, shows } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { Session } from '../schema/resources.ts';
@@ -19,9 +19,9 @@ const ending = Type.Object(
 const SESSIONS = '/v1/auth/sessions';
 const SESSION = '/v1/auth/sessions/:id';
 
-export function sessionRoutes(parts: AuthParts): readonly Route[] {
+export function sessionEndpoints(parts: AuthParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: SESSIONS,
       operationId: 'listSessions',
@@ -33,7 +33,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       refusals: ['insufficient_permission'],
       handler: async ({ caller, query }) => ({ status: 200, body: await listSessions(parts, caller, query) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: SESSIONS,
       operationId: 'endSessions',
@@ -48,7 +48,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: SESSION,
       operationId: 'getSession',
@@ -60,7 +60,7 @@ export function sessionRoutes(parts: AuthParts): readonly Route[] {
       refusals: ['insufficient_permission', 'not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getSession(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: SESSION,
       operationId: 'endSession',

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { Session, User } from '../schema/resources.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
@@ -13,9 +13,9 @@ const pages = Type.Object(countedPage, closed);
 const SESSIONS = '/v1/iam/users/:id/sessions';
 const SESSION = '/v1/iam/users/:id/sessions/:session';
 
-export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
+export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: SESSIONS,
       operationId: 'listUserSessions',
@@ -30,7 +30,7 @@ export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
         body: await listUserSessions(parts, caller, param('id'), query),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: SESSIONS,
       operationId: 'endUserSessions',
@@ -42,7 +42,7 @@ export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
       refusals: ['not_found', 'escalation', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: SESSION,
       operationId: 'getUserSession',
@@ -57,7 +57,7 @@ export function userSessionRoutes(parts: UserSessionParts): readonly Route[] {
         body: await getUserSession(parts, caller, param('id'), param('session')),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: SESSION,
       operationId: 'endUserSession',

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
@@ -80,9 +80,9 @@ const listing = Type.Object(
 const TENANTS = '/v1/iam/tenants';
 const TENANT = '/v1/iam/tenants/:id';
 
-export function tenantRoutes(parts: AdminParts): readonly Route[] {
+export function tenantEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: TENANTS,
       operationId: 'listTenants',
@@ -94,7 +94,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listTenantsPage(parts, caller, query) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: TENANTS,
       operationId: 'createTenant',
@@ -109,7 +109,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
         return { status: 201, body: tenant, headers: { location: `${TENANTS}/${tenant.id}` } };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: TENANT,
       operationId: 'getTenant',
@@ -122,7 +122,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getTenant(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: TENANT,
       operationId: 'updateTenant',
@@ -138,7 +138,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
         body: await updateTenant(parts, caller, param('id'), body),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: TENANT,
       operationId: 'deleteTenant',
@@ -153,7 +153,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${TENANT}/suspend`,
       operationId: 'suspendTenant',
@@ -168,7 +168,7 @@ export function tenantRoutes(parts: AdminParts): readonly Route[] {
         body: await suspendTenant(parts, caller, param('id'), query.force === true),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${TENANT}/activate`,
       operationId: 'activateTenant',

@@ -3,8 +3,8 @@
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
-import { type Answer, callerRoute, NOTHING, type Route } from '../../http/route.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { recordEvents } from './events.ts';
@@ -28,9 +28,9 @@ const usageAnswers: Answers = {
   },
 };
 
-export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[] {
+export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/usage',
       operationId: 'getUsage',
@@ -55,7 +55,7 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
         };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: '/v1/iam/usage/events',
       operationId: 'recordUsage',
@@ -72,7 +72,7 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
         return { status: 200, body: await recordEvents(parts, caller, body.events) };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: '/v1/iam/tenants/:id/limits',
       operationId: 'getLimits',
@@ -85,7 +85,7 @@ export function usageRoutes(parts: AdminParts & MeteringParts): readonly Route[]
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: '/v1/iam/tenants/:id/usage',
       operationId: 'correctUsage',

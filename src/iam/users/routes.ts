@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
-import { callerRoute, NOTHING, type Route } from '../../http/route.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { aPassword, aTenantId } from '../schema/grammar.ts';
@@ -22,7 +22,7 @@ import {
   withoutTenant,
 } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
-import { userSessionRoutes } from '../sessions/user-routes.ts';
+import { userSessionEndpoints } from '../sessions/user-routes.ts';
 import { createUser } from './create.ts';
 import { resetPassword } from './credentials.ts';
 import { deleteUser } from './delete.ts';
@@ -103,9 +103,9 @@ const USER = '/v1/iam/users/:id';
 
 export type UserParts = UserSessionParts & ReauthenticationParts;
 
-export function userRoutes(parts: UserParts): readonly Route[] {
+export function userEndpoints(parts: UserParts): readonly Endpoint[] {
   return [
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: USERS,
       operationId: 'listUsers',
@@ -120,7 +120,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
         body: await listUsersPage(parts, caller, withoutTenant(query)),
       }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: USERS,
       operationId: 'createUser',
@@ -138,7 +138,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
         return { status: 201, body: user, headers: { location: `${USERS}/${user.id}` } };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'GET',
       path: USER,
       operationId: 'getUser',
@@ -150,7 +150,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getUser(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'PUT',
       path: USER,
       operationId: 'updateUser',
@@ -175,7 +175,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
         };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'DELETE',
       path: USER,
       operationId: 'deleteUser',
@@ -190,7 +190,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
         return { status: 204 };
       },
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${USER}/deactivate`,
       operationId: 'deactivateUser',
@@ -202,7 +202,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await deactivateUser(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${USER}/activate`,
       operationId: 'activateUser',
@@ -214,7 +214,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       refusals: ['not_found', 'escalation', 'quota_exceeded', 'precondition_failed'],
       handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${USER}/unlock`,
       operationId: 'unlockUser',
@@ -226,7 +226,7 @@ export function userRoutes(parts: UserParts): readonly Route[] {
       refusals: ['not_found', 'escalation', 'precondition_failed', 'reauthentication_required'],
       handler: async ({ caller, param }) => ({ status: 200, body: await unlockUser(parts, caller, param('id')) }),
     }),
-    callerRoute({
+    callerEndpoint({
       method: 'POST',
       path: `${USER}/password-reset`,
       operationId: 'resetUserPassword',
@@ -241,6 +241,6 @@ export function userRoutes(parts: UserParts): readonly Route[] {
         return { status: 200, body: await resetPassword(parts, caller, param('id'), presented) };
       },
     }),
-    ...userSessionRoutes(parts),
+    ...userSessionEndpoints(parts),
   ];
 }

@@ -1,7 +1,7 @@
 /** A request that works, for each endpoint of the API's description that a caller can send with another method than GET. */
 
 import { describeApi } from '../../../src/http/openapi/document.ts';
-import { describedRoutes } from '../../../src/iam/api-routes.ts';
+import { describedEndpoints } from '../../../src/iam/api-routes.ts';
 import { importedKey, usageEvent } from '../isolation-probes.ts';
 import { type Case, PASSWORD } from './cases.ts';
 
@@ -84,7 +84,7 @@ export interface Operation {
 const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'whoCan']);
 
 /** Every operation with another method than GET that a credential has to be sent with. */
-export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedRoutes()));
+export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedEndpoints()));
 
 function operationsOf(document: object): readonly Operation[] {
   return entries(member(document, 'paths')).flatMap(([path, item]) =>

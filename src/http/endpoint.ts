@@ -80,7 +80,7 @@ export interface TextStream {
   readonly longestMs: number;
 }
 
-/** The schema of a request without a body, or of a route without query parameters. */
+/** The schema of a request without a body, or of an endpoint without query parameters. */
 export const NOTHING = Type.Object({}, { additionalProperties: false });
 
 interface Described<B extends TSchema, Q extends TSchema> {
@@ -103,7 +103,7 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly refusals: readonly ErrorCode[];
 }
 
-export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+export interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** It looks at a credential where there is one. */
   readonly takesCredential?: boolean;
   /** Whether texts of this body may be such as cannot be kept, because the use case keeps none as it came. */
@@ -111,7 +111,7 @@ export interface PublicRoute<B extends TSchema, Q extends TSchema> extends Descr
   readonly handler: (ask: Ask<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
-export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
   readonly permission: Access;
   /** True for an endpoint with a method other than GET that writes nothing: a rotated secret in its grace may use it. */
@@ -121,8 +121,8 @@ export interface CallerRoute<B extends TSchema, Q extends TSchema> extends Descr
   readonly handler: (ask: CallerAsk<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
-/** A route with its types put away and its schemas compiled. */
-export interface Route {
+/** An endpoint with its types put away and its schemas compiled. */
+export interface Endpoint {
   readonly method: HttpMethod;
   readonly path: string;
   readonly operationId: string;
@@ -137,7 +137,7 @@ export interface Route {
   readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
   readonly takesTenant: boolean;
-  /** Of public routes: a credential is looked at where there is one. */
+  /** Of public endpoints: a credential is looked at where there is one. */
   readonly takesCredential: boolean;
   /** Whether a caller may change something with it. */
   readonly writes: boolean;
@@ -145,58 +145,58 @@ export interface Route {
   readonly run: (raw: RawAsk, callers: Callers | undefined) => Promise<Answer>;
 }
 
-/** A route that anybody may call; it authenticates by itself if at all. */
-export function publicRoute<B extends TSchema, Q extends TSchema>(route: PublicRoute<B, Q>): Route {
-  const read = reader(route, route.takesAnyText);
+/** An endpoint that anybody may call; it authenticates by itself if at all. */
+export function publicEndpoint<B extends TSchema, Q extends TSchema>(endpoint: PublicEndpoint<B, Q>): Endpoint {
+  const read = reader(endpoint, endpoint.takesAnyText);
   return {
-    ...described(route),
+    ...described(endpoint),
     access: 'public',
     needs: undefined,
-    takesCredential: route.takesCredential === true,
-    writes: route.method !== 'GET',
-    run: async (raw) => route.handler(read(raw)),
+    takesCredential: endpoint.takesCredential === true,
+    writes: endpoint.method !== 'GET',
+    run: async (raw) => endpoint.handler(read(raw)),
   };
 }
 
 /** An endpoint that requires an authenticated caller. */
-export function callerRoute<B extends TSchema, Q extends TSchema>(route: CallerRoute<B, Q>): Route {
-  const read = reader(route);
+export function callerEndpoint<B extends TSchema, Q extends TSchema>(endpoint: CallerEndpoint<B, Q>): Endpoint {
+  const read = reader(endpoint);
   return {
-    ...described(route),
-    access: route.permission,
-    needs: route.needs ?? (route.permission.includes(':') ? `\`${route.permission}\`` : undefined),
+    ...described(endpoint),
+    access: endpoint.permission,
+    needs: endpoint.needs ?? (endpoint.permission.includes(':') ? `\`${endpoint.permission}\`` : undefined),
     takesCredential: true,
-    writes: route.method !== 'GET' && route.onlyReads !== true,
+    writes: endpoint.method !== 'GET' && endpoint.onlyReads !== true,
     run: async (raw, callers) => {
-      if (callers === undefined) throw new Error(`${route.path} was reached without a caller`);
-      return route.handler({ ...read(raw), ...callers });
+      if (callers === undefined) throw new Error(`${endpoint.path} was reached without a caller`);
+      return endpoint.handler({ ...read(raw), ...callers });
     },
   };
 }
 
-function described<B extends TSchema, Q extends TSchema>(route: Described<B, Q>) {
+function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, Q>) {
   return {
-    method: route.method,
-    path: route.path,
-    operationId: route.operationId,
-    summary: route.summary,
-    answers: route.answers,
-    refusals: route.refusals,
-    bodySchema: route.body,
-    maxBodyBytes: route.maxBodyBytes ?? defaultBodyBytes(route),
-    querySchema: route.query,
-    takesTenant: 'tenant_id' in properties(route.query),
+    method: endpoint.method,
+    path: endpoint.path,
+    operationId: endpoint.operationId,
+    summary: endpoint.summary,
+    answers: endpoint.answers,
+    refusals: endpoint.refusals,
+    bodySchema: endpoint.body,
+    maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(endpoint),
+    querySchema: endpoint.query,
+    takesTenant: 'tenant_id' in properties(endpoint.query),
   };
 }
 
 function reader<B extends TSchema, Q extends TSchema>(
-  route: Described<B, Q>,
+  endpoint: Described<B, Q>,
   takesAnyText: (body: unknown) => boolean = () => false,
 ) {
-  const bodies = validatorOf(route.body);
-  const queries = validatorOf(route.query);
-  const types = properties(route.query);
-  const needsBody = 'required' in route.body;
+  const bodies = validatorOf(endpoint.body);
+  const queries = validatorOf(endpoint.query);
+  const types = properties(endpoint.query);
+  const needsBody = 'required' in endpoint.body;
   return (raw: RawAsk): Ask<Static<B>, Static<Q>> => {
     const { allErrors, ...circumstances } = raw;
     const query = admittedQuery(queries(typedQuery(raw.query, types), false));

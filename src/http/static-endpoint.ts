@@ -1,9 +1,9 @@
-/** A route for what stays the same as long as the server runs: sent as it is, asked for again by its entity tag. */
+/** An endpoint for what stays the same as long as the server runs: sent as it is, asked for again by its entity tag. */
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { REPEATED } from '../decision/model.ts';
-import { NOTHING, publicRoute, type Route } from './route.ts';
+import { type Endpoint, NOTHING, publicEndpoint } from './endpoint.ts';
 
 export interface StaticContent {
   readonly path: string;
@@ -21,9 +21,9 @@ interface Made {
   readonly etag: string;
 }
 
-export function staticRoute(content: StaticContent): Route {
+export function staticEndpoint(content: StaticContent): Endpoint {
   let made: Made | undefined;
-  return publicRoute({
+  return publicEndpoint({
     method: 'GET',
     path: content.path,
     operationId: content.operationId,
