@@ -15,7 +15,7 @@ import { type Validated, validatorOf } from './validation.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-interface Circumstances {
+interface RequestContext {
   /** A path parameter, percent-decoded, unchecked. */
   readonly param: (name: string) => string;
   /** A request header by its lower-case name; repeated ones are told as such. */
@@ -30,7 +30,7 @@ interface Circumstances {
 }
 
 /** What a handler is given; body and query have passed their schemas. */
-export interface Ask<Body, Query> extends Circumstances {
+export interface RequestInput<Body, Query> extends RequestContext {
   readonly body: Body;
   readonly query: Query;
 }
@@ -43,10 +43,10 @@ export interface Callers {
   readonly again: () => Promise<Caller>;
 }
 
-export type CallerAsk<Body, Query> = Ask<Body, Query> & Callers;
+export type CallerRequestInput<Body, Query> = RequestInput<Body, Query> & Callers;
 
 /** The request before its schemas have been asked. */
-export interface RawAsk extends Circumstances {
+export interface RawRequestInput extends RequestContext {
   /** Parsed JSON; undefined = no body. */
   readonly body: unknown;
   /** The body is small enough to look for all its errors. */
@@ -108,7 +108,7 @@ export interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends De
   readonly takesCredential?: boolean;
   /** Whether texts of this body may be such as cannot be kept, because the use case keeps none as it came. */
   readonly takesAnyText?: (body: unknown) => boolean;
-  readonly handler: (ask: Ask<Static<B>, Static<Q>>) => Promise<Answer>;
+  readonly handler: (input: RequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
 export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
@@ -118,7 +118,7 @@ export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends De
   readonly onlyReads?: true;
   /** What the use case asks for, where it decides: `admin:keys`, or acting for oneself. Markdown. */
   readonly needs?: string;
-  readonly handler: (ask: CallerAsk<Static<B>, Static<Q>>) => Promise<Answer>;
+  readonly handler: (input: CallerRequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
 /** An endpoint with its types put away and its schemas compiled. */
@@ -142,7 +142,7 @@ export interface Endpoint {
   /** Whether a caller may change something with it. */
   readonly writes: boolean;
   /** Rejects with a Refusal for input that does not pass the schemas. */
-  readonly run: (raw: RawAsk, callers: Callers | undefined) => Promise<Answer>;
+  readonly run: (raw: RawRequestInput, callers: Callers | undefined) => Promise<Answer>;
 }
 
 /** An endpoint that anybody may call; it authenticates by itself if at all. */
@@ -197,14 +197,14 @@ function reader<B extends TSchema, Q extends TSchema>(
   const queries = validatorOf(endpoint.query);
   const types = properties(endpoint.query);
   const needsBody = 'required' in endpoint.body;
-  return (raw: RawAsk): Ask<Static<B>, Static<Q>> => {
-    const { allErrors, ...circumstances } = raw;
+  return (raw: RawRequestInput): RequestInput<Static<B>, Static<Q>> => {
+    const { allErrors, ...context } = raw;
     const query = admittedQuery(queries(typedQuery(raw.query, types), false));
     if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
     const body = admittedBody(bodies(raw.body === undefined ? {} : raw.body, allErrors));
     // After the schema: what has passed it is small where it should be, so the search costs little.
     if (!takesAnyText(body)) refuseUnstorable(body);
-    return { ...circumstances, query, body };
+    return { ...context, query, body };
   };
 }
 

@@ -3,7 +3,7 @@
 import { REPEATED } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { fingerprintOf, type IdempotentRequest } from '../iam/change/idempotency.ts';
-import type { Endpoint, RawAsk } from './endpoint.ts';
+import type { Endpoint, RawRequestInput } from './endpoint.ts';
 
 /** Printable ASCII. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -19,9 +19,9 @@ export function takesIdempotencyKey(endpoint: Pick<Endpoint, 'method' | 'path'>)
  */
 export function readIdempotentRequest(
   endpoint: Pick<Endpoint, 'method' | 'path'>,
-  ask: RawAsk,
+  input: RawRequestInput,
 ): IdempotentRequest | undefined {
-  const key = takesIdempotencyKey(endpoint) ? ask.header('idempotency-key') : undefined;
+  const key = takesIdempotencyKey(endpoint) ? input.header('idempotency-key') : undefined;
   if (key === undefined) return undefined;
   if (key === REPEATED || !KEY.test(key)) {
     throw new Refusal('invalid_parameter', 'Idempotency-Key is one text of 1 to 255 printable ASCII characters.', {
@@ -31,10 +31,10 @@ export function readIdempotentRequest(
   let fingerprint: Buffer | undefined;
   return {
     key,
-    path: endpoint.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(ask.param(name))),
+    path: endpoint.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(input.param(name))),
     // Made when the change asks for it: by then the body has passed its schema, so sorting its members is bounded.
     get fingerprint() {
-      fingerprint ??= fingerprintOf(key, [ask.query, ask.body ?? {}]);
+      fingerprint ??= fingerprintOf(key, [input.query, input.body ?? {}]);
       return fingerprint;
     },
     replayed: false,

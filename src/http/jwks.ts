@@ -43,11 +43,11 @@ export function jwksEndpoint(tokens: PublishedKeys): Endpoint {
     query: NOTHING,
     answers: ANSWERS,
     refusals: [],
-    handler: async (ask): Promise<Answer> => {
+    handler: async (input): Promise<Answer> => {
       const body = tokens.jwks();
       const etag = entityTag(body);
       const headers = { 'cache-control': `public, max-age=${MAX_AGE_SECONDS}, must-revalidate`, etag };
-      return isKnown(ask.header('if-none-match'), etag) ? { status: 304, headers } : { status: 200, headers, body };
+      return isKnown(input.header('if-none-match'), etag) ? { status: 304, headers } : { status: 200, headers, body };
     },
   });
 }

@@ -1,6 +1,7 @@
-/** If-Match and If-None-Match as they are sent, and conditional answers (RFC 9110, section 13.1). */
+/** Preconditions of a request: If-Match and If-None-Match (RFC 9110, section 13.1), and conditional answers. */
 
 import { Refusal } from '../domain/errors.ts';
+import type { Caller } from '../iam/caller/caller.ts';
 import {
   type EntityTag,
   entityTag,
@@ -9,10 +10,35 @@ import {
   requireMet,
   type TagList,
 } from '../iam/change/preconditions.ts';
-import type { Answer } from './endpoint.ts';
+import type { Answer, Callers, Endpoint, RawRequestInput } from './endpoint.ts';
+import { readIdempotentRequest } from './idempotency.ts';
 
 /** All lines of a header, joined by commas as if they were one; undefined = there is none. */
 export type HeaderLines = (name: string) => string | undefined;
+
+/**
+ * Runs an endpoint under the conditions and the Idempotency-Key of the request's headers.
+ * @throws Refusal as the endpoint does; `invalid_parameter` for a malformed header
+ */
+export async function runWithPreconditions(
+  endpoint: Endpoint,
+  input: RawRequestInput,
+  callers: Callers | undefined,
+  header: HeaderLines,
+): Promise<Answer> {
+  if (callers === undefined) return endpoint.run(input, undefined);
+  const conditions = { preconditions: readPreconditions(header), idempotency: readIdempotentRequest(endpoint, input) };
+  const on = (caller: Caller): Caller => ({ ...caller, ...conditions });
+  const answer = await endpoint.run(input, {
+    caller: on(callers.caller),
+    again: callers.again,
+    callerIn: async (tenantId) => on(await callers.callerIn(tenantId)),
+  });
+  const shown = endpoint.answers[answer.status]?.headers?.includes('etag') === true ? tagged(answer) : answer;
+  if (endpoint.method === 'GET') return conditional(shown, conditions.preconditions);
+  if (conditions.idempotency?.replayed !== true) return shown;
+  return { ...shown, headers: { ...shown.headers, 'idempotency-replayed': 'true' } };
+}
 
 /**
  * @returns undefined when the request has no conditions

@@ -23,17 +23,17 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';
 import { isSmall, MAX_BODY_BYTES, sizeText } from './body-limits.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
-import type { Answer, Callers, Endpoint, RawAsk } from './endpoint.ts';
+import type { Answer, Callers, Endpoint, RawRequestInput } from './endpoint.ts';
 import { headerText, headerValue } from './headers.ts';
 import { type JsonResult, parseJson } from './json.ts';
 import { allowedMethods } from './known-paths.ts';
 import { MERGE_PATCH } from './patch.ts';
+import { runWithPreconditions } from './preconditions.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
 import { refusedRequest } from './refused.ts';
 import { forwardedScheme } from './scheme.ts';
 import { sendStream } from './streams.ts';
-import { runOnTerms } from './terms.ts';
 import { traceRequests } from './traces.ts';
 
 export interface HttpParts {
@@ -44,7 +44,7 @@ export interface HttpParts {
   readonly random: (size: number) => Uint8Array;
   readonly trusted: TrustedProxies;
   /**
-   * The tenant of the user or key of an id; undefined = there is none. Asked for platform administrators alone. Default: ids are looked
+   * The tenant of the user or key of an id; undefined = there is none. Called only for platform administrators. Default: ids are looked
    * up in the effective tenant.
    */
   readonly homeOf?: (id: string) => Promise<TenantId | undefined>;
@@ -181,9 +181,11 @@ function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoi
     },
     handler: async (request, reply) => {
       const admitted = await admittedNow(parts, endpoint, request);
-      const ask = rawAsk(request, admitted.incoming, parts.trusted);
+      const input = rawInput(request, admitted.incoming, parts.trusted);
       const { rawHeaders } = request.raw;
-      const answer = await runOnTerms(endpoint, ask, admitted.callers, (name) => headerText(rawHeaders, name));
+      const answer = await runWithPreconditions(endpoint, input, admitted.callers, (name) =>
+        headerText(rawHeaders, name),
+      );
       return send(await withPreference(answer, endpoint, rawHeaders, parts.appliedEverywhere), reply);
     },
   });
@@ -262,7 +264,7 @@ function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
   return typeof value === 'string' ? { text: value, every: true } : undefined;
 }
 
-function rawAsk(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawAsk {
+function rawInput(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawRequestInput {
   const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
   const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};

@@ -11,7 +11,7 @@ export interface StaticContent {
   readonly summary: string;
   /** Its media type. */
   readonly type: string;
-  /** Asked for once, at the first request. */
+  /** Called once, at the first request. */
   readonly bytes: () => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -38,10 +38,10 @@ export function staticEndpoint(content: StaticContent): Endpoint {
       },
     },
     refusals: [],
-    handler: async (ask) => {
+    handler: async (input) => {
       made ??= withTag(content.bytes());
       const headers = { ...content.headers, etag: made.etag, 'cache-control': 'no-cache' };
-      const known = ask.header('if-none-match');
+      const known = input.header('if-none-match');
       if (known !== undefined && known !== REPEATED && known.includes(made.etag)) return { status: 304, headers };
       return { status: 200, headers, file: { type: content.type, bytes: made.bytes } };
     },

@@ -10,7 +10,7 @@ import { brotliCompress, gzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type Answer, type Ask, type Endpoint, NOTHING, publicEndpoint } from '../endpoint.ts';
+import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
 export interface ConsoleParts {
   /** The folder that the console was built into. */
@@ -61,7 +61,7 @@ export function consoleEndpoints({ folder, random }: ConsoleParts): readonly End
   ];
 }
 
-type Handler = (ask: Ask<unknown, unknown>) => Promise<Answer>;
+type Handler = (input: RequestInput<unknown, unknown>) => Promise<Answer>;
 
 function consoleEndpoint(path: string, operationId: string, handler: Handler): Endpoint {
   return publicEndpoint({
@@ -122,8 +122,8 @@ function fileOf(folder: string, name: string): Handler {
     'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
   };
   const kept = new Map<string, Promise<Uint8Array>>();
-  return async (ask) => {
-    const accepted = ask.header('accept-encoding');
+  return async (input) => {
+    const accepted = input.header('accept-encoding');
     // A font is compressed as it is.
     const encoding =
       type === TYPES['woff2'] || accepted === undefined || accepted === REPEATED ? 'identity' : encodingFor(accepted);

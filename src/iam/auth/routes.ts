@@ -5,7 +5,14 @@ import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { fieldSentence } from '../../domain/problem.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
-import { type Answer, type Ask, callerEndpoint, type Endpoint, NOTHING, publicEndpoint } from '../../http/endpoint.ts';
+import {
+  type Answer,
+  callerEndpoint,
+  type Endpoint,
+  NOTHING,
+  publicEndpoint,
+  type RequestInput,
+} from '../../http/endpoint.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
@@ -117,7 +124,7 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
       takesAnyText: isOfDirectory,
       answers: shows('The tokens.', resources.TokenPair, ['set-cookie']),
       refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'password_expired', 'too_many_attempts'],
-      handler: (ask) => handleLogin(parts, ask),
+      handler: (input) => handleLogin(parts, input),
     }),
     publicEndpoint({
       method: 'POST',
@@ -128,7 +135,7 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
       query: NOTHING,
       answers: shows('The next tokens.', resources.TokenPair, ['set-cookie']),
       refusals: ['invalid_credential', 'tenant_suspended'],
-      handler: (ask) => handleRefresh(parts, ask),
+      handler: (input) => handleRefresh(parts, input),
     }),
     publicEndpoint({
       method: 'POST',
@@ -140,7 +147,7 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
       takesCredential: true,
       answers: LOGGED_OUT,
       refusals: ['missing_credential', 'invalid_credential', 'token_expired'],
-      handler: (ask) => handleLogout(parts, ask),
+      handler: (input) => handleLogout(parts, input),
     }),
     callerEndpoint({
       method: 'GET',
@@ -180,9 +187,9 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
       query: NOTHING,
       answers: DONE,
       refusals: ['insufficient_permission', 'too_many_attempts'],
-      handler: async (ask) => {
-        const change = { oldPassword: ask.body.old_password, newPassword: ask.body.new_password };
-        await changePassword(parts, ask.caller, change, provenance(ask));
+      handler: async (input) => {
+        const change = { oldPassword: input.body.old_password, newPassword: input.body.new_password };
+        await changePassword(parts, input.caller, change, provenance(input));
         return { status: 204 };
       },
     }),
@@ -195,8 +202,12 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
       query: NOTHING,
       answers: DONE,
       refusals: ['invalid_credential'],
-      handler: async (ask) => {
-        await resetPassword(parts, { token: ask.body.token, newPassword: ask.body.new_password }, provenance(ask));
+      handler: async (input) => {
+        await resetPassword(
+          parts,
+          { token: input.body.token, newPassword: input.body.new_password },
+          provenance(input),
+        );
         return { status: 204 };
       },
     }),
@@ -204,31 +215,31 @@ export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new
   ];
 }
 
-type Asked = Ask<unknown, unknown>;
+type AnyInput = RequestInput<unknown, unknown>;
 
-function provenance(ask: Asked): Provenance {
-  const agent = ask.header('user-agent');
+function provenance(input: AnyInput): Provenance {
+  const agent = input.header('user-agent');
   return {
-    address: ask.address,
-    throttledAs: ask.throttledAs,
+    address: input.address,
+    throttledAs: input.throttledAs,
     userAgent: agent === REPEATED ? undefined : agent,
-    requestId: ask.requestId,
-    nowMs: ask.nowMs,
+    requestId: input.requestId,
+    nowMs: input.nowMs,
   };
 }
 
 async function handleLogin(
   parts: AuthHttpParts & LoginParts,
-  ask: Ask<Static<typeof LoginBody>, unknown>,
+  input: RequestInput<Static<typeof LoginBody>, unknown>,
 ): Promise<Answer> {
-  const cookie = ask.body.session === 'cookie';
-  const account = accountOf(ask.body);
+  const cookie = input.body.session === 'cookie';
+  const account = accountOf(input.body);
   // Another site's page must not log a browser in as somebody else. Programs send no Origin.
-  if (cookie && ask.header('origin') !== undefined && !fromOwnPage(parts, ask)) throw invalidCredential();
+  if (cookie && input.header('origin') !== undefined && !fromOwnPage(parts, input)) throw invalidCredential();
   try {
-    const pair = await login(parts, { account, password: ask.body.password, cookie }, provenance(ask));
+    const pair = await login(parts, { account, password: input.body.password, cookie }, provenance(input));
     parts.onLogin?.('success');
-    return tokenAnswer(parts, ask, pair);
+    return tokenAnswer(parts, input, pair);
   } catch (error) {
     if (error instanceof Refusal) parts.onLogin?.(outcomeOf(error));
     throw error;
@@ -258,32 +269,35 @@ function badMember(member: string, message: string): Refusal {
 
 async function handleRefresh(
   parts: AuthHttpParts & RefreshParts,
-  ask: Ask<Static<typeof RefreshBody>, unknown>,
+  input: RequestInput<Static<typeof RefreshBody>, unknown>,
 ): Promise<Answer> {
-  const presented = bodyToken(ask.body) ?? cookieToken(parts, ask);
+  const presented = bodyToken(input.body) ?? cookieToken(parts, input);
   if (presented === undefined) throw invalidCredential();
-  return tokenAnswer(parts, ask, await refresh(parts, presented, provenance(ask)));
+  return tokenAnswer(parts, input, await refresh(parts, presented, provenance(input)));
 }
 
 /** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
-async function handleLogout(parts: AuthHttpParts, ask: Ask<Static<typeof LogoutBody>, unknown>): Promise<Answer> {
-  const named = bodyToken(ask.body);
-  const brought = named ?? cookieToken(parts, ask);
-  if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(ask));
-  if (named === undefined) await logoutBearer(parts, ask, brought !== undefined);
-  const name = cookieNameOf(ask);
-  const hadCookie = readCookie(ask.header('cookie'), name) !== undefined;
+async function handleLogout(
+  parts: AuthHttpParts,
+  input: RequestInput<Static<typeof LogoutBody>, unknown>,
+): Promise<Answer> {
+  const named = bodyToken(input.body);
+  const brought = named ?? cookieToken(parts, input);
+  if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(input));
+  if (named === undefined) await logoutBearer(parts, input, brought !== undefined);
+  const name = cookieNameOf(input);
+  const hadCookie = readCookie(input.header('cookie'), name) !== undefined;
   return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}) };
 }
 
 /** @param optional another token has been given, so one that proves nothing is no reason to refuse */
-async function logoutBearer(parts: AuthHttpParts, ask: Asked, optional: boolean): Promise<void> {
+async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boolean): Promise<void> {
   const credential = readCredential(
-    ask.header('authorization'),
-    joinApiKeys(ask.header('x-api-key'), ask.header('api-key')),
+    input.header('authorization'),
+    joinApiKeys(input.header('x-api-key'), input.header('api-key')),
   );
   try {
-    if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(ask));
+    if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(input));
     if (credential.kind !== 'missing') throw invalidCredential();
     throw new Refusal(
       'missing_credential',
@@ -299,26 +313,26 @@ function bodyToken(body: Static<typeof RefreshBody>): PresentedToken | undefined
 }
 
 /** A cookie counts only with our own Origin. */
-function cookieToken(parts: AuthHttpParts, ask: Asked): PresentedToken | undefined {
-  const text = readCookie(ask.header('cookie'), cookieNameOf(ask));
-  return text !== undefined && fromOwnPage(parts, ask) ? { text, via: 'cookie' } : undefined;
+function cookieToken(parts: AuthHttpParts, input: AnyInput): PresentedToken | undefined {
+  const text = readCookie(input.header('cookie'), cookieNameOf(input));
+  return text !== undefined && fromOwnPage(parts, input) ? { text, via: 'cookie' } : undefined;
 }
 
-function fromOwnPage(parts: AuthHttpParts, ask: Asked): boolean {
-  return isOwnOrigin(pageOf(ask), parts.origins);
+function fromOwnPage(parts: AuthHttpParts, input: AnyInput): boolean {
+  return isOwnOrigin(pageOf(input), parts.origins);
 }
 
-function pageOf({ header, scheme }: Asked): PageHeaders {
+function pageOf({ header, scheme }: AnyInput): PageHeaders {
   return { origin: header('origin'), host: header('host'), scheme };
 }
 
-function cookieNameOf(ask: Asked): ReturnType<typeof cookieName> {
-  return cookieName(pageScheme(pageOf(ask)));
+function cookieNameOf(input: AnyInput): ReturnType<typeof cookieName> {
+  return cookieName(pageScheme(pageOf(input)));
 }
 
-function tokenAnswer(parts: AuthHttpParts, ask: Asked, pair: TokenPair): Answer {
+function tokenAnswer(parts: AuthHttpParts, input: AnyInput, pair: TokenPair): Answer {
   const body = { access_token: pair.accessToken, token_type: 'Bearer', expires_in: pair.expiresIn };
   if (!pair.cookie) return { status: 200, body: { ...body, refresh_token: pair.refreshToken } };
-  const cookie = setCookie(cookieNameOf(ask), pair.refreshToken, parts.login.refreshIdleMs);
+  const cookie = setCookie(cookieNameOf(input), pair.refreshToken, parts.login.refreshIdleMs);
   return { status: 200, body, headers: { 'set-cookie': cookie } };
 }
