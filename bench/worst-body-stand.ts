@@ -4,6 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import type { Resolution } from '../src/credential-cache/credential-cache.ts';
 import { compilePolicies, compileTenant } from '../src/decision/compile.ts';
 import type { Identity, Snapshot } from '../src/decision/model.ts';
 import { buildRouteTable } from '../src/decision/routes.ts';
@@ -15,7 +16,6 @@ import type { Endpoint } from '../src/http/endpoint.ts';
 import { createHttp } from '../src/http/server.ts';
 import { apiEndpoints } from '../src/iam/api-routes.ts';
 import { Passwords } from '../src/identity/passwords.ts';
-import type { Resolution } from '../src/live/live.ts';
 import { openDatabase } from '../src/store/database.ts';
 
 export interface Stand extends AsyncDisposable {

@@ -12,13 +12,21 @@ it('every import of the project points the allowed way', async () => {
 
 describe('a planted violation is found', () => {
   it.each([
-    ['src/decision/x.ts', "import { y } from '../live/y.ts';", /decision may not import live/],
+    ['src/decision/x.ts', "import { y } from '../credential-cache/y.ts';", /decision may not import credential-cache/],
     ['src/domain/x.ts', "import { y } from '../decision/y.ts';", /domain may not import decision/],
     ['src/domain/x.ts', "import { readFile } from 'node:fs';", /domain is pure/],
     ['src/decision/x.ts', "import type { Logger } from 'pino';", /decision is pure/],
-    ['src/live/x.ts', "import { y } from '../store/y.ts';", /live and store do not import each other/],
-    ['src/store/x.ts', "import { LiveSource } from '../live/ports.ts';", /ports\.ts/],
-    ['src/store/x.ts', "import type { y } from '../live/live.ts';", /store and live do not import each other/],
+    [
+      'src/credential-cache/x.ts',
+      "import { y } from '../store/y.ts';",
+      /credential-cache and store do not import each other/,
+    ],
+    ['src/store/x.ts', "import { CacheLoader } from '../credential-cache/ports.ts';", /ports\.ts/],
+    [
+      'src/store/x.ts',
+      "import type { y } from '../credential-cache/credential-cache.ts';",
+      /store and credential-cache do not import each other/,
+    ],
     ['src/extauthz/x.ts', "import { y } from '../iam/y.ts';", /extauthz may not import iam/],
     ['src/extauthz/x.ts', "import type { y } from '../store/y.ts';", /extauthz may not import store/],
     ['src/http/x.ts', "import { y } from '../extauthz/y.ts';", /http may not import extauthz/],
@@ -30,10 +38,18 @@ describe('a planted violation is found', () => {
     ['src/extauthz/x.ts', "import { fastify } from 'fastify';", /fastify is known to http and iam alone/],
     ['src/oddments/x.ts', "import { y } from './y.ts';", /oddments is no module/],
     ['src/http/x.ts', "import { y } from '../../test/y.ts';", /outside src/],
-    ['src/decision/x.ts', "export * from '../live/y.ts';", /decision may not import live/],
-    ['src/decision/x.ts', "import '../live/y.ts';", /decision may not import live/],
-    ['src/decision/x.ts', "import {\n  a,\n  b,\n} from '../live/y.ts';", /decision may not import live/],
-    ['src/decision/x.ts', "const y = await import('../live/y.ts');", /decision may not import live/],
+    ['src/decision/x.ts', "export * from '../credential-cache/y.ts';", /decision may not import credential-cache/],
+    ['src/decision/x.ts', "import '../credential-cache/y.ts';", /decision may not import credential-cache/],
+    [
+      'src/decision/x.ts',
+      "import {\n  a,\n  b,\n} from '../credential-cache/y.ts';",
+      /decision may not import credential-cache/,
+    ],
+    [
+      'src/decision/x.ts',
+      "const y = await import('../credential-cache/y.ts');",
+      /decision may not import credential-cache/,
+    ],
     ['src/decision/x.ts', 'const y = await import(name);', /cannot be checked/],
     ['client/x.ts', "import type { ErrorCode } from '../src/domain/errors.ts';", /client stands alone/],
     ['client/x.ts', "import { readFile } from 'node:fs';", /client is pure/],
@@ -62,15 +78,16 @@ describe('a planted violation is found', () => {
   });
 
   it('and named with its line', () => {
-    const text = "/** import { a } from '../live/a.ts'; */\n\nimport { b } from '../live/b.ts';\n";
+    const text =
+      "/** import { a } from '../credential-cache/a.ts'; */\n\nimport { b } from '../credential-cache/b.ts';\n";
     expect(checkImports([{ path: 'src/decision/x.ts', text }])).toMatchObject([{ file: 'src/decision/x.ts', line: 3 }]);
   });
 });
 
 describe('what is allowed stays allowed', () => {
   it.each([
-    ['src/live/x.ts', "import { decide } from '../decision/decide.ts';"],
-    ['src/store/x.ts', "import type { LiveSource } from '../live/ports.ts';"],
+    ['src/credential-cache/x.ts', "import { decide } from '../decision/decide.ts';"],
+    ['src/store/x.ts', "import type { CacheLoader } from '../credential-cache/ports.ts';"],
     ['src/store/x.ts', "import knex from 'knex';"],
     ['src/iam/users/x.ts', "import { y } from '../roles/queries.ts';"],
     ['src/iam/caller/x.ts', "import { y } from '../roles/queries.ts';"],
@@ -78,7 +95,7 @@ describe('what is allowed stays allowed', () => {
     ['src/http/x.ts', "import type { Caller } from '../iam/caller/caller.ts';"],
     ['src/iam/users/x.ts', "import type { Transaction } from '../../store/transaction.ts';"],
     ['src/http/x.ts', "import type { Logger } from 'pino';"],
-    ['src/decision/x.ts', "// import { y } from '../live/y.ts';"],
+    ['src/decision/x.ts', "// import { y } from '../credential-cache/y.ts';"],
     ['src/decision/x.ts', "const text = '// '; import { y } from '../domain/ids.ts';"],
     ['src/cli/x.ts', "import { startUpstream } from '../demo/upstream.ts';"],
     ['src/server.ts', "import { createCheckHandler } from './extauthz/check-handler.ts';"],

@@ -7,9 +7,9 @@
  */
 
 import { hash } from 'node:crypto';
+import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { buildRouteTable } from '../../src/decision/routes.ts';
 import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import { Live } from '../../src/live/live.ts';
 import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
@@ -26,7 +26,7 @@ const CHECKS_PER_ROUND = 20_000;
 const built = buildRouteTable([]);
 if (built.kind === 'error') throw new Error(built.message);
 const numbers = Array.from({ length: KEYS }, (_, index) => index);
-const live = new Live({
+const live = new CredentialCache({
   source: memorySource(new Map(numbers.map((index) => [hash('sha256', keyText(index), 'hex'), index])), TENANTS),
   verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },

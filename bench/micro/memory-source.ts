@@ -3,6 +3,7 @@
  * its tenant.
  */
 
+import type { CacheLoader, Loaded } from '../../src/credential-cache/ports.ts';
 import {
   type KeyDigest,
   type KeyId,
@@ -15,7 +16,6 @@ import {
 } from '../../src/domain/ids.ts';
 import type { KeyRecord, PolicyRecord, TenantRecord, UserRecord } from '../../src/domain/records.ts';
 import type { Steps } from '../../src/domain/steps.ts';
-import type { LiveSource, Loaded } from '../../src/live/ports.ts';
 
 export function given<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the benchmark made an id that is none');
@@ -79,7 +79,7 @@ function* inSteps<T>(value: T): Steps<T> {
 const asLoaded = async <T>(value: T): Promise<Loaded<T>> => ({ value, asOf: 1 });
 
 /** @param indexOf the number of each key there is; its tenant is that number modulo `tenants` */
-export function memorySource(indexOf: ReadonlyMap<string, number>, tenants: number): LiveSource {
+export function memorySource(indexOf: ReadonlyMap<string, number>, tenants: number): CacheLoader {
   const tenantOf = (index: number): TenantId => given(parseTenantId(`tenant-${index % tenants}`));
   return {
     key: (digest) => {

@@ -5,10 +5,10 @@
  */
 
 import { hash } from 'node:crypto';
+import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { type KeyDigest, parseKeyDigest, parsePolicyName } from '../../src/domain/ids.ts';
 import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
 import type { Steps } from '../../src/domain/steps.ts';
-import { Live } from '../../src/live/live.ts';
 import { given, memorySource } from './memory-source.ts';
 
 const TENANTS = Number(process.argv[2] ?? 100);
@@ -47,7 +47,7 @@ const small = memorySource(
   new Map(Array.from({ length: TENANTS }, (_none, index) => [digestOf(index), index])),
   TENANTS,
 );
-const live = new Live({
+const live = new CredentialCache({
   source: {
     ...small,
     tenant: async (id) => {

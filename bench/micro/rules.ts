@@ -6,11 +6,11 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { weightOfTenant } from '../../src/credential-cache/rules-weight.ts';
+import { onEventLoop, Slices } from '../../src/credential-cache/slices.ts';
 import { compileTenantInSteps } from '../../src/decision/compile.ts';
 import type { TenantView } from '../../src/decision/model.ts';
 import { finish, type Steps } from '../../src/domain/steps.ts';
-import { weightOfTenant } from '../../src/live/rules-weight.ts';
-import { onEventLoop, Slices } from '../../src/live/slices.ts';
 import { tenantRecord } from '../../src/store/rows.ts';
 
 const RUNS = Number(process.argv[2] ?? 9);

@@ -4,7 +4,7 @@
  */
 
 export interface SourceFile {
-  /** From the project's folder, with slashes: `src/live/live.ts`. */
+  /** From the project's folder, with slashes: `src/credential-cache/credential-cache.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -24,7 +24,7 @@ interface Module {
   readonly pure?: true;
 }
 
-const MIDDLE = ['identity', 'live', 'store', 'directory', 'metering'];
+const MIDDLE = ['identity', 'credential-cache', 'store', 'directory', 'metering'];
 const BASE = ['domain', 'decision', 'telemetry'];
 const middle = (own: string): Module => ({ from: BASE, ports: MIDDLE.filter((module) => module !== own) });
 
@@ -35,7 +35,7 @@ const MODULES: Readonly<Record<string, Module>> = {
   config: { from: ['domain', 'decision', 'identity', 'directory'] },
   demo: { from: [] },
   identity: middle('identity'),
-  live: middle('live'),
+  'credential-cache': middle('credential-cache'),
   store: middle('store'),
   directory: middle('directory'),
   metering: middle('metering'),
@@ -142,7 +142,7 @@ const SHARED: ReadonlySet<string> = new Set([
   'src/iam/users/roles.ts',
 ]);
 
-/** `src/live/live.ts` -> `live`; `src/iam/change/change.ts` -> `iam/caller`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
+/** `src/credential-cache/ports.ts` -> `credential-cache`; `src/iam/change/change.ts` -> `iam/caller`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
 function moduleOf(path: string): string {
   const [area = '', module = '', directory = ''] = path.split('/');
   if (area !== 'src') return area;

@@ -15,7 +15,7 @@ import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
-import type { CredentialResolver, Resolution } from '../live/resolution.ts';
+import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import type { LimitDecision } from '../metering/admission.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { notSentFaults } from './body-not-sent.ts';

@@ -1,5 +1,6 @@
 /** Who is calling: lines 5 to 10 of the decision, with the management rule for suspended tenants. */
 
+import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Refusal } from '../domain/errors.ts';
@@ -8,7 +9,6 @@ import { admittedTenant, invalidCredential } from '../iam/caller/admission.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import { joinApiKeys, readCredential } from '../identity/credential.ts';
-import type { CredentialResolver, Resolution } from '../live/resolution.ts';
 import { headerValue } from './headers.ts';
 
 export interface IncomingRequest {

@@ -2,9 +2,9 @@
 
 import { sign } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
+import type { TokenVerifier, VerifiedToken } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import type { SessionId, TenantId, UserId } from '../domain/ids.ts';
-import type { TokenVerifier, VerifiedToken } from '../live/ports.ts';
 import type { SigningKey } from './signing-key.ts';
 import type { PublishedKey } from './signing-keys.ts';
 import { readClaims } from './token-claims.ts';

@@ -14,7 +14,7 @@ import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/
 import { homeOf } from '../iam/caller/home.ts';
 import type { WriteRate } from '../iam/caller/write-rate.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
-import type { CredentialResolver } from '../live/resolution.ts';
+import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { meteringSettings } from './limits.ts';
 import type { LiveRooms } from './live-rooms.ts';

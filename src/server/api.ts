@@ -6,12 +6,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Secrets } from '../config/config.ts';
 import { listening } from '../config/listening.ts';
+import { notingUses } from '../credential-cache/noting.ts';
 import { proxyWarnings, watchForwarding } from '../http/forwarding.ts';
 import { readiness } from '../http/health.ts';
 import { DELETED_ROLES_UPKEEP, endedKeysUpkeep, RECENT_DECISIONS_UPKEEP, startUpkeep } from '../iam/auth/upkeep.ts';
 import { WriteRate } from '../iam/caller/write-rate.ts';
 import type { Passwords } from '../identity/passwords.ts';
-import { notingUses } from '../live/noting.ts';
 import { type WiredApi, wireApi } from './api-wiring.ts';
 import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';

@@ -5,11 +5,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostAndPort, listening } from '../config/listening.ts';
+import { notingUses } from '../credential-cache/noting.ts';
 import { createCheckHandler } from '../extauthz/check-handler.ts';
 import { limiterOver, settlingWith } from '../extauthz/limiter.ts';
 import { startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
-import { notingUses } from '../live/noting.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
 import { RecentDecisionWriter } from '../store/recent-decisions.ts';
 import { keyUses } from './key-uses.ts';

@@ -1,13 +1,13 @@
 /** The rooms that prove a credential and keep the world hot. */
 
+import { CredentialCache } from '../credential-cache/credential-cache.ts';
+import type { ChangeListener } from '../credential-cache/ports.ts';
 import { StoreClock } from '../domain/store-clock.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
 import { AccessTokens } from '../identity/tokens.ts';
-import { Live } from '../live/live.ts';
-import type { ChangeListener } from '../live/ports.ts';
+import { PostgresCacheLoader } from '../store/cache-loader.ts';
 import { ChangeFeed, type FlushReason } from '../store/feed.ts';
-import { PostgresLiveSource } from '../store/live-source.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
 import { tracedSource } from './traced.ts';
@@ -17,7 +17,7 @@ export interface LiveRooms {
   readonly keys: SigningKeys;
   readonly tokens: AccessTokens;
   readonly feed: ChangeFeed;
-  readonly live: Live;
+  readonly live: CredentialCache;
   /** The store's clock; each read of the feed, at least one a second, teaches it. */
   readonly clock: StoreClock;
   /**
@@ -70,8 +70,8 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     },
   });
   stack.defer(() => feed.stop());
-  const live = new Live({
-    source: tracedSource(new PostgresLiveSource(store.db), telemetry.tracing),
+  const live = new CredentialCache({
+    source: tracedSource(new PostgresCacheLoader(store.db), telemetry.tracing),
     verifier: tokens,
     feed,
     maxCredentials: config.cache.credentials,

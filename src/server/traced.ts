@@ -1,10 +1,10 @@
 /** Spans around what the credential cache asks of the store, and around questions to directories. Nothing is wrapped without traces. */
 
+import type { CacheLoader } from '../credential-cache/ports.ts';
 import type { Directories } from '../directory/model.ts';
-import type { LiveSource } from '../live/ports.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 
-export function tracedSource(source: LiveSource, tracing: Tracing | undefined): LiveSource {
+export function tracedSource(source: CacheLoader, tracing: Tracing | undefined): CacheLoader {
   if (tracing === undefined) return source;
   const fill = <T>(what: string, load: () => Promise<T>): Promise<T> =>
     tracing.traced(`fill ${what}`, 'internal', {}, load);

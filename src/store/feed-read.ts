@@ -1,8 +1,8 @@
 /** One look at the change feed: where it stands and what comes next, all from one snapshot. */
 
 import pg from 'pg';
+import type { Change, ChangeKind } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
-import type { Change, ChangeKind } from '../live/ports.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 

@@ -11,9 +11,9 @@
  * One read runs at a time. Whoever calls catchUp() waits for a read that began after the call, shared by all who called meanwhile.
  */
 
+import type { ChangeListener, FeedClock } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import { StoreClock } from '../domain/store-clock.ts';
-import type { ChangeListener, FeedClock } from '../live/ports.ts';
 import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
 import { listenForChanges } from './feed-notifications.ts';

@@ -2,7 +2,7 @@
  * When API keys were last used: told in memory, and written in batches away from every request.
  *
  * What is told is written when what is stored is a minute older, so that several processes together write a key at most once a minute,
- * and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each use (live/noting.ts); then what
+ * and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each use (credential-cache/noting.ts); then what
  * is stored is never later than the true last use and never more than a minute earlier, and `flushIntervalMs` late.
  *
  * The keys that wait to be written are bounded: one that finds no room is not noted and is counted. What could not be written waits for

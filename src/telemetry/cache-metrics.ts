@@ -27,7 +27,7 @@ export interface CacheLoadStats {
 
 export interface CacheMapStats {
   readonly size: number;
-  /** Remembered as not existing. */
+  /** NegativeCache as not existing. */
   readonly absent: number;
   readonly tombstones: number;
   readonly hits: number;

@@ -1,6 +1,8 @@
 /** A server for logging in, joined from the real parts; several can share one database, as replicas do. */
 
 import { randomBytes } from 'node:crypto';
+import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
+import type { ChangeListener } from '../../src/credential-cache/ports.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { jwksEndpoint } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
@@ -13,11 +15,9 @@ import { Passwords } from '../../src/identity/passwords.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
-import { Live } from '../../src/live/live.ts';
-import type { ChangeListener } from '../../src/live/ports.ts';
+import { PostgresCacheLoader } from '../../src/store/cache-loader.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
-import { PostgresLiveSource } from '../../src/store/live-source.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
@@ -107,8 +107,8 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   const listeners: ChangeListener[] = [keys];
   // Nothing arrives by itself in the time of a test: what counts at once does so because the server saw to it.
   const feed = new ChangeFeed({ db, listeners, notifications: false, pollIntervalMs: MINUTE_MS });
-  const live = new Live({
-    source: new PostgresLiveSource(db),
+  const live = new CredentialCache({
+    source: new PostgresCacheLoader(db),
     verifier: tokens,
     feed,
     maxCredentials: 1000,

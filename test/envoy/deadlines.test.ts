@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { placeAddresses } from '../../src/cli/envoy-config.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import type { Resolution } from '../../src/live/resolution.ts';
+import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import { builtinRoutes, littleWorld } from '../extauthz/support/little-world.ts';
 import { DEMO_CONFIG, type Edge, startConfig } from '../support/envoy.ts';
 import { type NamedServer, send, startNamedServer } from '../support/http.ts';

@@ -6,7 +6,7 @@ import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/c
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { Outcome } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import type { Resolution } from '../../src/live/resolution.ts';
+import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import type { LimitDecision } from '../../src/metering/admission.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';

@@ -2,6 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { inject, test } from 'vitest';
+import type { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
+import { notingUses } from '../../src/credential-cache/noting.ts';
+import type { CredentialResolver } from '../../src/credential-cache/resolution.ts';
 import type { RouteTable } from '../../src/decision/routes.ts';
 import {
   makeId,
@@ -16,9 +19,6 @@ import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
 import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
-import type { Live } from '../../src/live/live.ts';
-import { notingUses } from '../../src/live/noting.ts';
-import type { CredentialResolver } from '../../src/live/resolution.ts';
 import { wireApi } from '../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
 import { keyUses } from '../../src/server/key-uses.ts';
@@ -65,7 +65,7 @@ export interface Harness {
   /** What it serves, as data. */
   readonly routes: readonly Endpoint[];
   /** For a gate beside it. */
-  readonly live: Live;
+  readonly live: CredentialCache;
   readonly platformRoutes: RouteTable;
   readonly tokens: AccessTokens;
   /** A platform administrator of the first tenant. */
@@ -95,7 +95,7 @@ export interface HarnessOptions {
   readonly auditsRefusals?: boolean;
   readonly onUntrustedForwarding?: (peer: string) => void;
   /** Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted. */
-  readonly resolver?: (live: Live) => CredentialResolver;
+  readonly resolver?: (live: CredentialCache) => CredentialResolver;
 }
 
 const SETTINGS = { POSTERN_USAGE_SOURCE: 'events', POSTERN_ISSUER: 'postern-test' } satisfies Settings;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Change, ChangeListener } from '../../src/credential-cache/ports.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import type { Change, ChangeListener } from '../../src/live/ports.ts';
 import { ChangeFeed, type FeedOptions, type FlushReason } from '../../src/store/feed.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';

@@ -1,13 +1,13 @@
 /** The world of the cases in a real database, with tokens, keys, the cache and the gate over it, for any proxy in front. */
 
+import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { buildRouteTable } from '../../src/decision/routes.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
-import { Live } from '../../src/live/live.ts';
-import { PostgresLiveSource } from '../../src/store/live-source.ts';
+import { PostgresCacheLoader } from '../../src/store/cache-loader.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { freshDatabase } from './database.ts';
 import { type Answer, send, startNamedServer } from './http.ts';
@@ -58,8 +58,15 @@ export async function startCaseStand(): Promise<CaseStand> {
     },
     catchUp: async () => undefined,
   };
-  const source = new PostgresLiveSource(database.db);
-  const live = new Live({ source, verifier: tokens, feed, maxCredentials: 1000, maxStalenessMs: HOUR_MS, monotonicMs });
+  const source = new PostgresCacheLoader(database.db);
+  const live = new CredentialCache({
+    source,
+    verifier: tokens,
+    feed,
+    maxCredentials: 1000,
+    maxStalenessMs: HOUR_MS,
+    monotonicMs,
+  });
   const routes = buildRouteTable([]);
   if (routes.kind === 'error') throw new Error(routes.message);
   const gate = createCheckHandler({

@@ -1,8 +1,8 @@
 /** What the use cases of logging in are given to work with, beside what every use case has. */
 
+import type { VerifiedToken } from '../../credential-cache/ports.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
-import type { VerifiedToken } from '../../live/ports.ts';
 import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
 import type { AttemptGate } from './attempt-gate.ts';
 import type { DirectoryRoom } from './directory-room.ts';

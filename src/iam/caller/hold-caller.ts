@@ -4,11 +4,17 @@
  * cache of this process may be behind the store, and the request may have waited for its body.
  */
 
+import { keyRefused, ownerRefused, sessionRefused, userRefused } from '../../credential-cache/credential-status.ts';
+import { Interner } from '../../credential-cache/interner.ts';
+import {
+  ownedPrincipal,
+  toCachedKey,
+  toCachedSession,
+  toCachedUser,
+  userPrincipal,
+} from '../../credential-cache/values.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { Principal, Snapshot } from '../../decision/model.ts';
-import { Interner } from '../../live/interner.ts';
-import { keyRefused, ownerRefused, sessionRefused, userRefused } from '../../live/standing.ts';
-import { liveKey, liveSession, liveUser, ownedPrincipal, userPrincipal } from '../../live/values.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import { admittedTenant, invalidCredential, refuseRotated } from './admission.ts';
@@ -85,15 +91,15 @@ const interner = new Interner(1);
 
 /** Step 8, by the rules of the check. */
 function principalOf(credential: HeldCredential, { key, session, user, nowMs }: HeldRows): Principal {
-  const owner = user && liveUser(user, user.id, interner);
+  const owner = user && toCachedUser(user, user.id, interner);
   if (credential.kind === 'session') {
     if (session === undefined || user === undefined || owner === undefined) throw invalidCredential();
-    const refused = sessionRefused(liveSession(session, session.id), user.id, nowMs) ?? userRefused(owner);
+    const refused = sessionRefused(toCachedSession(session, session.id), user.id, nowMs) ?? userRefused(owner);
     if (refused !== undefined) throw invalidCredential();
     return userPrincipal(owner, session.id);
   }
   if (key === undefined) throw invalidCredential();
-  const known = liveKey(key, interner);
+  const known = toCachedKey(key, interner);
   if (keyRefused(known, nowMs) !== undefined) throw invalidCredential();
   if (known.ownerId === undefined) {
     refuseRotated(known.made.principal);

@@ -14,7 +14,7 @@ import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { finish } from '../../domain/steps.ts';
-import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/live-source.ts';
+import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/cache-loader.ts';
 import type { Row } from '../../store/pool.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../../store/rows.ts';

@@ -1,7 +1,7 @@
 /** Why a credential may have ended: read for explanations only, never for a decision. */
 
 import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
-import { USER_STATUS } from '../../store/live-source.ts';
+import { USER_STATUS } from '../../store/cache-loader.ts';
 import { storedKey, storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 

@@ -1,5 +1,6 @@
 /** What an explanation is asked about: who asks, whom they ask about, and the request that is thought of. */
 
+import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
 import type { RouteTable } from '../../decision/routes.ts';
@@ -8,7 +9,6 @@ import type { CredentialForm } from '../../domain/credential.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { readCredential } from '../../identity/credential.ts';
-import type { Resolution } from '../../live/live.ts';
 import type { TenantScope } from '../../store/paging.ts';
 import { keyDigest } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';

@@ -3,6 +3,7 @@
  * a body come from the record, because no body is kept.
  */
 
+import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
 import { stepsOf } from '../../decision/explain-steps.ts';
 import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
@@ -10,7 +11,6 @@ import { matchRoute } from '../../decision/routes.ts';
 import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
-import type { Resolution } from '../../live/live.ts';
 import type { TenantScope } from '../../store/paging.ts';
 import { keyDigest } from '../api-keys/queries.ts';
 import type { Caller } from '../caller/caller.ts';

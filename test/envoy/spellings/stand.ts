@@ -10,7 +10,7 @@ import { makeId } from '../../../src/domain/ids.ts';
 import { createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../../src/extauthz/server.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
-import type { Resolution } from '../../../src/live/resolution.ts';
+import type { Resolution } from '../../../src/credential-cache/resolution.ts';
 import { ACME, builtinRoutes, NOW_MS } from '../../extauthz/support/little-world.ts';
 import { DEMO_CONFIG, startConfig } from '../../support/envoy.ts';
 import { startServer } from '../../support/http.ts';

@@ -7,7 +7,7 @@ import type { CredentialForm } from '../../../src/domain/credential.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../../../src/domain/ids.ts';
 import type { PolicyRecord, TenantSettings } from '../../../src/domain/records.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
-import type { CredentialResolver, Resolution } from '../../../src/live/resolution.ts';
+import type { CredentialResolver, Resolution } from '../../../src/credential-cache/resolution.ts';
 
 export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the test names something that does not exist');

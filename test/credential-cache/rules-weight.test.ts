@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { weightOfPolicies } from '../../src/credential-cache/rules-weight.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
 import type { Conditions, PolicyRecord } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
-import { weightOfPolicies } from '../../src/live/rules-weight.ts';
 import { must } from '../support/world.ts';
 
 function weightOf(conditions: Conditions): number {

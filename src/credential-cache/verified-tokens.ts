@@ -8,10 +8,10 @@
 import { LRUCache } from 'lru-cache';
 import { Fills } from './fills.ts';
 import { KnownCredentials } from './known-credentials.ts';
-import { LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS, type MapStats } from './live-map.ts';
 import type { LoadLimiter, Patience } from './load-limiter.ts';
+import { NegativeCache } from './negative-cache.ts';
 import type { TokenVerifier, VerifiedToken } from './ports.ts';
-import { Remembered } from './remembered.ts';
+import { LOADS_PER_FILL, MAX_ABSENT, MAX_ENTRY_AGE_MS, type MapStats } from './read-through-cache.ts';
 
 export const REJECTED_TTL_MS = 10_000;
 
@@ -37,7 +37,7 @@ interface Entry {
 export class VerifiedTokens {
   readonly #parts: VerifiedTokensParts;
   readonly #entries: LRUCache<string, Entry>;
-  readonly #rejected = new Remembered<Rejected>(MAX_ABSENT, REJECTED_TTL_MS);
+  readonly #rejected = new NegativeCache<Rejected>(MAX_ABSENT, REJECTED_TTL_MS);
   readonly #fills = new Fills();
   readonly #known: KnownCredentials;
   #generation = 0;
@@ -63,12 +63,12 @@ export class VerifiedTokens {
     return rejected;
   }
 
-  /** As LiveMap.isKnown. */
+  /** As ReadThroughCache.isKnown. */
   isKnown(digest: string): boolean {
     return this.#known.has(digest);
   }
 
-  /** Verifies the token, or waits for the verification under way. As LiveMap.fill. */
+  /** Verifies the token, or waits for the verification under way. As ReadThroughCache.fill. */
   fill(digest: string, token: string, patience: Patience): Promise<boolean> {
     this.#misses++;
     const { limiter, unseenLimiter } = this.#parts;

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Cooldown } from '../../src/live/cooldown.ts';
-import { KnownCredentials } from '../../src/live/known-credentials.ts';
-import { Remembered } from '../../src/live/remembered.ts';
-import { Tombstones } from '../../src/live/tombstones.ts';
+import { Cooldown } from '../../src/credential-cache/cooldown.ts';
+import { KnownCredentials } from '../../src/credential-cache/known-credentials.ts';
+import { NegativeCache } from '../../src/credential-cache/negative-cache.ts';
+import { Tombstones } from '../../src/credential-cache/tombstones.ts';
 import { digest, keyId, tenantId } from './support/ids.ts';
 import { ModelStore } from './support/model-store.ts';
 import { aKey, aLive, aPolicy, aTenant, initialState, NOW, OWNED, owned } from './support/world.ts';
@@ -160,14 +160,14 @@ describe('the rest after a long refill', () => {
 
 describe('bad answers', () => {
   test('are remembered until their time is over, and not at its very end', () => {
-    const remembered = new Remembered<string>(10, 100);
+    const remembered = new NegativeCache<string>(10, 100);
     remembered.put('a', 'bad', 1000);
     expect(remembered.get('a', 1099)).toBe('bad');
     expect(remembered.get('a', 1100)).toBeUndefined();
   });
 
   test('are bounded, the newest staying', () => {
-    const remembered = new Remembered<number>(10, 100);
+    const remembered = new NegativeCache<number>(10, 100);
     for (let index = 0; index < 1000; index++) {
       remembered.put(`key ${index}`, index, 0);
       expect(remembered.size).toBeLessThanOrEqual(10);
@@ -176,7 +176,7 @@ describe('bad answers', () => {
   });
 
   test('one deleted is gone, in whichever half it was', () => {
-    const remembered = new Remembered<number>(4, 100);
+    const remembered = new NegativeCache<number>(4, 100);
     for (const key of ['a', 'b', 'c']) remembered.put(key, 1, 0);
     for (const key of ['a', 'b', 'c']) {
       remembered.delete(key);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { Resolution } from '../../src/credential-cache/credential-cache.ts';
+import { LIMITS } from '../../src/credential-cache/limits.ts';
+import type { VerifiedToken } from '../../src/credential-cache/ports.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { LIMITS } from '../../src/live/limits.ts';
-import type { Resolution } from '../../src/live/live.ts';
-import type { VerifiedToken } from '../../src/live/ports.ts';
 import { digest, keyId, roleName, sessionId, tenantId, userId } from './support/ids.ts';
 import { ModelStore, settle } from './support/model-store.ts';
 import {

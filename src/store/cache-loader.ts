@@ -3,11 +3,11 @@
  * read together, as many as are requested at a time. Rules come in pieces, and become records in steps.
  */
 
+import type { CacheLoader, Loaded } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
-import type { LiveSource, Loaded } from '../live/ports.ts';
 import { BatchQueue } from './batched.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
@@ -96,7 +96,7 @@ const MAX_RULE_WAIT_MS = 2000;
 /** More than the live cache lets run. */
 const MAX_RULE_LOADS_WAITING = 1000;
 
-export class PostgresLiveSource implements LiveSource {
+export class PostgresCacheLoader implements CacheLoader {
   readonly #db: Database;
   readonly #rules: Turns;
   /** Keys that were found before are not read together with others, which may be many. */

@@ -1,8 +1,8 @@
 /** The obvious way to say what a credential proves: read everything out of one state, in order. No memory, no races. */
 
+import type { Resolution } from '../../../src/credential-cache/credential-cache.ts';
 import type { CredentialForm } from '../../../src/domain/credential.ts';
 import type { KeyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
-import type { Resolution } from '../../../src/live/live.ts';
 import type { State } from './model-store.ts';
 import { ADMIN_SESSION, ADMINISTRATOR, DEVELOPER, developersToken, NOW, SESSION } from './world.ts';
 

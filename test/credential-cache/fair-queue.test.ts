@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairQueue } from '../../src/live/fair-queue.ts';
+import { FairQueue } from '../../src/credential-cache/fair-queue.ts';
 
 type Command =
   | { readonly kind: 'push'; readonly client: string }

@@ -4,17 +4,17 @@ import { circumstances, compileConditions, conditionsHold } from '../../src/deci
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type TenantId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
-import { PostgresLiveSource, STATEMENTS } from '../../src/store/live-source.ts';
+import { PostgresCacheLoader, STATEMENTS } from '../../src/store/cache-loader.ts';
 import type { Statement } from '../../src/store/pool.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { digestOf, seedKey, seedTenant, seedUser, tenantId } from './seed.ts';
 
 let fresh: FreshDatabase;
-let source: PostgresLiveSource;
+let source: PostgresCacheLoader;
 
 beforeAll(async () => {
   fresh = await freshDatabase();
-  source = new PostgresLiveSource(fresh.db);
+  source = new PostgresCacheLoader(fresh.db);
   await seedTenant(fresh.db, 'acme', {
     settings: { rate_limit_rpm: 60, default_model: null },
     quotas: { monthly_tokens: 0 },
@@ -95,7 +95,7 @@ test('keys that are requested together come in one statement, each with its own 
       return fresh.db.query(statement);
     },
   };
-  const together = new PostgresLiveSource(counting);
+  const together = new PostgresCacheLoader(counting);
   const found = await Promise.all([...digests, old].map((digest) => together.key(digest, false)));
   expect(asked).toEqual(['live_keys', 'live_keys']);
   expect(found.map(({ value }) => value?.scopes[0])).toEqual([

@@ -1,19 +1,19 @@
 /**
- * What the live cache's landing rule asks of every LiveSource, whatever stands behind it: a load brings a value and the feed's position
+ * What the live cache's landing rule asks of every CacheLoader, whatever stands behind it: a load brings a value and the feed's position
  * out of one snapshot, and every change of a value is told by the feed under the key that it is loaded by.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CacheLoader, Change, ChangeKind, Loaded } from '../../src/credential-cache/ports.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
-import type { Change, ChangeKind, LiveSource, Loaded } from '../../src/live/ports.ts';
 import { digest, sessionId, tenantId, userId } from './support/ids.ts';
 
 export type LoadedKind = Exclude<ChangeKind, 'signing_keys'>;
 
 /** One row of each kind exists, at version 0. */
 export interface SourceWorld {
-  readonly source: LiveSource;
+  readonly source: CacheLoader;
   readonly digest: KeyDigest;
   readonly user: UserId;
   readonly session: SessionId;

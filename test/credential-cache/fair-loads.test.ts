@@ -1,12 +1,12 @@
 /** A flood of made-up credentials beside valid ones, over a store that serves slowly. Counted in loads, never in time. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CredentialCache, Resolution } from '../../src/credential-cache/credential-cache.ts';
+import { LIMITS } from '../../src/credential-cache/limits.ts';
+import type { TokenVerifier } from '../../src/credential-cache/ports.ts';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import type { KeyDigest } from '../../src/domain/ids.ts';
-import { LIMITS } from '../../src/live/limits.ts';
-import type { Live, Resolution } from '../../src/live/live.ts';
-import type { TokenVerifier } from '../../src/live/ports.ts';
-import { PostgresLiveSource } from '../../src/store/live-source.ts';
+import { PostgresCacheLoader } from '../../src/store/cache-loader.ts';
 import type { Statement } from '../../src/store/pool.ts';
 import { digestOf, seedKey, seedTenant, seedUser } from '../store/seed.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -17,7 +17,7 @@ import { aKey, aLive, aPolicy, aTenant, initialState, NOW, OWNED, owned, tenants
 const FLOOD = 5000;
 const ATTACKER = '203.0.113.9';
 const madeUp = (n: number): CredentialForm => ({ kind: 'api_key', digest: digest(100_000 + n) });
-const ask = (live: Live, credential: CredentialForm, client: string) =>
+const ask = (live: CredentialCache, credential: CredentialForm, client: string) =>
   Promise.resolve(live.resolve(credential, undefined, NOW, client));
 
 /** A model store that the test serves one load at a time, oldest first, and a cache over it. */
@@ -171,7 +171,7 @@ describe('over PostgreSQL', () => {
         return fresh.db.query(statement);
       },
     };
-    const { live } = aLive(undefined, { source: new PostgresLiveSource(counting) });
+    const { live } = aLive(undefined, { source: new PostgresCacheLoader(counting) });
     const form = (key: KeyDigest): CredentialForm => ({ kind: 'api_key', digest: key });
     const warm = keys.slice(60);
     for (const key of warm) expect((await ask(live, form(key), '198.51.100.7')).identity.kind).toBe('proved');

@@ -1,7 +1,7 @@
 /** The conformance suite's world on PostgreSQL, written by plain statements. */
 
+import { PostgresCacheLoader } from '../../../src/store/cache-loader.ts';
 import { readPage } from '../../../src/store/feed-read.ts';
-import { PostgresLiveSource } from '../../../src/store/live-source.ts';
 import type { Transaction } from '../../../src/store/transaction.ts';
 import { transaction } from '../../../src/store/transaction.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -58,7 +58,7 @@ export async function postgresWorld(): Promise<SourceWorld> {
   };
   for (const kind of ['user', 'tenant', 'global'] as const) await write(kind, 0);
   return {
-    source: new PostgresLiveSource(db),
+    source: new PostgresCacheLoader(db),
     digest: digest(1),
     user,
     session,

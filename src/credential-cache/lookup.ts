@@ -6,15 +6,15 @@ import { effectiveTenant } from '../decision/tenant.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
-import { ABSENT, type Entry, type LiveMap } from './live-map.ts';
+import { keyRefused, ownerRefused, sessionRefused, userRefused } from './credential-status.ts';
 import type { Patience } from './load-limiter.ts';
+import { ABSENT, type Entry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
-import { keyRefused, ownerRefused, sessionRefused, userRefused } from './standing.ts';
 import {
-  type LiveKey,
-  type LiveSession,
-  type LiveTenant,
-  type LiveUser,
+  type CachedKey,
+  type CachedSession,
+  type CachedTenant,
+  type CachedUser,
   type Made,
   ownedPrincipal,
   sessionPrincipal,
@@ -23,11 +23,11 @@ import {
 import type { VerifiedTokens } from './verified-tokens.ts';
 
 export interface Maps {
-  readonly keys: LiveMap<KeyDigest, KeyRecord, LiveKey>;
-  readonly users: LiveMap<UserId, UserRecord, LiveUser>;
-  readonly sessions: LiveMap<SessionId, SessionRecord, LiveSession>;
-  readonly tenants: LiveMap<TenantId, Steps<TenantRecord>, LiveTenant>;
-  readonly globals: LiveMap<'', Steps<readonly PolicyRecord[]>, PolicySet>;
+  readonly keys: ReadThroughCache<KeyDigest, KeyRecord, CachedKey>;
+  readonly users: ReadThroughCache<UserId, UserRecord, CachedUser>;
+  readonly sessions: ReadThroughCache<SessionId, SessionRecord, CachedSession>;
+  readonly tenants: ReadThroughCache<TenantId, Steps<TenantRecord>, CachedTenant>;
+  readonly globals: ReadThroughCache<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
 }
 
@@ -156,7 +156,7 @@ function knownWorld(
   return { identity, snapshot: atHome(tenant.value, global.value), made };
 }
 
-function atHome(own: LiveTenant, global: PolicySet): Snapshot {
+function atHome(own: CachedTenant, global: PolicySet): Snapshot {
   if (own.home?.global === global) return own.home;
   own.home = Object.freeze({ own: own.view, effective: own.view, global });
   return own.home;
@@ -165,7 +165,7 @@ function atHome(own: LiveTenant, global: PolicySet): Snapshot {
 /** Where what is found may be kept, and the user's entry that it was made of. */
 interface Keeping {
   readonly made: Made<Principal | undefined>;
-  readonly user: Entry<LiveUser> | undefined;
+  readonly user: Entry<CachedUser> | undefined;
 }
 
 /** The last step: the tenants and policies that the decision looks at. */

@@ -1,7 +1,7 @@
 /** A runner of steps that goes on when the test says so. */
 
+import type { Ran, StepRunner } from '../../../src/credential-cache/slices.ts';
 import type { Steps } from '../../../src/domain/steps.ts';
-import type { Ran, StepRunner } from '../../../src/live/slices.ts';
 
 interface Job {
   /** Takes one step, or abandons the work; reports whether it is over. */

@@ -1,9 +1,9 @@
 /** Which uses of keys are told to whoever keeps their last use. */
 
 import { expect, test } from 'vitest';
+import { LAST_USE_PRECISION_MS, notingUses } from '../../src/credential-cache/noting.ts';
 import type { CredentialForm } from '../../src/domain/credential.ts';
 import type { KeyId } from '../../src/domain/ids.ts';
-import { LAST_USE_PRECISION_MS, notingUses } from '../../src/live/noting.ts';
 import { keyId } from './support/ids.ts';
 import { aLive, developersToken, NOW, OWNED, owned, tenantsOwn, unknownKey } from './support/world.ts';
 

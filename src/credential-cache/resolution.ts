@@ -3,8 +3,8 @@
 import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { CredentialForm } from '../domain/credential.ts';
-import type { Entry } from './live-map.ts';
-import type { LiveTenant, LiveUser, Made } from './values.ts';
+import type { Entry } from './read-through-cache.ts';
+import type { CachedTenant, CachedUser, Made } from './values.ts';
 
 export interface Resolution {
   readonly identity: Identity;
@@ -39,8 +39,8 @@ export interface World {
   readonly identity: Identity;
   readonly made: Made<Principal | undefined>;
   /** The user behind the credential. */
-  readonly user: Entry<LiveUser> | undefined;
-  readonly tenant: Entry<LiveTenant>;
+  readonly user: Entry<CachedUser> | undefined;
+  readonly tenant: Entry<CachedTenant>;
   readonly global: Entry<PolicySet>;
   /** Monotonic milliseconds: from then on the entries are looked up again, so that the maps know them to be in use. */
   readonly untilMs: number;

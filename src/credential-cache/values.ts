@@ -20,7 +20,7 @@ export interface Made<Principal> {
   notedAtMs: number;
 }
 
-export interface LiveKey {
+export interface CachedKey {
   /** Undefined for a key of its tenant. */
   readonly ownerId: UserId | undefined;
   readonly expiresAtMs: number | undefined;
@@ -30,7 +30,7 @@ export interface LiveKey {
   readonly made: Made<KeyPrincipal>;
 }
 
-export interface LiveUser {
+export interface CachedUser {
   /** As the owner of keys. */
   readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] };
   readonly tenantId: TenantId;
@@ -38,7 +38,7 @@ export interface LiveUser {
   readonly platformAdmin: boolean;
 }
 
-export interface LiveSession {
+export interface CachedSession {
   readonly id: SessionId;
   readonly userId: UserId;
   readonly ended: boolean;
@@ -46,13 +46,13 @@ export interface LiveSession {
   readonly made: Made<UserPrincipal | undefined>;
 }
 
-export interface LiveTenant {
+export interface CachedTenant {
   readonly view: TenantView;
   /** What decisions of its own credentials look at: one object for all of them, because there are many. */
   home: Snapshot | undefined;
 }
 
-export function liveKey(record: KeyRecord, interner: Interner): LiveKey {
+export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
   const { id, userId, expiresAtMs, graceUntilMs, revoked, rateLimitRpm } = record;
   const principal: KeyPrincipal = Object.freeze({
     kind: 'api_key',
@@ -83,7 +83,7 @@ export function weightOfKey({ scopes, constraints }: KeyRecord): number {
 }
 
 /** @param id the id that was asked for, so that the row's own copy of it need not be kept */
-export function liveUser(record: UserRecord, id: UserId, interner: Interner): LiveUser {
+export function toCachedUser(record: UserRecord, id: UserId, interner: Interner): CachedUser {
   const roles = interner.roles(record.roles);
   return Object.freeze({
     owner: Object.freeze({ id, roles }),
@@ -93,7 +93,7 @@ export function liveUser(record: UserRecord, id: UserId, interner: Interner): Li
   });
 }
 
-export function liveSession(record: SessionRecord, id: SessionId): LiveSession {
+export function toCachedSession(record: SessionRecord, id: SessionId): CachedSession {
   const { userId, ended, expiresAtMs } = record;
   return Object.freeze({ id, userId, ended, expiresAtMs, made: made(undefined) });
 }
@@ -103,7 +103,7 @@ function made<Principal>(principal: Principal): Made<Principal> {
 }
 
 /** The principal of an owned key under its owner as it is now. */
-export function ownedPrincipal({ made }: LiveKey, { owner }: LiveUser): KeyPrincipal {
+export function ownedPrincipal({ made }: CachedKey, { owner }: CachedUser): KeyPrincipal {
   if (made.principal.owner !== owner) {
     made.principal = Object.freeze({ ...made.principal, owner });
   }
@@ -111,7 +111,7 @@ export function ownedPrincipal({ made }: LiveKey, { owner }: LiveUser): KeyPrinc
 }
 
 /** The principal of a session under its user as it is now. */
-export function sessionPrincipal({ id, made }: LiveSession, user: LiveUser): UserPrincipal {
+export function sessionPrincipal({ id, made }: CachedSession, user: CachedUser): UserPrincipal {
   const last = made.principal;
   if (last !== undefined && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
   const principal = userPrincipal(user, id);
@@ -120,7 +120,7 @@ export function sessionPrincipal({ id, made }: LiveSession, user: LiveUser): Use
 }
 
 export function userPrincipal(
-  { owner, tenantId, platformAdmin }: LiveUser,
+  { owner, tenantId, platformAdmin }: CachedUser,
   sessionId: SessionId | undefined,
 ): UserPrincipal {
   return Object.freeze({ kind: 'user', id: owner.id, tenantId, roles: owner.roles, platformAdmin, sessionId });

@@ -2,12 +2,12 @@
  * What a warm live cache weighs and how long a warm look-up takes: API keys over tenants with five policies each, every second key
  * owned by a user.
  *
- * node --expose-gc bench/micro/live-memory.ts [keys] [tenants]
+ * node --expose-gc bench/micro/cache-memory.ts [keys] [tenants]
  */
 
 import { hash } from 'node:crypto';
+import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { type KeyDigest, parseKeyDigest } from '../../src/domain/ids.ts';
-import { Live } from '../../src/live/live.ts';
 import { given, memorySource } from './memory-source.ts';
 
 const KEYS = Number(process.argv[2] ?? 100_000);
@@ -17,7 +17,7 @@ const LOOK_UPS = 1_000_000;
 const digestOf = (index: number): KeyDigest => given(parseKeyDigest(hash('sha256', `key ${index}`, 'hex')));
 const indexOf = new Map<string, number>();
 
-const live = new Live({
+const live = new CredentialCache({
   source: memorySource(indexOf, TENANTS),
   verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },

@@ -12,11 +12,11 @@ import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
 import { Freshness } from './freshness.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
-import type { MapStats } from './live-map.ts';
 import type { LimiterStats, Patience } from './load-limiter.ts';
 import { DEPTH, type Found, GLOBAL, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener, FeedClock } from './ports.ts';
+import type { MapStats } from './read-through-cache.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
 import { Waiting, type WaitingStats } from './waiting.ts';
 
@@ -29,13 +29,13 @@ const DEFAULT_MAX_WAIT_MS = 2000;
 /** The feed is read at most once, then come the loads, then the look-up that finds everything. */
 const STEPS_PER_ROUND = 1 + DEPTH + 1;
 
-export interface LiveParts extends MapsParts {
+export interface CredentialCacheParts extends MapsParts {
   readonly feed: FeedClock;
   /** Without a successful poll of the feed for that long, nothing cached is trusted. */
   readonly maxStalenessMs: number;
 }
 
-export interface LiveStats {
+export interface CredentialCacheStats {
   readonly maps: { readonly [Name in keyof Maps]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
@@ -49,14 +49,14 @@ export interface LiveStats {
   readonly rulesBytes: number;
 }
 
-export class Live implements ChangeListener {
+export class CredentialCache implements ChangeListener {
   readonly #monotonicMs: () => number;
   readonly #freshness: Freshness;
   readonly #maps: Maps;
   readonly #limiters: Limiters;
   readonly #waiting = new Waiting();
 
-  constructor(parts: LiveParts) {
+  constructor(parts: CredentialCacheParts) {
     this.#monotonicMs = parts.monotonicMs;
     this.#freshness = new Freshness(parts);
     this.#limiters = makeLimiters(parts.monotonicMs);
@@ -121,7 +121,7 @@ export class Live implements ChangeListener {
     tokens.clear();
   }
 
-  stats(): LiveStats {
+  stats(): CredentialCacheStats {
     const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
     const { rules, known, unseen, known_token, unseen_token } = this.#limiters;
     const loads = {

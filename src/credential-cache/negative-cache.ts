@@ -2,7 +2,7 @@
  * A small, short memory of bad answers, apart from the good ones so that no flood of them can push a good one out. Bounded: when the
  * newer half is full, the older half goes at once.
  */
-export class Remembered<Value> {
+export class NegativeCache<Value> {
   readonly #maxHalf: number;
   readonly #ttlMs: number;
   #older = new Map<string, Entry<Value>>();

@@ -6,12 +6,12 @@ import { Cooldown } from './cooldown.ts';
 import { Interner } from './interner.ts';
 import { KnownCredentials } from './known-credentials.ts';
 import type { Limiters } from './limits.ts';
-import { LiveMap, MAX_TOMBSTONES } from './live-map.ts';
 import type { Maps } from './lookup.ts';
-import type { LiveSource, TokenVerifier } from './ports.ts';
+import type { CacheLoader, TokenVerifier } from './ports.ts';
+import { MAX_TOMBSTONES, ReadThroughCache } from './read-through-cache.ts';
 import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
 import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
-import { type LiveTenant, liveKey, liveSession, liveUser, weightOfKey } from './values.ts';
+import { type CachedTenant, toCachedKey, toCachedSession, toCachedUser, weightOfKey } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
 const MIN_TENANTS = 1000;
@@ -21,7 +21,7 @@ const RULES_BYTES_PER_CREDENTIAL = 1280;
 const MIN_RULES_BYTES = 64 * 1024 * 1024;
 
 export interface MapsParts {
-  readonly source: LiveSource;
+  readonly source: CacheLoader;
   readonly verifier: TokenVerifier;
   /** How many credentials of a kind are kept; users and sessions likewise, tenants a tenth of it. */
   readonly maxCredentials: number;
@@ -50,23 +50,23 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
   };
   const large = { ...common, runner, limiter: rules };
   return {
-    keys: new LiveMap({
+    keys: new ReadThroughCache({
       ...credentials,
       unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
       load: (digest, isKnown) => source.key(digest, isKnown),
-      compile: (record) => inOneStep(() => ({ value: liveKey(record, interner), weight: weightOfKey(record) })),
+      compile: (record) => inOneStep(() => ({ value: toCachedKey(record, interner), weight: weightOfKey(record) })),
     }),
-    users: new LiveMap({
+    users: new ReadThroughCache({
       ...credentials,
       load: (id) => source.user(id),
-      compile: (record, id) => inOneStep(() => ({ value: liveUser(record, id, interner), weight: 1 })),
+      compile: (record, id) => inOneStep(() => ({ value: toCachedUser(record, id, interner), weight: 1 })),
     }),
-    sessions: new LiveMap({
+    sessions: new ReadThroughCache({
       ...credentials,
       load: (id) => source.session(id),
-      compile: (record, id) => inOneStep(() => ({ value: liveSession(record, id), weight: 1 })),
+      compile: (record, id) => inOneStep(() => ({ value: toCachedSession(record, id), weight: 1 })),
     }),
-    tenants: new LiveMap({
+    tenants: new ReadThroughCache({
       ...large,
       cooldown: new Cooldown(),
       maxEntries: maxTenants,
@@ -74,11 +74,11 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
       load: (id) => source.tenant(id),
       *compile(reading) {
         const record = yield* reading;
-        const value: LiveTenant = { view: yield* compileTenantInSteps(record), home: undefined };
+        const value: CachedTenant = { view: yield* compileTenantInSteps(record), home: undefined };
         return { value, weight: yield* weightOfTenant(record) };
       },
     }),
-    globals: new LiveMap({
+    globals: new ReadThroughCache({
       ...large,
       maxEntries: 1,
       maxWeight: maxRulesBytes,

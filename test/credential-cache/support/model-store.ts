@@ -3,10 +3,10 @@
  * snapshot and the moment of its answer are two, as in the real one.
  */
 
+import type { CacheLoader, Change, ChangeKind, ChangeListener, Loaded } from '../../../src/credential-cache/ports.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../../../src/domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
 import type { Steps } from '../../../src/domain/steps.ts';
-import type { Change, ChangeKind, ChangeListener, LiveSource, Loaded } from '../../../src/live/ports.ts';
 
 export interface State {
   readonly keys: ReadonlyMap<string, KeyRecord>;
@@ -108,7 +108,7 @@ export class ModelStore {
     return this.loads.get(`${kind} ${key}`) ?? 0;
   }
 
-  readonly source: LiveSource = {
+  readonly source: CacheLoader = {
     key: (digest: KeyDigest) => this.#load('key', digest, (state) => state.keys.get(digest)),
     user: (id: UserId) => this.#load('user', id, (state) => state.users.get(id)),
     session: (id: SessionId) => this.#load('session', id, (state) => state.sessions.get(id)),

@@ -14,7 +14,7 @@ export interface Loaded<T> {
  * Rejects with a Fault when the store cannot answer in time; undefined means: there is no such thing. The rules of a tenant, and the
  * global ones, may be large, so they come as steps that read them; a step may throw a Fault.
  */
-export interface LiveSource {
+export interface CacheLoader {
   /** @param known whether the key was found before: then its load must not wait for loads of keys that never were */
   key(digest: KeyDigest, known: boolean): Promise<Loaded<KeyRecord | undefined>>;
   user(id: UserId): Promise<Loaded<UserRecord | undefined>>;

@@ -35,8 +35,8 @@ import type { Cooldown } from './cooldown.ts';
 import { type Fill, Fills } from './fills.ts';
 import type { KnownCredentials } from './known-credentials.ts';
 import type { LoadLimiter, Patience } from './load-limiter.ts';
+import { NegativeCache } from './negative-cache.ts';
 import type { Loaded } from './ports.ts';
-import { Remembered } from './remembered.ts';
 import type { StepRunner } from './slices.ts';
 import { Tombstones } from './tombstones.ts';
 
@@ -58,7 +58,7 @@ export interface Compiled<Value> {
   readonly weight: number;
 }
 
-export interface LiveMapParts<Key extends string, Stored, Value> {
+export interface ReadThroughCacheParts<Key extends string, Stored, Value> {
   readonly maxEntries: number;
   /** What all entries may weigh together. An entry that alone weighs more gets the full capacity. */
   readonly maxWeight: number;
@@ -125,10 +125,10 @@ export class Entry<Value> {
   }
 }
 
-export class LiveMap<Key extends string, Stored, Value extends object> {
-  readonly #parts: LiveMapParts<Key, Stored, Value>;
+export class ReadThroughCache<Key extends string, Stored, Value extends object> {
+  readonly #parts: ReadThroughCacheParts<Key, Stored, Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
-  readonly #absent = new Remembered<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
+  readonly #absent = new NegativeCache<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
   readonly #tombstones: Tombstones;
   readonly #fills = new Fills();
   #generation = 0;
@@ -136,7 +136,7 @@ export class LiveMap<Key extends string, Stored, Value extends object> {
   #misses = 0;
   #refusedLandings = 0;
 
-  constructor(parts: LiveMapParts<Key, Stored, Value>) {
+  constructor(parts: ReadThroughCacheParts<Key, Stored, Value>) {
     this.#parts = parts;
     this.#entries = new LRUCache({
       max: parts.maxEntries,

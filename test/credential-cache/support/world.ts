@@ -1,8 +1,8 @@
 /** A small world: two tenants, a developer, a platform administrator, an owned key, a tenant's key and sessions. */
 
+import { CredentialCache, type CredentialCacheParts } from '../../../src/credential-cache/credential-cache.ts';
+import type { TokenVerifier, VerifiedToken } from '../../../src/credential-cache/ports.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
-import { Live, type LiveParts } from '../../../src/live/live.ts';
-import type { TokenVerifier, VerifiedToken } from '../../../src/live/ports.ts';
 import { digest, keyId, policyName, roleName, sessionId, tenantId, userId } from './ids.ts';
 import { ModelStore, type State } from './model-store.ts';
 
@@ -98,10 +98,10 @@ export interface Clock {
   nowMs: number;
 }
 
-export function aLive(store = new ModelStore(initialState()), overrides: Partial<LiveParts> = {}) {
+export function aLive(store = new ModelStore(initialState()), overrides: Partial<CredentialCacheParts> = {}) {
   const clock: Clock = { nowMs: 1000 };
   const verifier = aVerifier();
-  const live = new Live({
+  const live = new CredentialCache({
     source: store.source,
     verifier,
     feed: {

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { Fault } from '../../src/domain/errors.ts';
-import { inOneStep } from '../../src/domain/steps.ts';
-import { Cooldown } from '../../src/live/cooldown.ts';
+import { Cooldown } from '../../src/credential-cache/cooldown.ts';
+import { LoadLimiter, type Patience } from '../../src/credential-cache/load-limiter.ts';
+import type { Loaded } from '../../src/credential-cache/ports.ts';
 import {
   ABSENT,
   ABSENT_TTL_MS,
   Entry,
-  LiveMap,
   LOADS_PER_FILL,
   MAX_ABSENT,
   MAX_ENTRY_AGE_MS,
-} from '../../src/live/live-map.ts';
-import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
-import type { Loaded } from '../../src/live/ports.ts';
-import { AT_ONCE, type StepRunner } from '../../src/live/slices.ts';
+  ReadThroughCache,
+} from '../../src/credential-cache/read-through-cache.ts';
+import { AT_ONCE, type StepRunner } from '../../src/credential-cache/slices.ts';
+import { Fault } from '../../src/domain/errors.ts';
+import { inOneStep } from '../../src/domain/steps.ts';
 import { ManualRunner } from './support/manual-runner.ts';
 
 interface Value {
@@ -40,7 +40,7 @@ function aMap({
   const clock = { nowMs: 0 };
   const limiter = new LoadLimiter({ permits: maxFills, maxWaiting: 2, monotonicMs: () => clock.nowMs });
   const loads: PromiseWithResolvers<Loaded<string | undefined>>[] = [];
-  const map = new LiveMap<string, string, Value>({
+  const map = new ReadThroughCache<string, string, Value>({
     maxEntries: capacity,
     maxWeight: capacity,
     runner,

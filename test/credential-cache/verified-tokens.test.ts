@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { LoadLimiter, type Patience } from '../../src/credential-cache/load-limiter.ts';
+import type { VerifiedToken } from '../../src/credential-cache/ports.ts';
+import { MAX_ENTRY_AGE_MS } from '../../src/credential-cache/read-through-cache.ts';
+import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/credential-cache/verified-tokens.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { MAX_ENTRY_AGE_MS } from '../../src/live/live-map.ts';
-import { LoadLimiter, type Patience } from '../../src/live/load-limiter.ts';
-import type { VerifiedToken } from '../../src/live/ports.ts';
-import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/live/verified-tokens.ts';
 import { sessionId, userId } from './support/ids.ts';
 
 const VALID: VerifiedToken = {

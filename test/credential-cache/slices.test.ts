@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { SLICE_MS, Slices } from '../../src/credential-cache/slices.ts';
 import type { Steps } from '../../src/domain/steps.ts';
-import { SLICE_MS, Slices } from '../../src/live/slices.ts';
 
 const always = () => true;
 
