@@ -199,7 +199,7 @@ export class CredentialCache implements ChangeListener {
       const found = this.#lookUp(subject, tenant, nowMs);
       if (found === undefined) await this.#freshness.restore();
       else if ('identity' in found) return found;
-      else if (!(await allLand(found, patience))) return undefined;
+      else if (!(await allStored(found, patience))) return undefined;
     }
     return undefined;
   }
@@ -231,9 +231,9 @@ export class CredentialCache implements ChangeListener {
   }
 }
 
-async function allLand({ missing }: Missing, patience: Patience): Promise<boolean> {
-  const landed = await Promise.all(missing.map((load) => load(patience)));
-  return !landed.includes(false);
+async function allStored({ missing }: Missing, patience: Patience): Promise<boolean> {
+  const stored = await Promise.all(missing.map((load) => load(patience)));
+  return !stored.includes(false);
 }
 
 /** The unit of fairness between clients. An IPv6 host has a whole /64 to send from, so that counts as one client. */

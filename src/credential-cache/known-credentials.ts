@@ -9,21 +9,21 @@ export class KnownCredentials {
 
   /** @param max how many credentials are kept; the memory is 16 to 32 bytes for each */
   constructor(max: number) {
-    const places = 2 ** Math.ceil(Math.log2(Math.max(1, max) * 4));
-    this.#marks = new Uint32Array(places);
-    this.#mask = places - 1;
+    const slots = 2 ** Math.ceil(Math.log2(Math.max(1, max) * 4));
+    this.#marks = new Uint32Array(slots);
+    this.#mask = slots - 1;
   }
 
   /** @param digest at least 16 hexadecimal digits */
   add(digest: string): void {
-    this.#marks[this.#place(digest)] = mark(digest);
+    this.#marks[this.#slot(digest)] = mark(digest);
   }
 
   has(digest: string): boolean {
-    return this.#marks[this.#place(digest)] === mark(digest);
+    return this.#marks[this.#slot(digest)] === mark(digest);
   }
 
-  #place(digest: string): number {
+  #slot(digest: string): number {
     return Number.parseInt(digest.slice(0, 8), 16) & this.#mask;
   }
 }

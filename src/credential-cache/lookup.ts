@@ -6,7 +6,7 @@ import { effectiveTenant } from '../decision/tenant.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
-import { keyRefused, ownerRefused, sessionRefused, userRefused } from './credential-status.ts';
+import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
 import type { Patience } from './load-limiter.ts';
 import { ABSENT, type Entry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
@@ -15,7 +15,7 @@ import {
   type CachedSession,
   type CachedTenant,
   type CachedUser,
-  type Made,
+  type PrincipalMemo,
   ownedPrincipal,
   sessionPrincipal,
   userPrincipal,
@@ -74,24 +74,24 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
     return { missing: [(patience) => maps.keys.fill(digest, patience)], unseen: !maps.keys.isKnown(digest) };
   }
   if (key === ABSENT) return INVALID.unknown;
-  const refused = keyRefused(key, nowMs);
+  const refused = keyInvalidReason(key, nowMs);
   if (refused !== undefined) return INVALID[refused];
-  const known = knownWorld(maps, key.made, header, monotonicMs);
+  const known = cachedResolution(maps, key.memo, header, monotonicMs);
   if (known !== undefined) return known;
-  const { ownerId, made } = key;
-  if (ownerId === undefined) return inTheWorld(maps, made.principal, header, monotonicMs, { made, user: undefined });
+  const { ownerId, memo } = key;
+  if (ownerId === undefined) return resolveInTenant(maps, memo.principal, header, monotonicMs, { memo, user: undefined });
 
   const owner = maps.users.find(ownerId, monotonicMs);
   if (owner === undefined) {
-    const { tenantId } = key.made.principal;
+    const { tenantId } = key.memo.principal;
     return {
       missing: [(patience) => maps.users.fill(ownerId, patience), ...missingOfTenants(maps, [tenantId], monotonicMs)],
     };
   }
   if (owner === ABSENT) return INVALID.user_missing;
-  const ownerIsRefused = ownerRefused(key, owner.value);
+  const ownerIsRefused = ownerInvalidReason(key, owner.value);
   if (ownerIsRefused !== undefined) return INVALID[ownerIsRefused];
-  return inTheWorld(maps, ownedPrincipal(key, owner.value), header, monotonicMs, { made, user: owner });
+  return resolveInTenant(maps, ownedPrincipal(key, owner.value), header, monotonicMs, { memo, user: owner });
 }
 
 function ofToken(
@@ -120,43 +120,43 @@ function ofToken(
     return { missing };
   }
   if (session === ABSENT) return INVALID.session_ended;
-  const refused = sessionRefused(session, userId, nowMs);
+  const refused = sessionInvalidReason(session, userId, nowMs);
   if (refused !== undefined) return INVALID[refused];
   if (user === ABSENT) return INVALID.user_missing;
-  const userIsRefused = userRefused(user.value);
+  const userIsRefused = userInvalidReason(user.value);
   if (userIsRefused !== undefined) return INVALID[userIsRefused];
-  const { made } = session;
-  const known = made.world?.user === user ? knownWorld(maps, made, header, monotonicMs) : undefined;
-  return known ?? inTheWorld(maps, sessionPrincipal(session, user.value), header, monotonicMs, { made, user });
+  const { memo } = session;
+  const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
+  return known ?? resolveInTenant(maps, sessionPrincipal(session, user.value), header, monotonicMs, { memo, user });
 }
 
 function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): Found {
   const user = maps.users.peek(id, monotonicMs);
   if (user === undefined) return { missing: [(patience) => maps.users.fill(id, patience)] };
   if (user === ABSENT) return INVALID.user_missing;
-  const refused = userRefused(user);
+  const refused = userInvalidReason(user);
   if (refused !== undefined) return INVALID[refused];
-  return inTheWorld(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
+  return resolveInTenant(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
 }
 
 /** How long what was found is found again without a look at the maps, which keep what is in use. */
-const MAX_WORLD_AGE_MS = 60_000;
+const MAX_RESOLUTION_AGE_MS = 60_000;
 
 /** What the credential resolved to before, if it would again: each entry it was made of is the one that a look-up would give. */
-function knownWorld(
+function cachedResolution(
   maps: Maps,
-  { world }: Made<Principal | undefined>,
+  { resolution: cached }: PrincipalMemo<Principal | undefined>,
   header: HeaderValue,
   monotonicMs: number,
 ): Resolution | undefined {
-  if (world === undefined || header !== undefined || monotonicMs >= world.untilMs) return undefined;
-  if (world.user !== undefined && !maps.users.holds(world.user, monotonicMs)) return undefined;
-  const { identity, made, tenant, global } = world;
+  if (cached === undefined || header !== undefined || monotonicMs >= cached.untilMs) return undefined;
+  if (cached.user !== undefined && !maps.users.holds(cached.user, monotonicMs)) return undefined;
+  const { identity, memo, tenant, global } = cached;
   if (!maps.tenants.holds(tenant, monotonicMs) || !maps.globals.holds(global, monotonicMs)) return undefined;
-  return { identity, snapshot: atHome(tenant.value, global.value), made };
+  return { identity, snapshot: ownSnapshot(tenant.value, global.value), memo };
 }
 
-function atHome(own: CachedTenant, global: PolicySet): Snapshot {
+function ownSnapshot(own: CachedTenant, global: PolicySet): Snapshot {
   if (own.home?.global === global) return own.home;
   own.home = Object.freeze({ own: own.view, effective: own.view, global });
   return own.home;
@@ -164,12 +164,12 @@ function atHome(own: CachedTenant, global: PolicySet): Snapshot {
 
 /** Where what is found may be kept, and the user's entry that it was made of. */
 interface Keeping {
-  readonly made: Made<Principal | undefined>;
+  readonly memo: PrincipalMemo<Principal | undefined>;
   readonly user: Entry<CachedUser> | undefined;
 }
 
 /** The last step: the tenants and policies that the decision looks at. */
-function inTheWorld(
+function resolveInTenant(
   maps: Maps,
   principal: Principal,
   header: HeaderValue,
@@ -191,17 +191,17 @@ function inTheWorld(
   const identity: Identity = Object.freeze({ kind: 'proved', principal });
   const snapshot =
     effective === own
-      ? atHome(own.value, global.value)
+      ? ownSnapshot(own.value, global.value)
       : {
           own: own.value.view,
           effective: effective === ABSENT ? undefined : effective.value.view,
           global: global.value,
         };
   if (keeping === undefined || header !== undefined) return { identity, snapshot };
-  const untilMs = Math.floor(monotonicMs) + MAX_WORLD_AGE_MS;
-  const { made, user } = keeping;
-  made.world = Object.freeze({ identity, made, user, tenant: own, global, untilMs });
-  return { identity, snapshot, made };
+  const untilMs = Math.floor(monotonicMs) + MAX_RESOLUTION_AGE_MS;
+  const { memo, user } = keeping;
+  memo.resolution = Object.freeze({ identity, memo, user, tenant: own, global, untilMs });
+  return { identity, snapshot, memo };
 }
 
 function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: number): Load[] {

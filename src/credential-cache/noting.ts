@@ -15,11 +15,11 @@ export const LAST_USE_PRECISION_MS = 60_000;
 /** The same resolver, for the doors: explanations look at keys without using them. A key that proved itself was used, whatever was decided then. */
 export function notingUses(resolver: CredentialResolver, uses: UseListener): CredentialResolver {
   const noted = (resolution: Resolution, nowMs: number): Resolution => {
-    const { identity, made } = resolution;
+    const { identity, memo } = resolution;
     if (identity.kind !== 'proved' || identity.principal.kind !== 'api_key') return resolution;
     // Either way: the clock may have been set back.
-    const due = made === undefined || Math.abs(nowMs - made.notedAtMs) >= LAST_USE_PRECISION_MS;
-    if (due && uses.note(identity.principal.id, nowMs) && made !== undefined) made.notedAtMs = nowMs;
+    const due = memo === undefined || Math.abs(nowMs - memo.notedAtMs) >= LAST_USE_PRECISION_MS;
+    if (due && uses.note(identity.principal.id, nowMs) && memo !== undefined) memo.notedAtMs = nowMs;
     return resolution;
   };
   return {

@@ -88,7 +88,7 @@ export interface MapStats {
   /** Look-ups that had to wait for a load. */
   readonly misses: number;
   /** Loads that came too late to be believed. */
-  readonly refusedLandings: number;
+  readonly rejectedFills: number;
 }
 
 /**
@@ -134,7 +134,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
   #generation = 0;
   #hits = 0;
   #misses = 0;
-  #refusedLandings = 0;
+  #rejectedFills = 0;
 
   constructor(parts: ReadThroughCacheParts<Key, Stored, Value>) {
     this.#parts = parts;
@@ -187,7 +187,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     const { unseen, limiter } = this.#parts;
     const known = this.isKnown(key);
     return this.#fills.join(key, known ? limiter : (unseen?.limiter ?? limiter), patience, (fill) =>
-      this.#loadUntilLanded(key, known, fill),
+      this.#loadUntilStored(key, known, fill),
     );
   }
 
@@ -220,11 +220,11 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
       tombstones: this.#tombstones.size,
       hits: this.#hits,
       misses: this.#misses,
-      refusedLandings: this.#refusedLandings,
+      rejectedFills: this.#rejectedFills,
     };
   }
 
-  async #loadUntilLanded(key: Key, known: boolean, fill: Fill): Promise<boolean> {
+  async #loadUntilStored(key: Key, known: boolean, fill: Fill): Promise<boolean> {
     const { load, compile, runner, monotonicMs, cooldown } = this.#parts;
     for (let attempt = 0; attempt < LOADS_PER_FILL; attempt++) {
       const restMs = cooldown?.restMs(key, monotonicMs()) ?? 0;
@@ -233,35 +233,35 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
       const generation = this.#generation;
       const loadedAtMs = Math.floor(monotonicMs());
       const { value: record, asOf } = await load(key, known);
-      const mayLand = (): boolean => generation === this.#generation && this.#mayLand(key, asOf, fill);
+      const canStore = (): boolean => generation === this.#generation && this.#canStore(key, asOf, fill);
       if (record === undefined) {
-        if (mayLand()) {
-          this.#landAbsence(key, loadedAtMs);
+        if (canStore()) {
+          this.#storeAbsence(key, loadedAtMs);
           return true;
         }
       } else {
-        const { value: compiled, spentMs } = await runner.run(compile(record, key), mayLand);
+        const { value: compiled, spentMs } = await runner.run(compile(record, key), canStore);
         cooldown?.note(key, spentMs, monotonicMs());
-        if (compiled !== undefined && mayLand()) {
-          this.#land(key, compiled, loadedAtMs);
+        if (compiled !== undefined && canStore()) {
+          this.#store(key, compiled, loadedAtMs);
           return true;
         }
       }
-      this.#refusedLandings++;
+      this.#rejectedFills++;
     }
     return false;
   }
 
-  #mayLand(key: Key, asOf: number, fill: Fill): boolean {
+  #canStore(key: Key, asOf: number, fill: Fill): boolean {
     return Number.isSafeInteger(asOf) && asOf >= this.#tombstones.newest(key) && asOf > fill.overtakenBy;
   }
 
-  #landAbsence(key: Key, loadedAtMs: number): void {
+  #storeAbsence(key: Key, loadedAtMs: number): void {
     this.#entries.delete(key);
     this.#absent.put(key, ABSENT, loadedAtMs);
   }
 
-  #land(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
+  #store(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
     const { maxWeight, unseen } = this.#parts;
     this.#absent.delete(key);
     this.#entries.set(key, new Entry(value, loadedAtMs), { size: Math.min(maxWeight, weight) });

@@ -4,14 +4,14 @@ import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '
 import type { PolicySet } from '../decision/policies.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import type { Entry } from './read-through-cache.ts';
-import type { CachedTenant, CachedUser, Made } from './values.ts';
+import type { CachedTenant, CachedUser, PrincipalMemo } from './values.ts';
 
 export interface Resolution {
   readonly identity: Identity;
   /** Undefined unless the identity is proved. */
   readonly snapshot: Snapshot | undefined;
   /** Of the credential, where one is kept in memory. */
-  readonly made?: Made<Principal | undefined>;
+  readonly memo?: PrincipalMemo<Principal | undefined>;
 }
 
 /** Resolves a credential to its principal. */
@@ -35,9 +35,9 @@ export interface CredentialResolver {
  * What a credential resolved to in its own tenant: while the maps hold all of these entries it resolves to the same again. It refers to
  * the rules only through entries, so that a credential that is not used any more keeps no rules in memory.
  */
-export interface World {
+export interface CachedResolution {
   readonly identity: Identity;
-  readonly made: Made<Principal | undefined>;
+  readonly memo: PrincipalMemo<Principal | undefined>;
   /** The user behind the credential. */
   readonly user: Entry<CachedUser> | undefined;
   readonly tenant: Entry<CachedTenant>;

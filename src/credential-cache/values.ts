@@ -6,16 +6,16 @@ import type { RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
 import type { Interner } from './interner.ts';
-import type { World } from './resolution.ts';
+import type { CachedResolution } from './resolution.ts';
 
 /**
  * The principal last made of an entry and of the user it belongs to. It is made of frozen parts alone and is replaced when the user's
  * entry is another one, so that an unchanged principal stays the same object and what is derived from it can be kept.
  */
-export interface Made<Principal> {
+export interface PrincipalMemo<Principal> {
   principal: Principal;
   /** What the credential last resolved to in its own tenant. */
-  world: World | undefined;
+  resolution: CachedResolution | undefined;
   /** When its use was noted last, milliseconds since the epoch. */
   notedAtMs: number;
 }
@@ -27,7 +27,7 @@ export interface CachedKey {
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
   /** Of an owned key its first principal lacks the owner: only `ownedPrincipal` may give it out. */
-  readonly made: Made<KeyPrincipal>;
+  readonly memo: PrincipalMemo<KeyPrincipal>;
 }
 
 export interface CachedUser {
@@ -43,7 +43,7 @@ export interface CachedSession {
   readonly userId: UserId;
   readonly ended: boolean;
   readonly expiresAtMs: number;
-  readonly made: Made<UserPrincipal | undefined>;
+  readonly memo: PrincipalMemo<UserPrincipal | undefined>;
 }
 
 export interface CachedTenant {
@@ -63,7 +63,7 @@ export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
     rateLimitRpm,
     rotated: graceUntilMs !== undefined,
   });
-  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, made: made(principal) });
+  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, memo: newMemo(principal) });
 }
 
 /** Bytes of scopes and constraints that one unit of the cache's capacity is for: nearly every key has less. */
@@ -95,27 +95,27 @@ export function toCachedUser(record: UserRecord, id: UserId, interner: Interner)
 
 export function toCachedSession(record: SessionRecord, id: SessionId): CachedSession {
   const { userId, ended, expiresAtMs } = record;
-  return Object.freeze({ id, userId, ended, expiresAtMs, made: made(undefined) });
+  return Object.freeze({ id, userId, ended, expiresAtMs, memo: newMemo(undefined) });
 }
 
-function made<Principal>(principal: Principal): Made<Principal> {
-  return { principal, world: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
+function newMemo<Principal>(principal: Principal): PrincipalMemo<Principal> {
+  return { principal, resolution: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
 /** The principal of an owned key under its owner as it is now. */
-export function ownedPrincipal({ made }: CachedKey, { owner }: CachedUser): KeyPrincipal {
-  if (made.principal.owner !== owner) {
-    made.principal = Object.freeze({ ...made.principal, owner });
+export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyPrincipal {
+  if (memo.principal.owner !== owner) {
+    memo.principal = Object.freeze({ ...memo.principal, owner });
   }
-  return made.principal;
+  return memo.principal;
 }
 
 /** The principal of a session under its user as it is now. */
-export function sessionPrincipal({ id, made }: CachedSession, user: CachedUser): UserPrincipal {
-  const last = made.principal;
+export function sessionPrincipal({ id, memo }: CachedSession, user: CachedUser): UserPrincipal {
+  const last = memo.principal;
   if (last !== undefined && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
   const principal = userPrincipal(user, id);
-  made.principal = principal;
+  memo.principal = principal;
   return principal;
 }
 

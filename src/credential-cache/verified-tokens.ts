@@ -43,7 +43,7 @@ export class VerifiedTokens {
   #generation = 0;
   #hits = 0;
   #misses = 0;
-  #refusedLandings = 0;
+  #rejectedFills = 0;
 
   constructor(parts: VerifiedTokensParts) {
     this.#parts = parts;
@@ -73,7 +73,7 @@ export class VerifiedTokens {
     this.#misses++;
     const { limiter, unseenLimiter } = this.#parts;
     return this.#fills.join(digest, this.isKnown(digest) ? limiter : unseenLimiter, patience, () =>
-      this.#verifyUntilLanded(digest, token),
+      this.#verifyUntilStored(digest, token),
     );
   }
 
@@ -91,25 +91,25 @@ export class VerifiedTokens {
       tombstones: 0,
       hits: this.#hits,
       misses: this.#misses,
-      refusedLandings: this.#refusedLandings,
+      rejectedFills: this.#rejectedFills,
     };
   }
 
-  async #verifyUntilLanded(digest: string, token: string): Promise<boolean> {
+  async #verifyUntilStored(digest: string, token: string): Promise<boolean> {
     for (let attempt = 0; attempt < LOADS_PER_FILL; attempt++) {
       const generation = this.#generation;
       const verifiedAtMs = Math.floor(this.#parts.monotonicMs());
       const verified = await this.#parts.verifier.verify(token);
       if (generation === this.#generation) {
-        this.#land(digest, verified, verifiedAtMs);
+        this.#store(digest, verified, verifiedAtMs);
         return true;
       }
-      this.#refusedLandings++;
+      this.#rejectedFills++;
     }
     return false;
   }
 
-  #land(digest: string, verified: VerifiedToken, verifiedAtMs: number): void {
+  #store(digest: string, verified: VerifiedToken, verifiedAtMs: number): void {
     if (verified.kind === 'valid') {
       this.#rejected.delete(digest);
       this.#known.add(digest);

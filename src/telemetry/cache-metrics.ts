@@ -33,7 +33,7 @@ export interface CacheMapStats {
   readonly hits: number;
   readonly misses: number;
   /** Loads that came too late to be believed. */
-  readonly refusedLandings: number;
+  readonly rejectedFills: number;
 }
 
 export function watchCaches(metrics: Metrics, stats: () => CacheStats): void {
@@ -62,7 +62,7 @@ export function watchCaches(metrics: Metrics, stats: () => CacheStats): void {
       help: 'Loads that were discarded because the data changed while they ran.',
     },
     ['cache'],
-    () => each((cache, { refusedLandings }) => [{ labels: { cache }, value: refusedLandings }]),
+    () => each((cache, { rejectedFills }) => [{ labels: { cache }, value: rejectedFills }]),
   );
   metrics.gauges(
     { name: 'postern_cache_in_flight', help: 'Work that the live cache has in progress.' },

@@ -403,7 +403,7 @@ describe('a fault, and never a denial or an allow', () => {
     world.live.flush(10);
     await expect(resolve(world, owned)).rejects.toThrow(Fault);
     expect(world.store.loadsOf('key', OWNED)).toBe(9);
-    expect(world.live.stats().maps.keys.refusedLandings).toBe(9);
+    expect(world.live.stats().maps.keys.rejectedFills).toBe(9);
   });
 
   test('when more loads of unknown keys wait than may, and only for the client that sends most of them', async () => {

@@ -80,7 +80,7 @@ describe('a fill that began before a change', () => {
     answer(1, 'after', 7);
     expect(await filled).toBe(true);
     expect(map.peek('key', 0)).toEqual({ text: 'after' });
-    expect(map.stats().refusedLandings).toBe(1);
+    expect(map.stats().rejectedFills).toBe(1);
   });
 
   test('does not land at a position equal to the change either, and the next load does', async () => {

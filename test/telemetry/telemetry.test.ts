@@ -9,7 +9,7 @@ function started() {
   return { telemetry, text: () => text };
 }
 
-const MAP = { size: 1, absent: 2, tombstones: 3, hits: 4, misses: 5, refusedLandings: 6 };
+const MAP = { size: 1, absent: 2, tombstones: 3, hits: 4, misses: 5, rejectedFills: 6 };
 
 describe('telemetry of a server', () => {
   it('shows its caches, its feed and its checks in one exposition that Prometheus can read', async () => {

@@ -4,7 +4,7 @@
  * cache of this process may be behind the store, and the request may have waited for its body.
  */
 
-import { keyRefused, ownerRefused, sessionRefused, userRefused } from '../../credential-cache/credential-status.ts';
+import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from '../../credential-cache/credential-status.ts';
 import { Interner } from '../../credential-cache/interner.ts';
 import {
   ownedPrincipal,
@@ -94,18 +94,18 @@ function principalOf(credential: HeldCredential, { key, session, user, nowMs }: 
   const owner = user && toCachedUser(user, user.id, interner);
   if (credential.kind === 'session') {
     if (session === undefined || user === undefined || owner === undefined) throw invalidCredential();
-    const refused = sessionRefused(toCachedSession(session, session.id), user.id, nowMs) ?? userRefused(owner);
+    const refused = sessionInvalidReason(toCachedSession(session, session.id), user.id, nowMs) ?? userInvalidReason(owner);
     if (refused !== undefined) throw invalidCredential();
     return userPrincipal(owner, session.id);
   }
   if (key === undefined) throw invalidCredential();
   const known = toCachedKey(key, interner);
-  if (keyRefused(known, nowMs) !== undefined) throw invalidCredential();
+  if (keyInvalidReason(known, nowMs) !== undefined) throw invalidCredential();
   if (known.ownerId === undefined) {
-    refuseRotated(known.made.principal);
-    return known.made.principal;
+    refuseRotated(known.memo.principal);
+    return known.memo.principal;
   }
-  if (owner === undefined || ownerRefused(known, owner) !== undefined) throw invalidCredential();
-  refuseRotated(known.made.principal);
+  if (owner === undefined || ownerInvalidReason(known, owner) !== undefined) throw invalidCredential();
+  refuseRotated(known.memo.principal);
   return ownedPrincipal(known, owner);
 }
