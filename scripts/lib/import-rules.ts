@@ -25,13 +25,14 @@ interface Module {
 }
 
 const MIDDLE = ['identity', 'credential-cache', 'store', 'directory', 'metering'];
-const BASE = ['domain', 'decision', 'telemetry'];
+const BASE = ['concurrency', 'domain', 'decision', 'telemetry'];
 const middle = (own: string): Module => ({ from: BASE, ports: MIDDLE.filter((module) => module !== own) });
 
 const MODULES: Readonly<Record<string, Module>> = {
   domain: { from: [], pure: true },
   decision: { from: ['domain'], pure: true },
-  telemetry: { from: ['domain', 'decision'] },
+  concurrency: { from: [], pure: true },
+  telemetry: { from: ['concurrency', 'domain', 'decision'] },
   config: { from: ['domain', 'decision', 'identity', 'directory'] },
   demo: { from: [] },
   identity: middle('identity'),

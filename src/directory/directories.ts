@@ -1,5 +1,6 @@
 /** The one door to all configured directories. */
 
+import { Semaphore } from '../concurrency/semaphore.ts';
 import { Fault } from '../domain/errors.ts';
 import { Deadline } from './deadline.ts';
 import { type Directory, makeDirectory } from './directory.ts';
@@ -10,7 +11,6 @@ import type { Directories, DirectoryAnswer, TestStep } from './model.ts';
 import { problemsOf, problemsTogether } from './problems.ts';
 import type { DirectorySettings } from './settings.ts';
 import { testDirectory } from './test-steps.ts';
-import { makeTurns, type Turns } from './turns.ts';
 import { directoriesFor, isName } from './user-name.ts';
 
 export interface DirectoryLimits {
@@ -28,7 +28,7 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
     directory: makeDirectory(one),
     domains: one.domains,
     namesWithoutDomain: one.namesWithoutDomain,
-    turns: makeTurns(limits.maxConnections, limits.maxWaiting),
+    connections: new Semaphore({ permits: limits.maxConnections, maxWaiting: limits.maxWaiting }),
   }));
   const byName = new Map(all.map((one) => [one.directory.settings.name, one]));
 
@@ -43,9 +43,9 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
     lookup: async (name, stableId) => {
       const one = byName.get(name);
       if (one === undefined) throw new Fault(`no directory ${name} is configured`);
-      const { directory, turns } = one;
+      const { directory, connections } = one;
       using deadline = new Deadline(directory.settings.timeoutMs);
-      return await deadline.within(turns.take(deadline, () => lookUp(directory, stableId, deadline)));
+      return await deadline.within(withConnection(connections, deadline, () => lookUp(directory, stableId, deadline)));
     },
     test: async (question) => {
       const candidates =
@@ -69,6 +69,13 @@ function unaskable(
   }
   const advice = `Configured are: ${all.map(({ directory }) => directory.settings.name).join(', ') || 'none'}.`;
   return { step: 'connect', ok: false, detail: `no directory ${name ?? ''} is configured`, advice };
+}
+
+/** Runs `task` when one of the directory's connections is free. Throws a Fault if too many wait, or when the deadline passes. */
+async function withConnection<T>(connections: Semaphore, deadline: Deadline, task: () => Promise<T>): Promise<T> {
+  const result = connections.run(task, undefined, (turn) => deadline.within(turn));
+  if (result === undefined) throw new Fault('too many questions to the directory at once');
+  return await result;
 }
 
 /** More than any directory takes is not sent to one. */
@@ -96,7 +103,7 @@ interface Login {
  * be asked: neither a fault nor a checked password does. All of them together get the time of the most patient, each its share of what is left.
  */
 async function ask(
-  candidates: readonly { readonly directory: Directory; readonly turns: Turns }[],
+  candidates: readonly { readonly directory: Directory; readonly connections: Semaphore }[],
   { username, password, elapsedMs }: Login,
 ): Promise<DirectoryAnswer> {
   using whole = new Deadline(
@@ -104,13 +111,13 @@ async function ask(
     elapsedMs,
   );
   let answer: DirectoryAnswer = { kind: 'refused', reason: 'no_domain' };
-  for (const [index, { directory, turns }] of candidates.entries()) {
+  for (const [index, { directory, connections }] of candidates.entries()) {
     const { timeoutMs } = directory.settings;
     const left = candidates.length - index;
     const shareMs = Math.min(timeoutMs, Math.max(1, whole.remainingMs() / left));
     // The last one has all that is left of its own time; it is told of as it was configured.
     using deadline = left === 1 ? new Deadline(timeoutMs, timeoutMs - shareMs) : new Deadline(shareMs);
-    const login = turns.take(deadline, () => logIn(directory, { username, password }, deadline));
+    const login = withConnection(connections, deadline, () => logIn(directory, { username, password }, deadline));
     const asked = await named(directory.settings.name, deadline.within(login));
     answer = asked.answer;
     if (!asked.elsewhere) break;

@@ -1,28 +1,29 @@
-/** A bounded queue for work that costs processor time and memory: so much at once, so much waiting, and no more. */
+/** A bounded queue for password hashes: tasks that cost processor time and memory. */
+
+import { Semaphore } from '../concurrency/semaphore.ts';
 
 /**
- * So many results are handed over together while tasks wait. A task like a password's hash empties the processor's caches, so whatever is
- * done with a result afterwards begins cold, at each step of its request; of two that go together, the second finds them warm, which spares
- * the main thread of a server full of logins a quarter of its work. The price: the first of two waits for the one task that ran after it.
+ * Results that are handed over together while tasks wait. A password's hash empties the processor's caches, so the code that
+ * handles its result starts with cold caches. Of two results that are handed over together, the second finds them warm, which saves
+ * a quarter of the main thread's work under a load of logins. The first of two results waits for one more task.
  */
 const TOGETHER = 2;
 
 export interface WorkQueue {
-  /** Runs the task when its turn comes; undefined, at once, when the queue is full. */
+  /** Runs the task when a permit is free. Returns undefined, at once, if the queue is full. */
   readonly run: <T>(task: () => Promise<T>) => Promise<T> | undefined;
 }
 
 /**
  * @param maxRunning tasks at a time
- * @param maxWaiting tasks beyond those
+ * @param maxWaiting tasks that wait beside those
  */
 export function makeWorkQueue(maxRunning: number, maxWaiting: number): WorkQueue {
-  const waiting: (() => void)[] = [];
+  const semaphore = new Semaphore({ permits: maxRunning, maxWaiting });
   const held: (() => void)[] = [];
-  let running = 0;
 
-  /** When the result of a task that just ended is to be handed over. It is only held back while another runs, whose end brings it. */
-  const turnOfResult = async (busy: boolean): Promise<void> => {
+  /** Resolves when a result may be handed over. A result is held back only while another task runs, whose end releases it. */
+  const handOver = async (busy: boolean): Promise<void> => {
     if (busy && held.length + 1 < TOGETHER) {
       await new Promise<void>((resolve) => held.push(resolve));
     } else {
@@ -31,30 +32,14 @@ export function makeWorkQueue(maxRunning: number, maxWaiting: number): WorkQueue
   };
 
   const begin = async <T>(task: () => Promise<T>): Promise<T> => {
-    running++;
     try {
       return await task();
     } finally {
-      running--;
-      const next = waiting.shift();
-      next?.();
-      await turnOfResult(next !== undefined);
+      await handOver(semaphore.release());
     }
   };
 
-  const enqueue = <T>(task: () => Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      waiting.push(() => {
-        begin(task).then(resolve, reject);
-      });
-    });
-
   return {
-    run: (task) => {
-      if (running < maxRunning) {
-        return begin(task);
-      }
-      return waiting.length < maxWaiting ? enqueue(task) : undefined;
-    },
+    run: (task) => (semaphore.tryAcquire() ? begin(task) : semaphore.wait()?.then(() => begin(task))),
   };
 }

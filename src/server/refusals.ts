@@ -1,9 +1,9 @@
 /** Writes refused requests of the API to the audit log, after their answers: no request waits for its row. */
 
+import { startPeriodicFlush } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import { RefusalWindows, type RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { type AuditRow, insertAudits } from '../store/audit-rows.ts';
-import { startFlushing } from '../store/flushing.ts';
 import type { Wiring } from './wiring.ts';
 
 const EVERY_MS = 1_000;
@@ -30,7 +30,7 @@ export function startRefusalAudit({ store, telemetry }: Pick<Wiring, 'store' | '
     rows = [];
     return true;
   };
-  const flushing = startFlushing(async () => {
+  const flushing = startPeriodicFlush(async () => {
     do {
       if (rows.length === 0) rows = windows.take(performance.now(), MAX_ROWS);
     } while (rows.length > 0 && (await write()));

@@ -9,10 +9,10 @@ import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 import { BatchQueue } from './batched.ts';
+import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from './rows.ts';
-import { makeTurns, type Turns } from './turns.ts';
 
 /** Bytes of rules in one piece, but for the last rule in it: what is parsed in one go on the deciding thread. */
 const PIECE_BYTES = 32_768;
@@ -98,14 +98,14 @@ const MAX_RULE_LOADS_WAITING = 1000;
 
 export class PostgresCacheLoader implements CacheLoader {
   readonly #db: Database;
-  readonly #rules: Turns;
+  readonly #rules: ConnectionPermits;
   /** Keys that were found before are not read together with others, which may be many. */
   readonly #keys: { readonly [Class in 'known' | 'unseen']: BatchQueue<Buffer, Row> };
 
   constructor(db: Database) {
     this.#db = db;
-    this.#rules = makeTurns({
-      places: MAX_RULE_LOADS,
+    this.#rules = createConnectionPermits({
+      permits: MAX_RULE_LOADS,
       maxWaiting: MAX_RULE_LOADS_WAITING,
       maxWaitMs: MAX_RULE_WAIT_MS,
     });
@@ -127,14 +127,14 @@ export class PostgresCacheLoader implements CacheLoader {
   }
 
   async tenant(id: TenantId): Promise<Loaded<Steps<TenantRecord> | undefined>> {
-    const rows = await this.#rules.take(() => this.#query(STATEMENTS.tenant, [id]));
+    const rows = await this.#rules.run(() => this.#query(STATEMENTS.tenant, [id]));
     return loaded(first(rows), (row) =>
       tenantRecord(row, { roles: piecesOf(rows, 'roles'), policies: piecesOf(rows, 'policies') }),
     );
   }
 
   async globalPolicies(): Promise<Loaded<Steps<readonly PolicyRecord[]>>> {
-    const rows = await this.#rules.take(() => this.#query(STATEMENTS.globalPolicies, []));
+    const rows = await this.#rules.run(() => this.#query(STATEMENTS.globalPolicies, []));
     return { value: policyRecords(piecesOf(rows, 'policies')), asOf: position(first(rows)) };
   }
 

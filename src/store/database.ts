@@ -4,9 +4,9 @@ import createKnex, { type Knex } from 'knex';
 import pg from 'pg';
 import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
 import { runPreparedBy } from './prepared.ts';
-import { makeTurns, type Turns } from './turns.ts';
 
 export interface DatabaseOptions {
   /** `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix socket. */
@@ -32,8 +32,8 @@ export interface Database {
   query(statement: Statement): Promise<readonly Row[]>;
   /** A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across transactions. */
   newClient(): pg.Client;
-  /** Of transactions: so few at a time that connections are left for everything else. */
-  readonly turns: Turns;
+  /** Bounds the transactions at once, so that connections are left for everything else. */
+  readonly permits: ConnectionPermits;
   /** A second pool to the same database, with other bounds. */
   reopen(changes: Omit<DatabaseOptions, 'url'>): Database;
   close(): Promise<void>;
@@ -42,12 +42,12 @@ export interface Database {
 /** Connections that transactions leave to single statements, where there are so many. */
 const SPARED = 2;
 /** Less than proxies wait for an answer: a client is told to come again before they give up. */
-const MAX_TURN_WAIT_MS = 8000;
+const MAX_PERMIT_WAIT_MS = 8000;
 const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing, reports } = options;
-  const places = Math.max(1, poolMax - SPARED);
+  const permits = Math.max(1, poolMax - SPARED);
   const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing, reports });
   const knex = createKnex({
     client: 'pg',
@@ -61,7 +61,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     knex,
     pool,
     query: (statement) => pool.run(statement),
-    turns: makeTurns({ places, maxWaiting: MAX_WAITING, maxWaitMs: MAX_TURN_WAIT_MS }),
+    permits: createConnectionPermits({ permits, maxWaiting: MAX_WAITING, maxWaitMs: MAX_PERMIT_WAIT_MS }),
     newClient: () => new pg.Client(clientOptions({ url, acquireTimeoutMs })),
     reopen: (changes) => openDatabase({ ...options, ...changes }),
     close: () => pool.destroy(),

@@ -3,10 +3,10 @@
  * amid a write may count that batch twice, for these are figures to look at, and decide nothing.
  */
 
+import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
-import { type Flushing, startFlushing } from './flushing.ts';
 
 /** What is counted until it is written. */
 export interface Tally {
@@ -39,12 +39,12 @@ const ADD = {
 
 export class DecisionCounts {
   readonly #options: Required<DecisionCountsOptions>;
-  readonly #flushing: Flushing;
+  readonly #flushing: PeriodicFlush;
   #failing = false;
 
   constructor(options: DecisionCountsOptions) {
     this.#options = { batchSize: 2000, flushIntervalMs: 5000, onError: () => undefined, ...options };
-    this.#flushing = startFlushing(() => this.#write(), this.#options.flushIntervalMs);
+    this.#flushing = startPeriodicFlush(() => this.#write(), this.#options.flushIntervalMs);
   }
 
   /** Writes what was counted. Never rejects: what could not be written is counted again. */

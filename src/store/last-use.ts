@@ -9,10 +9,10 @@
  * the next time.
  */
 
+import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import type { KeyId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
-import { type Flushing, startFlushing } from './flushing.ts';
 
 export interface KeyUsesOptions {
   readonly db: Pick<Database, 'query'>;
@@ -55,7 +55,7 @@ export class KeyUses {
   readonly #onError: (error: Error) => void;
   /** The use last told of each key, milliseconds since the epoch. */
   readonly #waiting = new Map<KeyId, number>();
-  readonly #flushing: Flushing;
+  readonly #flushing: PeriodicFlush;
   #failing = false;
   #dropped = 0;
 
@@ -65,7 +65,7 @@ export class KeyUses {
     this.#maxKeys = maxKeys;
     this.#batchSize = batchSize;
     this.#onError = onError;
-    this.#flushing = startFlushing(() => this.#write(), flushIntervalMs);
+    this.#flushing = startPeriodicFlush(() => this.#write(), flushIntervalMs);
   }
 
   /** Uses that found no room to wait. */

@@ -3,11 +3,11 @@
  * taken, so a database that is away costs the memory of one batch. A batch that the database rejects is dropped and counted.
  */
 
+import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RecentDecisionRow } from '../telemetry/recent-decision.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
-import { type Flushing, startFlushing } from './flushing.ts';
 
 /** Holds decisions until they are written. */
 export interface RecentDecisionSource {
@@ -38,13 +38,13 @@ const WRITE = {
 
 export class RecentDecisionWriter {
   readonly #options: Required<RecentDecisionWriterOptions>;
-  readonly #flushing: Flushing;
+  readonly #flushing: PeriodicFlush;
   #pending: readonly RecentDecisionRow[] = [];
   #failing = false;
 
   constructor(options: RecentDecisionWriterOptions) {
     this.#options = { flushIntervalMs: 1000, onError: () => undefined, ...options };
-    this.#flushing = startFlushing(() => this.#write(), this.#options.flushIntervalMs);
+    this.#flushing = startPeriodicFlush(() => this.#write(), this.#options.flushIntervalMs);
   }
 
   /** Writes what is recorded. Never rejects. */

@@ -59,14 +59,14 @@ const ATTEMPTS = 4;
  * Runs `work` in one transaction (read committed), when its turn comes: never call it in the work of another. Resolves when it is
  * committed; when `work` fails it is rolled back and the error passed on. After a serialization failure or a deadlock everything is run
  * again, so `work` must not have effects elsewhere. A Fault may mean that the outcome is unknown: the connection was lost during COMMIT.
- * @param tenant whose rows the transaction locks. The transactions of one tenant leave places to others (turns.ts). Default: no such bound
+ * @param tenant whose rows the transaction locks. The transactions of one tenant leave permits to others (connection-permits.ts). Default: no such bound
  */
 export async function transaction<T>(
   db: Database,
   work: (trx: Transaction) => Promise<T>,
   tenant?: TenantId,
 ): Promise<T> {
-  return db.turns.take(() => attempts(db, work), tenant);
+  return db.permits.run(() => attempts(db, work), tenant);
 }
 
 async function attempts<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {

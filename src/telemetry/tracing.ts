@@ -7,8 +7,8 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
+import { BoundedQueue } from '../concurrency/bounded-queue.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
-import { BoundedQueue } from './bounded-queue.ts';
 import { maskText } from './masking.ts';
 import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
 import { type Attributes, attributesOf, unixNano } from './otlp/value.ts';
@@ -102,14 +102,7 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
   }
 
   async function sendBatch(): Promise<void> {
-    const batch: string[] = [];
-    for (
-      let span = waiting.shift();
-      span !== undefined;
-      span = batch.length < MAX_BATCH ? waiting.shift() : undefined
-    ) {
-      batch.push(span);
-    }
+    const batch = waiting.take(MAX_BATCH);
     try {
       await exporter.send(tracesRequest(target, batch));
       isLosing = false;

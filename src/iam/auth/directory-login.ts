@@ -224,9 +224,12 @@ async function enterSettled(
   from: Provenance,
 ): Promise<Entered | undefined> {
   const session = beginning(parts, login, person, from);
-  const { knex, turns } = parts.db;
+  const { knex, permits } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
-  const id = await turns.take(() => beginSettledSession(knex, settledUser(person), session.beginning), person.tenantId);
+  const id = await permits.run(
+    () => beginSettledSession(knex, settledUser(person), session.beginning),
+    person.tenantId,
+  );
   return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
 }
 

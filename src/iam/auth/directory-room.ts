@@ -3,10 +3,10 @@
  * nobody but those who need it; and what each question came to, for the metrics.
  */
 
+import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UnavailableDirectory } from '../../directory/faults.ts';
 import type { Directories } from '../../directory/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { makeWorkQueue, type WorkQueue } from '../../identity/work-queue.ts';
 import { makePace, type Pace } from './pace.ts';
 
 /** How a login by a directory, a refresh of such a session, the daily lookup of a user, or a try of a login ended. */
@@ -25,7 +25,7 @@ export interface DirectoryRoom {
   /** The names of those in which a service account looks up key owners daily. */
   readonly lookedUp: readonly string[];
   /** Each kind has places of its own: who refreshes is not kept out by those who guess. */
-  readonly places: Readonly<Record<DirectoryReport['operation'], WorkQueue>>;
+  readonly places: Readonly<Record<DirectoryReport['operation'], Semaphore>>;
   /** How long a login that fails takes. */
   readonly pace: Pace;
   readonly report: (report: DirectoryReport) => void;
@@ -54,12 +54,13 @@ const RETRY_AFTER_SECONDS = 1;
 /** One for the process. */
 export function openDirectoryRoom(options: DirectoryRoomOptions): DirectoryRoom {
   const { directories, names, lookedUp = names, maxAtOnce = MAX_AT_ONCE, report = () => undefined } = options;
-  // Nobody waits for a place here: what time a directory may take is counted once somebody has one.
+  // A request does not wait for a permit, because the directory's timeout begins when it has one.
+  const semaphore = (permits: number) => new Semaphore({ permits, maxWaiting: 0 });
   const places = {
-    login: makeWorkQueue(maxAtOnce, 0),
-    refresh: makeWorkQueue(maxAtOnce, 0),
-    lookup: makeWorkQueue(MAX_LOOKUPS, 0),
-    test: makeWorkQueue(MAX_TESTS, 0),
+    login: semaphore(maxAtOnce),
+    refresh: semaphore(maxAtOnce),
+    lookup: semaphore(MAX_LOOKUPS),
+    test: semaphore(MAX_TESTS),
   };
   return { directories, names, lookedUp, places, report, pace: makePace() };
 }

@@ -140,10 +140,10 @@ async function begin(
     forgives: true,
     cookie: request.cookie,
   });
-  const { knex, turns } = parts.db;
+  const { knex, permits } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
   const begun = await afterProof(knex, attempt, () =>
-    turns.take(() => beginSession(knex, user, beginning), user.tenantId),
+    permits.run(() => beginSession(knex, user, beginning), user.tenantId),
   );
   if (!begun) return undefined;
   await renewHash(parts, user, request.password);

@@ -4,6 +4,7 @@
  * requests without a principal: no flood takes rows from another tenant, and the rows of a minute are bounded.
  */
 
+import { BoundedQueue } from '../../concurrency/bounded-queue.ts';
 import { parseAddress } from '../../decision/address.ts';
 import type { Principal } from '../../decision/model.ts';
 import type { Refusal } from '../../domain/errors.ts';
@@ -69,42 +70,39 @@ export class RefusalWindows {
   readonly #rowsOfWindow: number;
   readonly #windowsOfGroup: number;
   readonly #groups: number;
-  readonly #waitingRows: number;
   /** In the order of their ends. */
   readonly #windows = new Map<string, Window>();
   /** The number of windows of each group. */
   readonly #sizes = new Map<string, number>();
-  #waiting: AuditRow[] = [];
+  readonly #rows: BoundedQueue<AuditRow>;
 
   constructor(bounds: RefusalBounds = {}) {
     this.#rowsOfWindow = bounds.rowsOfWindow ?? 10;
     this.#windowsOfGroup = bounds.windowsOfGroup ?? 32;
     this.#groups = bounds.groups ?? 1_000;
-    this.#waitingRows = bounds.waitingRows ?? 5_000;
+    this.#rows = new BoundedQueue(bounds.waitingRows ?? 5_000);
   }
 
   /** @param nowMs a clock that never goes back */
   note(request: RefusedRequest, nowMs: number): void {
     this.#close(nowMs);
     const window = this.#windowOf(request, nowMs);
-    if (window.left > 0 && this.#waiting.length < this.#waitingRows) {
-      window.left--;
-      this.#waiting.push(rowOf(request));
-    } else {
-      window.others++;
-    }
+    if (window.left > 0 && this.#rows.push(rowOf(request))) window.left--;
+    else window.others++;
   }
 
   /** Hands out up to `most` rows, the oldest first. */
   take(nowMs: number, most: number): readonly AuditRow[] {
     this.#close(nowMs);
-    return this.#waiting.splice(0, most);
+    return this.#rows.take(most);
   }
 
   /** Hands out every row, with the numbers of windows that have not ended; for the end of the process. */
   takeAll(): readonly AuditRow[] {
-    const rows = [...this.#waiting, ...[...this.#windows.values()].filter(({ others }) => others > 0).map(othersOf)];
-    this.#waiting = [];
+    const rows = [
+      ...this.#rows.take(this.#rows.length),
+      ...[...this.#windows.values()].filter(({ others }) => others > 0).map(othersOf),
+    ];
     this.#windows.clear();
     this.#sizes.clear();
     return rows;
@@ -146,10 +144,7 @@ export class RefusalWindows {
   #close(nowMs: number): void {
     for (const [key, window] of this.#windows) {
       if (window.endsMs > nowMs) return;
-      if (window.others > 0) {
-        if (this.#waiting.length >= this.#waitingRows) return;
-        this.#waiting.push(othersOf(window));
-      }
+      if (window.others > 0 && !this.#rows.push(othersOf(window))) return;
       this.#windows.delete(key);
       if (window.group !== undefined) this.#leave(window.group);
     }

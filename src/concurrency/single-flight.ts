@@ -1,0 +1,46 @@
+/** Runs of one piece of work, one at a time. */
+
+/** A call while the work runs shares that run. */
+export class SingleFlight {
+  readonly #work: () => Promise<void>;
+  #running: Promise<void> | undefined;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Runs the work, or joins the run that has begun. Settles as that run does. */
+  run(): Promise<void> {
+    this.#running ??= this.#work().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Settles as the current run does; resolves at once if there is none. */
+  idle(): Promise<void> {
+    return this.#running ?? Promise.resolve();
+  }
+}
+
+export interface PeriodicFlush {
+  /** Runs the work now, or joins the run that has begun. Never rejects. */
+  readonly flush: () => Promise<void>;
+  /** Waits for the current run, runs the work once more, and never again. For the end of the process. */
+  readonly stop: () => Promise<void>;
+}
+
+/** @param work never rejects */
+export function startPeriodicFlush(work: () => Promise<void>, intervalMs: number): PeriodicFlush {
+  const flight = new SingleFlight(work);
+  const timer = setInterval(() => void flight.run(), intervalMs);
+  timer.unref();
+  return {
+    flush: () => flight.run(),
+    stop: async () => {
+      clearInterval(timer);
+      await flight.idle();
+      await flight.run();
+    },
+  };
+}
