@@ -63,7 +63,7 @@ export async function addKey(db: Database, owner: UserId, tenant = 'default'): P
 
 /** Back to an empty database. Rows are deleted rather than truncated, so that the change feed tells of it. */
 export async function clear(db: Database): Promise<void> {
-  for (const table of ['audit_log', 'login_failures', 'api_keys', 'users', 'tenants'])
+  for (const table of ['audit_log', 'login_failures', 'api_keys', 'sessions', 'users', 'tenants'])
     await db.knex.raw(`delete from ${table}`);
 }
 

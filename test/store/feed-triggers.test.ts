@@ -82,7 +82,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([]));
   });
 
-  test('a user when its state or roles change, and when it goes, with its sessions', async () => {
+  test('a user when its state or roles change and when it is deleted, and a session when it ends and when its row is removed', async () => {
     const user = await seedUser(fresh.db, 'acme');
     const session = makeId('ses', 2, new Uint8Array(10));
     await run("insert into sessions (id, user_id, expires_at) values ($1, $2, now() + '1 day')", session, user);
@@ -103,7 +103,10 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([`session ${session}`]));
     await forget();
     await run('delete from users where id = $1', user);
-    expect(await told()).toEqual(new Set([`session ${session}`, `user ${user}`]));
+    expect(await told()).toEqual(new Set([`user ${user}`]));
+    await forget();
+    await run('delete from sessions where id = $1', session);
+    expect(await told()).toEqual(new Set([`session ${session}`]));
   });
 
   test('no user whose id nobody knew, with its first roles; but one that is made anew, or only seemed to be made', async () => {

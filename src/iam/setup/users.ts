@@ -115,8 +115,9 @@ async function change(to: Writing, before: StoredUser, after: Parts): Promise<vo
   }
 }
 
-/** Sessions end, keys are revoked, the e-mail address is free again. */
+/** Sessions end, keys are revoked, and the email address is free again. */
 async function remove(to: Writing, user: StoredUser): Promise<void> {
+  await endSessionsOfUser(to.trx, user.id);
   const revoked = await revokeKeysOfUser(to.trx, user.tenantId, user.id);
   await deleteUser(to.trx, user.tenantId, user.id);
   await audit(to, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });
