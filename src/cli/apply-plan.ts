@@ -1,30 +1,30 @@
 /** A plan for people to read: what is made, what changes from what to what, what goes. */
 
+import type { PlanAction } from '../iam/setup/action.ts';
 import { counts } from '../iam/setup/apply.ts';
 import type { MemberChange } from '../iam/setup/difference.ts';
-import type { Step } from '../iam/setup/step.ts';
 
-const MARKS: Readonly<Record<Step['verb'], string>> = { create: '+', change: '~', delete: '-' };
+const MARKS: Readonly<Record<PlanAction['verb'], string>> = { create: '+', change: '~', delete: '-' };
 
-/** One step a paragraph, and a line that sums up. */
-export function planText(steps: readonly Step[]): string {
-  if (steps.length === 0) return 'Nothing to do: the database already matches the file.\n';
-  const { create, change, delete: gone } = counts(steps);
-  return `${steps.map(stepText).join('')}\nPlan: ${create} to create, ${change} to change, ${gone} to delete.\n`;
+/** One action a paragraph, and a line that sums up. */
+export function planText(actions: readonly PlanAction[]): string {
+  if (actions.length === 0) return 'Nothing to do: the database already matches the file.\n';
+  const { create, change, delete: gone } = counts(actions);
+  return `${actions.map(actionText).join('')}\nPlan: ${create} to create, ${change} to change, ${gone} to delete.\n`;
 }
 
-function stepText(step: Step): string {
-  const lines = step.changes.map((each) => `    ${memberText(step, each)}\n`).join('');
-  return `${MARKS[step.verb]} ${step.verb} ${nameText(step)}\n${lines}`;
+function actionText(action: PlanAction): string {
+  const lines = action.changes.map((each) => `    ${memberText(action, each)}\n`).join('');
+  return `${MARKS[action.verb]} ${action.verb} ${nameText(action)}\n${lines}`;
 }
 
 /** As `role acme/editors`, `global policy office-hours`. */
-function nameText({ thing, tenant, name }: Step): string {
-  if (tenant !== undefined) return `${thing} ${tenant}/${printable(name)}`;
-  return `${thing === 'policy' ? 'global policy' : thing} ${printable(name)}`;
+function nameText({ type, tenant, name }: PlanAction): string {
+  if (tenant !== undefined) return `${type} ${tenant}/${printable(name)}`;
+  return `${type === 'policy' ? 'global policy' : type} ${printable(name)}`;
 }
 
-function memberText({ verb }: Step, { member, before, after }: MemberChange): string {
+function memberText({ verb }: PlanAction, { member, before, after }: MemberChange): string {
   return verb === 'create' ? `${member}: ${value(after)}` : `${member}: ${value(before)} -> ${value(after)}`;
 }
 

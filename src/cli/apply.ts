@@ -2,10 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { formatProblem, type Problem } from '../config/problems.ts';
+import type { PlanAction } from '../iam/setup/action.ts';
 import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts';
 import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
 import type { SetupOptions } from '../iam/setup/plan.ts';
-import type { Step } from '../iam/setup/step.ts';
 import type { SetupToken } from '../iam/setup/write.ts';
 import { routeTable } from '../server/route-table.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
@@ -89,30 +89,30 @@ async function planAndApply(
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));
-    if (attempt === 1) process.stdout.write(listed(problemsOf(unboundNotices(setup, plan.steps)), 'notice: '));
+    if (attempt === 1) process.stdout.write(listed(problemsOf(unboundNotices(setup, plan.actions)), 'notice: '));
     if (attempt > 1) process.stdout.write('\nAnother change was made after the plan was shown. The new plan is:\n\n');
-    process.stdout.write(planText(plan.steps));
-    if (plan.steps.length === 0) return DONE;
+    process.stdout.write(planText(plan.actions));
+    if (plan.actions.length === 0) return DONE;
     if (options.dryRun) return options.exitCode ? PENDING : DONE;
-    const deleted = plan.steps.filter(({ verb }) => verb === 'delete').length;
+    const deleted = plan.actions.filter(({ verb }) => verb === 'delete').length;
     if (options.asks || deleted > 0) {
       const stopped = await options.stopped(
         deleted > 0 ? `This plan deletes ${deleted} of the resources above.` : 'This plan changes the database.',
       );
       if (stopped !== undefined) return stopped;
     }
-    const applied = await applySetup(parts, setup, options.setup, plan.steps);
+    const applied = await applySetup(parts, setup, options.setup, plan.actions);
     if (applied.kind === 'applied') {
-      tellDone(plan.steps, applied.setupTokens, options.setup.setupTokens);
+      tellDone(plan.actions, applied.setupTokens, options.setup.setupTokens);
       return DONE;
     }
   }
   throw new Error('Other changes kept interfering with the plan. Nothing was changed. Run the command again.');
 }
 
-function tellDone(steps: readonly Step[], tokens: readonly SetupToken[], wanted: boolean): void {
+function tellDone(actions: readonly PlanAction[], tokens: readonly SetupToken[], wanted: boolean): void {
   process.stdout.write('Done.\n');
-  const made = steps.some((step) => step.thing === 'user' && step.verb === 'create');
+  const made = actions.some((action) => action.type === 'user' && action.verb === 'create');
   if (made && !wanted) {
     process.stdout.write(
       'New users have no password yet. An administrator can issue a password-reset token for each user, and\n`postern reset-admin` sets the password of the first administrator.\n',

@@ -35,7 +35,7 @@ export async function ensureSetup({ db, random, now }: AdminParts): Promise<void
       `The demo's tenants cannot be created: ${problem?.path}: ${problem?.message}. Start the demo with another data-dir.`,
     );
   }
-  const applied = await applySetup({ db, random }, file.setup, options, plan.steps);
+  const applied = await applySetup({ db, random }, file.setup, options, plan.actions);
   if (applied.kind === 'changed')
     throw new Refusal('already_exists', 'Another process is filling this database. Start the demo again.');
 }

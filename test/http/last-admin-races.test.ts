@@ -212,7 +212,7 @@ async function applied(operation: Extract<Operation, { kind: 'apply' }>, home: T
     for (;;) {
       const plan = await previewSetup(parts, setupOf(document), optionsWith());
       if (plan.kind === 'errors') throw new Error(JSON.stringify(plan.errors));
-      const result = await applySetup(parts, setupOf(document), { ...optionsWith(), setupTokens: false }, plan.steps);
+      const result = await applySetup(parts, setupOf(document), { ...optionsWith(), setupTokens: false }, plan.actions);
       if (result.kind === 'applied') return 'done';
     }
   } catch (error) {

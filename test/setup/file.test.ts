@@ -152,7 +152,7 @@ describe('secrets have no place in it, and what looks like one is not repeated',
 
 test('a plan shows no character that a terminal would obey', () => {
   const changes = [{ member: 'name', before: 'a\u001b[2Jb', after: 'c\u009bd\u202ee\u2028' }];
-  const text = planText([{ verb: 'change', thing: 'tenant', tenant: undefined, name: 'acme', changes }]);
+  const text = planText([{ verb: 'change', type: 'tenant', tenant: undefined, name: 'acme', changes }]);
   expect(text).toContain('    name: "a\\u001b[2Jb" -> "c\\u{9b}d\\u{202e}e\\u{2028}"\n');
 });
 
@@ -241,8 +241,8 @@ describe('the API and a file take and refuse the same', () => {
     ['tenants', 'owner', 'A'],
   ];
 
-  function fileWith(list: keyof typeof LISTS, thing: object): string {
-    const tenants = list === 'tenants' ? [thing] : [{ ...GOOD.tenants, [LISTS[list]]: [thing] }];
+  function fileWith(list: keyof typeof LISTS, type: object): string {
+    const tenants = list === 'tenants' ? [type] : [{ ...GOOD.tenants, [LISTS[list]]: [type] }];
     return stringify({ version: 1, tenants });
   }
 
@@ -261,7 +261,7 @@ describe('the API and a file take and refuse the same', () => {
   const withoutNull = (key: string, value: unknown): unknown =>
     key === 'type' && Array.isArray(value) ? value.filter((one) => one !== 'null').join() : value;
 
-  /** The members of a thing and what the validator asks of them. */
+  /** The members of a type and what the validator asks of them. */
   function membersOf(schema: unknown): Readonly<Record<string, unknown>> {
     const plain = JSON.stringify(schema, (key, value: unknown) =>
       isTold(key, value) ? undefined : withoutNull(key, value),
@@ -288,11 +288,11 @@ describe('the API and a file take and refuse the same', () => {
   });
 
   test.each(rows)('%s: %s %j is refused by both', async (list, member, value) => {
-    const thing = { ...GOOD[list], [member]: value };
-    const answer = await h.api('POST', `/v1/iam/${list}`, { as: h.root.token, body: thing });
+    const type = { ...GOOD[list], [member]: value };
+    const answer = await h.api('POST', `/v1/iam/${list}`, { as: h.root.token, body: type });
     // A built-in role's name is taken.
     expect([409, 422]).toContain(answer.status);
-    const told = problems(fileWith(list, thing));
+    const told = problems(fileWith(list, type));
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(new RegExp(`^f\\.yaml:\\d+:\\d+: tenants\\[0\\](\\.${list}\\[0\\])?\\.${member}`));
   });

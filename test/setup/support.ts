@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { readSetupText } from '../../src/cli/apply-file.ts';
 import { setupWriter } from '../../src/cli/export-file.ts';
+import type { PlanAction } from '../../src/iam/setup/action.ts';
 import { type Applied, applySetup, previewSetup } from '../../src/iam/setup/apply.ts';
 import type { SetupDocument } from '../../src/iam/setup/document.ts';
 import { exportSetup } from '../../src/iam/setup/export.ts';
 import type { SetupOptions } from '../../src/iam/setup/plan.ts';
 import type { SetupError } from '../../src/iam/setup/read.ts';
 import type { Setup } from '../../src/iam/setup/setup.ts';
-import type { Step } from '../../src/iam/setup/step.ts';
 import type { Database } from '../../src/store/database.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -64,7 +64,7 @@ export function optionsWith(options: Partial<SetupOptions> = {}): SetupOptions {
 
 const parts = (db: Database) => ({ db, random: (size: number) => randomBytes(size) });
 
-export type Planned = readonly Step[] | { readonly errors: readonly SetupError[] };
+export type Planned = readonly PlanAction[] | { readonly errors: readonly SetupError[] };
 
 export async function plan(
   db: Database,
@@ -72,21 +72,21 @@ export async function plan(
   options: Partial<SetupOptions> = {},
 ): Promise<Planned> {
   const planned = await previewSetup(parts(db), setupOf(document), optionsWith(options));
-  if (planned.kind === 'plan') return planned.steps;
+  if (planned.kind === 'plan') return planned.actions;
   // All of it is in one document.
   return { errors: planned.errors.map((error) => ({ ...error, path: error.path.replace(/^\/0/, '') })) };
 }
 
-/** What a plan says, a line for each step: `+ role acme/editors`. */
+/** What a plan says, a line for each action: `+ role acme/editors`. */
 export async function planLines(
   db: Database,
   document: SetupDocument | string,
   options: Partial<SetupOptions> = {},
 ): Promise<readonly string[]> {
-  const steps = await plan(db, document, options);
-  if ('errors' in steps) throw new Error(JSON.stringify(steps.errors));
-  return steps.map(
-    ({ verb, thing, tenant, name }) => `${verb} ${thing} ${tenant === undefined ? '' : `${tenant}/`}${name}`,
+  const actions = await plan(db, document, options);
+  if ('errors' in actions) throw new Error(JSON.stringify(actions.errors));
+  return actions.map(
+    ({ verb, type, tenant, name }) => `${verb} ${type} ${tenant === undefined ? '' : `${tenant}/`}${name}`,
   );
 }
 
@@ -99,17 +99,17 @@ export async function apply(
   const setup = setupOf(document);
   const planned = await previewSetup(parts(db), setup, optionsWith(options));
   if (planned.kind === 'errors') throw new Error(JSON.stringify(planned.errors));
-  const applied = await applyPlan(db, setup, planned.steps, options);
+  const applied = await applyPlan(db, setup, planned.actions, options);
   if (applied.kind !== 'applied') throw new Error('the set-up changed meanwhile');
 }
 
 export function applyPlan(
   db: Database,
   setup: Setup,
-  steps: readonly Step[],
+  actions: readonly PlanAction[],
   options: Partial<SetupOptions> = {},
 ): Promise<Applied> {
-  return applySetup(parts(db), setup, { setupTokens: false, ...optionsWith(options) }, steps);
+  return applySetup(parts(db), setup, { setupTokens: false, ...optionsWith(options) }, actions);
 }
 
 /** The text of a whole export. */

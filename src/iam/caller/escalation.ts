@@ -65,7 +65,7 @@ export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined
 /** Giving roles of the caller's effective tenant; their attached allow policies count. */
 export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
-  const { own, global } = await worldOf(trx, caller.tenant, roles);
+  const { own, global } = await loadTenantView(trx, caller.tenant, roles);
   for (const role of roles)
     refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} grants permissions that you do not have:`);
 }
@@ -82,7 +82,7 @@ export async function mayActOnUser(
 ): Promise<void> {
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
-  const { own, global } = await worldOf(trx, user.tenantId, roles, allowPolicies);
+  const { own, global } = await loadTenantView(trx, user.tenantId, roles, allowPolicies);
   refuseLacking(caller, powerOfUser(roles, own, global), 'The user has permissions that you do not have:');
 }
 
@@ -96,7 +96,7 @@ export async function mayActOnKey(
   if (isOwnKey(caller, key)) return;
   const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
-  const { own, global } = await worldOf(trx, key.tenantId, roles ?? [], allowPolicies);
+  const { own, global } = await loadTenantView(trx, key.tenantId, roles ?? [], allowPolicies);
   const power = powerOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
   refuseLacking(caller, power, 'The key has permissions that you do not have:');
 }
@@ -113,13 +113,13 @@ function isOwnKey(caller: HeldCaller, key: StoredKey): boolean {
   return caller.principal.id === key.id || (key.userId !== undefined && key.userId === selfId(caller));
 }
 
-function refuseLacking(caller: HeldCaller, power: Power, words: string): void {
+function refuseLacking(caller: HeldCaller, power: Power, messagePrefix: string): void {
   const pattern = lacking(powerOfCaller(caller.principal, caller.snapshot), power);
-  if (pattern !== undefined) throw escalation(`${words} ${pattern}.`);
+  if (pattern !== undefined) throw escalation(`${messagePrefix} ${pattern}.`);
 }
 
 /** The part of a tenant that powers are read from, as the transaction sees it: these roles and all allow policies in force. */
-async function worldOf(
+async function loadTenantView(
   trx: Transaction,
   tenant: TenantId,
   names: readonly RoleName[],

@@ -7,11 +7,11 @@ import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { transaction } from '../../store/transaction.ts';
 import { type Actor, changeAsSystem } from '../change/change.ts';
+import { type PlanAction, sameActions } from './action.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import { lockSetup } from './queries.ts';
 import type { Setup } from './setup.ts';
-import { type Step, sameSteps } from './step.ts';
-import { type SetupToken, writeSteps } from './write.ts';
+import { runActions, type SetupToken } from './write.ts';
 
 export interface SetupParts {
   readonly db: Database;
@@ -39,8 +39,8 @@ export type Applied =
   | { readonly kind: 'changed' };
 
 /** Ends the transaction without a trace. */
-class Changed extends Error {
-  override readonly name = 'Changed';
+class PlanChanged extends Error {
+  override readonly name = 'PlanChanged';
 }
 
 /** Somebody else took the name first. */
@@ -52,15 +52,15 @@ const TAKEN: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Does what was shown, each step with its audit row, and all of it in one transaction. Of several at once one is done after the other.
- * @param shown the steps that were agreed to
+ * Does what was shown, each action with its audit row, and all of it in one transaction. Of several at once one is done after the other.
+ * @param shown the actions that were agreed to
  * @throws Refusal like `previewSetup`
  */
 export async function applySetup(
   parts: SetupParts,
   setup: Setup,
   options: SetupOptions & { readonly setupTokens: boolean },
-  shown: readonly Step[],
+  shown: readonly PlanAction[],
 ): Promise<Applied> {
   // There is no cache in this process that would have to follow.
   const uncached = { db: parts.db, feed: { catchUp: async () => undefined }, flush: () => undefined };
@@ -68,23 +68,23 @@ export async function applySetup(
     const setupTokens = await changeAsSystem(uncached, OPERATOR, { action: 'setup.apply' }, async (trx, audit) => {
       await lockSetup(trx);
       const plan = await planSetup(trx, setup, options, true);
-      if (plan.kind === 'errors' || !sameSteps(plan.steps, shown)) throw new Changed();
-      audit.after = counts(plan.steps);
-      return writeSteps(trx, plan.steps, { ...options, random: parts.random });
+      if (plan.kind === 'errors' || !sameActions(plan.actions, shown)) throw new PlanChanged();
+      audit.after = counts(plan.actions);
+      return runActions(trx, plan.actions, { ...options, random: parts.random });
     });
     return { kind: 'applied', setupTokens };
   } catch (error) {
-    if (error instanceof Changed || TAKEN.has(brokenConstraint(error))) return { kind: 'changed' };
+    if (error instanceof PlanChanged || TAKEN.has(brokenConstraint(error))) return { kind: 'changed' };
     throw error;
   }
 }
 
-/** How many steps there are of each kind. */
-export function counts(steps: readonly Step[]): {
+/** How many actions there are of each kind. */
+export function counts(actions: readonly PlanAction[]): {
   readonly create: number;
   readonly change: number;
   readonly delete: number;
 } {
-  const of = (verb: Step['verb']): number => steps.filter((step) => step.verb === verb).length;
+  const of = (verb: PlanAction['verb']): number => actions.filter((action) => action.verb === verb).length;
   return { create: of('create'), change: of('change'), delete: of('delete') };
 }

@@ -6,9 +6,9 @@ import type { Queryable } from '../../store/queryable.ts';
 import { notFound } from '../caller/refusals.ts';
 import type { StoredPolicy } from '../policies/queries.ts';
 import { findTenant, type StoredTenant } from '../tenants/queries.ts';
+import { listAllTenants, listGlobalPolicies, listTenantRoles, listVisiblePolicies } from './current-state.ts';
 import { countOtherUsers, localUsers } from './queries.ts';
 import { policyView, roleView, tenantView, userView, type View } from './view.ts';
-import { allTenants, globalPoliciesOf, policiesOf, rolesOf } from './world.ts';
 
 /** What is exported, in the order in which it comes. */
 export type ExportPart =
@@ -39,7 +39,7 @@ export async function exportSetup(
 ): Promise<void> {
   const read = async (trx: Queryable): Promise<void> => {
     if (options.tenant === undefined) {
-      take({ kind: 'global policies', policies: (await globalPoliciesOf(trx)).map(namedPolicy) });
+      take({ kind: 'global policies', policies: (await listGlobalPolicies(trx)).map(namedPolicy) });
     }
     for (const tenant of await tenantsOf(trx, options.tenant)) await exportTenant(trx, tenant, options, take);
   };
@@ -47,7 +47,7 @@ export async function exportSetup(
 }
 
 async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<readonly StoredTenant[]> {
-  if (id === undefined) return allTenants(trx);
+  if (id === undefined) return listAllTenants(trx);
   const tenant = await findTenant(trx, id);
   if (tenant === undefined) throw notFound('tenant');
   return [tenant];
@@ -59,8 +59,8 @@ async function exportTenant(
   { users }: ExportOptions,
   take: (part: ExportPart) => void,
 ): Promise<void> {
-  const roles = (await rolesOf(trx, tenant.id)).map((role) => ({ name: role.name, ...roleView(role) }));
-  const policies = (await policiesOf(trx, tenant.id))
+  const roles = (await listTenantRoles(trx, tenant.id)).map((role) => ({ name: role.name, ...roleView(role) }));
+  const policies = (await listVisiblePolicies(trx, tenant.id))
     .filter((policy) => policy.tenantId !== undefined)
     .map(namedPolicy);
   take({ kind: 'tenant', tenant: { id: tenant.id, ...tenantView(tenant), roles, policies } });

@@ -12,12 +12,12 @@ import { hasActiveKeys, hasUsers, type StoredTenant } from '../tenants/queries.t
 import { localAdministrators, usersWithPassword } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
 import { countActiveUsers } from '../users/queries.ts';
-import { type PolicyStep, policiesAfter } from './policies.ts';
+import type { PlannedAction } from './action.ts';
+import { type PolicyAction, policiesAfter } from './policies.ts';
 import { roleHolders } from './queries.ts';
 import type { WantedTenant } from './setup.ts';
-import type { PlannedStep } from './step.ts';
 import { quotasAfter } from './tenants.ts';
-import type { UserState, UserStep } from './users.ts';
+import type { UserAction, UserState } from './users.ts';
 
 /** What a set-up does to one tenant that it names. */
 export interface TenantPlan {
@@ -25,17 +25,17 @@ export interface TenantPlan {
   /** Undefined when there is none yet. */
   readonly stored: StoredTenant | undefined;
   readonly policiesBefore: readonly StoredPolicy[];
-  readonly tenant: readonly PlannedStep[];
-  readonly roles: readonly PlannedStep[];
-  readonly policies: readonly PolicyStep[];
-  readonly users: readonly UserStep[];
+  readonly tenant: readonly PlannedAction[];
+  readonly roles: readonly PlannedAction[];
+  readonly policies: readonly PolicyAction[];
+  readonly users: readonly UserAction[];
 }
 
 export interface WholePlan {
-  readonly global: readonly PolicyStep[];
+  readonly global: readonly PolicyAction[];
   readonly tenants: readonly TenantPlan[];
   /** Tenants that are deleted. */
-  readonly goingTenants: readonly StoredTenant[];
+  readonly removedTenants: readonly StoredTenant[];
 }
 
 /** @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use` */
@@ -54,7 +54,7 @@ export async function refuseBrokenRules(
   }
   await refuseNoAdministrator(trx, plan, setupTokens);
   if (!force) refuseLockOut(plan.global);
-  await refuseTenantsInUse(trx, plan.goingTenants, new Date(nowMs));
+  await refuseTenantsInUse(trx, plan.removedTenants, new Date(nowMs));
 }
 
 /** A role is deleted only when nobody has it any more: not users of the directory, nor any that the set-up does not speak of. */
@@ -62,15 +62,15 @@ async function refuseRolesInUse(
   trx: Transaction,
   { wanted, policiesBefore, roles, policies, users }: TenantPlan,
 ): Promise<void> {
-  const later = new Map<UserId, UserStep>(
-    users.flatMap((step) => (step.before === undefined ? [] : [[step.before.id, step]])),
+  const later = new Map<UserId, UserAction>(
+    users.flatMap((action) => (action.before === undefined ? [] : [[action.before.id, action]])),
   );
   for (const { verb, name } of roles) {
     if (verb !== 'delete') continue;
     const holders = (await roleHolders(trx, wanted.id, name)).filter(({ id, byHand }) => {
-      const step = later.get(id);
-      if (step === undefined) return true;
-      return step.after !== undefined && (!byHand || step.after.roles.some((role) => role === name));
+      const action = later.get(id);
+      if (action === undefined) return true;
+      return action.after !== undefined && (!byHand || action.after.roles.some((role) => role === name));
     });
     const attached = policiesAfter(policiesBefore, policies).filter((policy) =>
       policy.attachedRoles.some((role) => role === name),
@@ -91,7 +91,7 @@ async function refuseRolesInUse(
 async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: TenantPlan): Promise<void> {
   const limit = quotasAfter(wanted, stored).max_users;
   const active = (user: UserState | undefined): number => (user?.status === 'active' ? 1 : 0);
-  const deltas = users.map((step) => active(step.after) - active(step.before));
+  const deltas = users.map((action) => active(action.after) - active(action.before));
   if (limit === undefined || !deltas.some((delta) => delta > 0)) return;
   const now = stored === undefined ? 0 : await countActiveUsers(trx, wanted.id);
   const after = deltas.reduce((sum, delta) => sum + delta, now);
@@ -107,14 +107,14 @@ async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: T
 async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, setupTokens: boolean): Promise<void> {
   const before = await localAdministrators(trx);
   const status = new Map(tenants.map(({ wanted, stored }) => [wanted.id, wanted.status ?? stored?.status ?? 'active']));
-  const steps = tenants.flatMap((tenant) => tenant.users);
-  const touched = new Set(steps.flatMap((step) => step.before?.id ?? []));
+  const actions = tenants.flatMap((tenant) => tenant.users);
+  const touched = new Set(actions.flatMap((action) => action.before?.id ?? []));
   const withPassword = await usersWithPassword(trx, [...touched]);
   const after = [
     ...before
       .filter((admin) => !touched.has(admin.id))
       .map((admin) => ({ ...admin, tenantActive: isActive(status.get(admin.tenantId), admin.tenantActive) })),
-    ...steps
+    ...actions
       .filter(({ after: user }) => user?.status === 'active' && user.roles.includes(ADMIN))
       .map(({ tenant, before: user }) => ({
         tenantActive: isActive(status.get(tenant), true),
@@ -132,7 +132,7 @@ function isActive(status: StoredTenant['status'] | undefined, stored: boolean): 
  * A global policy that at any time and from anywhere denies every administrator `admin:policies`. Conditions are not looked at: whom
  * they bind and when, nobody here can say.
  */
-function refuseLockOut(global: readonly PolicyStep[]): void {
+function refuseLockOut(global: readonly PolicyAction[]): void {
   const tenant = compileTenant({
     id: DEFAULT_TENANT,
     status: 'active',

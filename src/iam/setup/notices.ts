@@ -2,9 +2,9 @@
 
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { BINDS_NO_ONE, type Notice, patternNotices, policyNotices } from '../permissions/notices.ts';
+import type { PlanAction } from './action.ts';
 import type { SetupError } from './read.ts';
 import type { Setup, WantedPolicy, WantedRole } from './setup.ts';
-import type { Step } from './step.ts';
 
 export interface SetupNotice extends SetupError {
   readonly kind: Notice['kind'];
@@ -33,16 +33,16 @@ export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants
 /** Returns notices of the policies that a plan makes and that bind no one, because the document names no role for them. */
 export function unboundNotices(
   { globalPolicies = [], tenants }: Setup,
-  steps: readonly Step[],
+  actions: readonly PlanAction[],
 ): readonly SetupNotice[] {
-  const placeOf = ({ tenant, name }: Step): WantedPolicy | undefined => {
+  const placeOf = ({ tenant, name }: PlanAction): WantedPolicy | undefined => {
     const among = tenant === undefined ? globalPolicies : tenants.find(({ id }) => id === tenant)?.policies;
     return among?.find((policy) => policy.name === name);
   };
-  return steps.flatMap((step) => {
-    const isUnbound = step.changes.some(({ member, after }) => member === 'applies_to' && after === 'roles');
-    if (step.thing !== 'policy' || step.verb !== 'create' || !isUnbound) return [];
-    const wanted = placeOf(step);
+  return actions.flatMap((action) => {
+    const isUnbound = action.changes.some(({ member, after }) => member === 'applies_to' && after === 'roles');
+    if (action.type !== 'policy' || action.verb !== 'create' || !isUnbound) return [];
+    const wanted = placeOf(action);
     return wanted?.attachedRoles === undefined && wanted !== undefined ? placed(wanted.at, [BINDS_NO_ONE]) : [];
   });
 }

@@ -1,19 +1,19 @@
-/** The difference between a set-up and the database, as steps; or what stands in the way. Nothing is written here. */
+/** The difference between a set-up and the database, as actions; or what stands in the way. Nothing is written here. */
 
 import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { type NewPolicy, policyOwners } from '../policies/queries.ts';
 import type { StoredUser } from '../users/queries.ts';
+import type { PlannedAction } from './action.ts';
+import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
 import { refuseBrokenRules, type TenantPlan } from './guards.ts';
-import { type PolicyStep, policiesAfter, policySteps } from './policies.ts';
+import { type PolicyAction, policiesAfter, policyActions } from './policies.ts';
 import { NO_SUCH_ROLE, type SetupError } from './read.ts';
-import { roleNamesAfter, roleSteps } from './roles.ts';
+import { roleActions, roleNamesAfter } from './roles.ts';
 import type { Setup, WantedPolicy, WantedTenant } from './setup.ts';
-import type { PlannedStep } from './step.ts';
-import { tenantDeletion, tenantSteps } from './tenants.ts';
-import { userSteps } from './users.ts';
-import { type PruneOptions, readWorld, type TenantWorld, type World } from './world.ts';
+import { tenantActions, tenantDeletion } from './tenants.ts';
+import { userActions } from './users.ts';
 
 export interface SetupOptions extends PruneOptions {
   /** Write it even when it then locks every administrator out. */
@@ -26,7 +26,7 @@ export interface SetupOptions extends PruneOptions {
 
 export type Plan =
   /** In the order in which the document speaks of the things. */
-  | { readonly kind: 'plan'; readonly steps: readonly PlannedStep[] }
+  | { readonly kind: 'plan'; readonly actions: readonly PlannedAction[] }
   | { readonly kind: 'errors'; readonly errors: readonly SetupError[] };
 
 /**
@@ -34,34 +34,34 @@ export type Plan =
  * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
  */
 export async function planSetup(trx: Transaction, setup: Setup, options: SetupOptions, hold: boolean): Promise<Plan> {
-  const world = await readWorld(trx, setup, options, hold);
+  const current = await readCurrentState(trx, setup, options, hold);
   const errors: SetupError[] = [];
-  const global = policySteps(undefined, setup.globalPolicies, world.globalPolicies, options.prune, errors);
-  const globalAfter = policiesAfter(world.globalPolicies, global);
-  const users = placedUsers(setup, world, options, errors);
+  const global = policyActions(undefined, setup.globalPolicies, current.globalPolicies, options.prune, errors);
+  const globalAfter = policiesAfter(current.globalPolicies, global);
+  const users = placedUsers(setup, current, options, errors);
   const tenants = setup.tenants.map((wanted) =>
-    planTenant(wanted, world.tenants.get(wanted.id) ?? NOTHING, users.get(wanted.id) ?? [], options, errors),
+    planTenant(wanted, current.tenants.get(wanted.id) ?? NOTHING, users.get(wanted.id) ?? [], options, errors),
   );
   for (const tenant of tenants) checkTenantPolicyNames(tenant, globalAfter, errors);
   await checkGlobalPolicyNames(trx, setup, global, tenants, errors);
   if (errors.length > 0) return { kind: 'errors', errors };
 
   // The first tenant stays, whoever names it or not.
-  const goingTenants = world.otherTenants.filter((tenant) => tenant.id !== DEFAULT_TENANT);
-  await refuseBrokenRules(trx, { global, tenants, goingTenants }, options);
-  return { kind: 'plan', steps: [...global, ...tenants.flatMap(stepsOf), ...goingTenants.map(tenantDeletion)] };
+  const removedTenants = current.otherTenants.filter((tenant) => tenant.id !== DEFAULT_TENANT);
+  await refuseBrokenRules(trx, { global, tenants, removedTenants }, options);
+  return { kind: 'plan', actions: [...global, ...tenants.flatMap(actionsOf), ...removedTenants.map(tenantDeletion)] };
 }
 
-const NOTHING: TenantWorld = { tenant: undefined, deleted: false, roles: [], policies: [] };
+const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [] };
 
 function planTenant(
   wanted: WantedTenant,
-  has: TenantWorld,
+  has: TenantState,
   users: readonly StoredUser[],
   { prune }: SetupOptions,
   errors: SetupError[],
 ): TenantPlan {
-  const roles = roleSteps(wanted.id, wanted.roles, has.roles, prune, errors);
+  const roles = roleActions(wanted.id, wanted.roles, has.roles, prune, errors);
   const names = roleNamesAfter(has.roles, roles);
   const known = (name: string) => isBuiltinRole(name) || names.has(name);
   for (const policy of wanted.policies ?? [])
@@ -71,10 +71,10 @@ function planTenant(
     wanted,
     stored: has.tenant,
     policiesBefore: has.policies,
-    tenant: tenantSteps(wanted, has, errors),
+    tenant: tenantActions(wanted, has, errors),
     roles,
-    policies: policySteps(wanted.id, wanted.policies, has.policies, prune, errors),
-    users: userSteps(wanted, users, prune, errors),
+    policies: policyActions(wanted.id, wanted.policies, has.policies, prune, errors),
+    users: userActions(wanted, users, prune, errors),
   };
 }
 
@@ -95,7 +95,7 @@ function refuseUnknown(
  */
 function placedUsers(
   setup: Setup,
-  world: World,
+  current: CurrentState,
   { prune }: SetupOptions,
   errors: SetupError[],
 ): ReadonlyMap<TenantId, readonly StoredUser[]> {
@@ -104,7 +104,7 @@ function placedUsers(
     for (const { email, at } of users ?? []) places.set(email, { tenant: id, at });
   const going = new Set(prune ? setup.tenants.filter(({ users }) => users !== undefined).map(({ id }) => id) : []);
   const placed = new Map<TenantId, StoredUser[]>(setup.tenants.map(({ id }) => [id, []]));
-  for (const user of world.users) {
+  for (const user of current.users) {
     const place = places.get(user.email);
     if (place !== undefined && user.source !== 'local') {
       errors.push({
@@ -142,21 +142,21 @@ function checkTenantPolicyNames(
 async function checkGlobalPolicyNames(
   trx: Transaction,
   setup: Setup,
-  global: readonly PolicyStep[],
+  global: readonly PolicyAction[],
   tenants: readonly TenantPlan[],
   errors: SetupError[],
 ): Promise<void> {
   const going = new Set(
     tenants.flatMap(({ policies }) =>
-      policies.filter((step) => step.verb === 'delete').map((step) => `${step.tenant} ${step.name}`),
+      policies.filter((action) => action.verb === 'delete').map((action) => `${action.tenant} ${action.name}`),
     ),
   );
-  for (const step of global) {
-    if (step.verb !== 'create' || step.policy === undefined) continue;
-    const owners = await policyOwners(trx, step.policy.name);
-    const owner = owners.find((tenant) => tenant !== undefined && !going.has(`${tenant} ${step.name}`));
+  for (const action of global) {
+    if (action.verb !== 'create' || action.policy === undefined) continue;
+    const owners = await policyOwners(trx, action.policy.name);
+    const owner = owners.find((tenant) => tenant !== undefined && !going.has(`${tenant} ${action.name}`));
     if (owner !== undefined) {
-      const path = `${placeOf(setup.globalPolicies, step.name)}/name`;
+      const path = `${placeOf(setup.globalPolicies, action.name)}/name`;
       errors.push({ path, message: `A policy of the tenant ${owner} already has this name. Choose another name.` });
     }
   }
@@ -166,6 +166,6 @@ function placeOf(policies: readonly WantedPolicy[] | undefined, name: string): s
   return policies?.find((policy) => policy.name === name)?.at ?? '';
 }
 
-function stepsOf(plan: TenantPlan): readonly PlannedStep[] {
+function actionsOf(plan: TenantPlan): readonly PlannedAction[] {
   return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.users];
 }

@@ -1,4 +1,4 @@
-/** The steps that make the policies of a tenant, or the global ones, be as a set-up says. */
+/** The actions that make the policies of a tenant, or the global ones, be as a set-up says. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { PolicyName, TenantId } from '../../domain/ids.ts';
@@ -12,14 +12,14 @@ import {
   updatePolicy,
 } from '../policies/queries.ts';
 import { policyResource } from '../policies/resource.ts';
+import type { ApplyContext, PlannedAction } from './action.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
 import type { WantedPolicy } from './setup.ts';
-import type { PlannedStep, Writing } from './step.ts';
 import { policyView } from './view.ts';
 
-/** A step for a policy, with the policy as it will be; undefined = deleted. */
-export interface PolicyStep extends PlannedStep {
+/** A action for a policy, with the policy as it will be; undefined = deleted. */
+export interface PolicyAction extends PlannedAction {
   readonly policy: NewPolicy | undefined;
 }
 
@@ -27,13 +27,13 @@ export interface PolicyStep extends PlannedStep {
  * @param tenant undefined = the global ones
  * @param wanted undefined = not the set-up's business
  */
-export function policySteps(
+export function policyActions(
   tenant: TenantId | undefined,
   wanted: readonly WantedPolicy[] | undefined,
   stored: readonly StoredPolicy[],
   prune: boolean,
   errors: SetupError[],
-): readonly PolicyStep[] {
+): readonly PolicyAction[] {
   if (wanted === undefined) return [];
   const before = new Map(stored.map((policy) => [policy.name, policy]));
   const named = new Set(wanted.map((policy) => policy.name));
@@ -44,11 +44,11 @@ export function policySteps(
   ];
 }
 
-/** The policies that there will be after these steps. */
-export function policiesAfter(stored: readonly StoredPolicy[], steps: readonly PolicyStep[]): readonly NewPolicy[] {
+/** The policies that there will be after these actions. */
+export function policiesAfter(stored: readonly StoredPolicy[], actions: readonly PolicyAction[]): readonly NewPolicy[] {
   const after = new Map<PolicyName, NewPolicy>(stored.map((policy) => [policy.name, policy]));
   const gone = new Set<string>();
-  for (const { name, policy } of steps) {
+  for (const { name, policy } of actions) {
     if (policy === undefined) gone.add(name);
     else after.set(policy.name, policy);
   }
@@ -60,7 +60,7 @@ function writing(
   wanted: WantedPolicy,
   before: StoredPolicy | undefined,
   errors: SetupError[],
-): readonly PolicyStep[] {
+): readonly PolicyAction[] {
   const effect = wanted.effect ?? before?.effect;
   const actions = wanted.actions ?? before?.actions;
   const resources = wanted.resources ?? before?.resources;
@@ -83,7 +83,7 @@ function writing(
   };
   const changes = difference(before === undefined ? {} : policyView(before), policyView(policy));
   const about = {
-    thing: 'policy',
+    type: 'policy',
     tenant: tenantId,
     name: policy.name,
     changes,
@@ -108,10 +108,10 @@ function audienceOf(
   };
 }
 
-function deletion(policy: StoredPolicy): PolicyStep {
+function deletion(policy: StoredPolicy): PolicyAction {
   return {
     verb: 'delete',
-    thing: 'policy',
+    type: 'policy',
     tenant: policy.tenantId,
     name: policy.name,
     changes: [],
@@ -124,26 +124,26 @@ function deletion(policy: StoredPolicy): PolicyStep {
   };
 }
 
-async function create(to: Writing, policy: NewPolicy): Promise<void> {
+async function create(to: ApplyContext, policy: NewPolicy): Promise<void> {
   await setAttachedRoles(to.trx, await insertPolicy(to.trx, policy), policy.attachedRoles);
   await audit(to, 'policy.create', policy, { after: policyResource(await written(to, policy)) });
 }
 
-async function change(to: Writing, before: StoredPolicy, policy: NewPolicy): Promise<void> {
+async function change(to: ApplyContext, before: StoredPolicy, policy: NewPolicy): Promise<void> {
   await updatePolicy(to.trx, before.number, policy);
   await setAttachedRoles(to.trx, before.number, policy.attachedRoles);
   const now = await written(to, policy);
   await audit(to, 'policy.update', policy, { before: policyResource(before), after: policyResource(now) });
 }
 
-async function written({ trx }: Writing, { tenantId, name }: NewPolicy): Promise<StoredPolicy> {
+async function written({ trx }: ApplyContext, { tenantId, name }: NewPolicy): Promise<StoredPolicy> {
   const policy = await findPolicyOf(trx, tenantId, name);
   if (policy === undefined) throw new Fault('a policy that was just written no longer exists');
   return policy;
 }
 
 function audit(
-  to: Writing,
+  to: ApplyContext,
   action: string,
   policy: NewPolicy,
   states: { before?: unknown; after?: unknown },

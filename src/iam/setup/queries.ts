@@ -105,7 +105,7 @@ export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]
   });
 }
 
-/** A tenant's local users with an address, by address, as many at a time as one step takes. To be read inside one transaction. */
+/** A tenant's local users with an address, by address, as many at a time as one action takes. To be read inside one transaction. */
 export async function* localUsers(
   trx: Queryable,
   tenant: TenantId,

@@ -1,4 +1,4 @@
-/** The steps that make the roles of a tenant be as a set-up says. */
+/** The actions that make the roles of a tenant be as a set-up says. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
@@ -6,22 +6,22 @@ import { brokenConstraint } from '../../store/faults.ts';
 import { beingRemoved } from '../roles/create.ts';
 import { deleteRole, findRole, insertRole, type StoredRole, updateRole } from '../roles/queries.ts';
 import { roleResource } from '../roles/resource.ts';
+import type { ApplyContext, PlannedAction } from './action.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
 import type { WantedRole } from './setup.ts';
-import type { PlannedStep, Writing } from './step.ts';
 import { roleView } from './view.ts';
 
 type Parts = Omit<StoredRole, 'createdAt' | 'updatedAt'>;
 
 /** @param wanted undefined = not the set-up's business */
-export function roleSteps(
+export function roleActions(
   tenant: TenantId,
   wanted: readonly WantedRole[] | undefined,
   stored: readonly StoredRole[],
   prune: boolean,
   errors: SetupError[],
-): readonly PlannedStep[] {
+): readonly PlannedAction[] {
   if (wanted === undefined) return [];
   const before = new Map(stored.map((role) => [role.name, role]));
   const named = new Set(wanted.map((role) => role.name));
@@ -29,10 +29,10 @@ export function roleSteps(
   return [...wanted.flatMap((role) => writing(tenant, role, before.get(role.name), errors)), ...gone.map(deletion)];
 }
 
-/** The names that roles of a tenant will have after these steps. */
-export function roleNamesAfter(stored: readonly StoredRole[], steps: readonly PlannedStep[]): ReadonlySet<string> {
+/** The names that roles of a tenant will have after these actions. */
+export function roleNamesAfter(stored: readonly StoredRole[], actions: readonly PlannedAction[]): ReadonlySet<string> {
   const names = new Set<string>(stored.map((role) => role.name));
-  for (const { verb, name } of steps) {
+  for (const { verb, name } of actions) {
     if (verb === 'create') names.add(name);
     if (verb === 'delete') names.delete(name);
   }
@@ -44,7 +44,7 @@ function writing(
   wanted: WantedRole,
   before: StoredRole | undefined,
   errors: SetupError[],
-): readonly PlannedStep[] {
+): readonly PlannedAction[] {
   const { name } = wanted;
   const permissions = wanted.permissions ?? before?.permissions;
   if (permissions === undefined) {
@@ -55,15 +55,15 @@ function writing(
   const constraints = wanted.constraints ?? before?.constraints ?? {};
   const after: Parts = { tenantId, name, description, permissions, constraints };
   const changes = difference(before === undefined ? {} : roleView(before), roleView(after));
-  const about = { thing: 'role', tenant: tenantId, name, changes, stage: 'write roles' } as const;
+  const about = { type: 'role', tenant: tenantId, name, changes, stage: 'write roles' } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, after) }];
   return changes.length === 0 ? [] : [{ ...about, verb: 'change', run: (to) => change(to, before, after) }];
 }
 
-function deletion(role: StoredRole): PlannedStep {
+function deletion(role: StoredRole): PlannedAction {
   return {
     verb: 'delete',
-    thing: 'role',
+    type: 'role',
     tenant: role.tenantId,
     name: role.name,
     changes: [],
@@ -75,25 +75,30 @@ function deletion(role: StoredRole): PlannedStep {
   };
 }
 
-async function create(to: Writing, after: Parts): Promise<void> {
+async function create(to: ApplyContext, after: Parts): Promise<void> {
   await insertRole(to.trx, after).catch((error: unknown) => {
     throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(after.name) : error;
   });
   await audit(to, 'role.create', after, { after: roleResource(await written(to, after.tenantId, after.name)) });
 }
 
-async function change(to: Writing, before: StoredRole, after: Parts): Promise<void> {
+async function change(to: ApplyContext, before: StoredRole, after: Parts): Promise<void> {
   await updateRole(to.trx, after);
   const now = await written(to, after.tenantId, after.name);
   await audit(to, 'role.update', after, { before: roleResource(before), after: roleResource(now) });
 }
 
-async function written({ trx }: Writing, tenant: TenantId, name: RoleName): Promise<StoredRole> {
+async function written({ trx }: ApplyContext, tenant: TenantId, name: RoleName): Promise<StoredRole> {
   const role = await findRole(trx, tenant, name);
   if (role === undefined) throw new Fault('a role that was just written no longer exists');
   return role;
 }
 
-function audit(to: Writing, action: string, role: Parts, states: { before?: unknown; after?: unknown }): Promise<void> {
+function audit(
+  to: ApplyContext,
+  action: string,
+  role: Parts,
+  states: { before?: unknown; after?: unknown },
+): Promise<void> {
   return to.audit({ action, target: { type: 'role', id: role.name }, tenant: role.tenantId, ...states });
 }

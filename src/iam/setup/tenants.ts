@@ -1,25 +1,25 @@
-/** The steps that make tenants be as a set-up says. */
+/** The actions that make tenants be as a set-up says. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { TenantQuotas } from '../../domain/records.ts';
 import { mergeQuotas, mergeSettings } from '../tenants/merge.ts';
 import { deleteTenant, findTenant, insertTenant, type StoredTenant, updateTenant } from '../tenants/queries.ts';
 import { tenantResource } from '../tenants/resource.ts';
+import type { ApplyContext, PlanAction, PlannedAction } from './action.ts';
+import type { TenantState } from './current-state.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
 import type { WantedTenant } from './setup.ts';
-import type { PlannedStep, Step, Writing } from './step.ts';
 import { tenantView } from './view.ts';
-import type { TenantWorld } from './world.ts';
 
 type Parts = Pick<StoredTenant, 'id' | 'name' | 'status' | 'settings' | 'quotas' | 'metadata'>;
 
-/** The step for a tenant that the set-up names; none when it is as it should be. */
-export function tenantSteps(
+/** The action for a tenant that the set-up names; none when it is as it should be. */
+export function tenantActions(
   wanted: WantedTenant,
-  { tenant, deleted }: TenantWorld,
+  { tenant, deleted }: TenantState,
   errors: SetupError[],
-): readonly PlannedStep[] {
+): readonly PlannedAction[] {
   if (deleted) {
     errors.push({
       path: `${wanted.at}/id`,
@@ -36,12 +36,12 @@ export function tenantSteps(
     metadata: wanted.metadata ?? tenant?.metadata ?? {},
     status: wanted.status ?? tenant?.status ?? 'active',
   };
-  const about = { thing: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
+  const about = { type: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
   const changes = difference(tenant === undefined ? {} : tenantView(tenant), tenantView(after));
-  if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (writing) => create(writing, after) }];
+  if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (context) => create(context, after) }];
   return changes.length === 0
     ? []
-    : [{ ...about, verb: 'change', changes, run: (writing) => change(writing, tenant, after) }];
+    : [{ ...about, verb: 'change', changes, run: (context) => change(context, tenant, after) }];
 }
 
 /** The quotas that the tenant will have. */
@@ -49,42 +49,42 @@ export function quotasAfter({ quotas }: WantedTenant, stored: StoredTenant | und
   return quotas === null ? {} : mergeQuotas(stored?.quotas ?? {}, quotas ?? {});
 }
 
-export function tenantDeletion(tenant: StoredTenant): PlannedStep {
-  const step: Step = { verb: 'delete', thing: 'tenant', tenant: undefined, name: tenant.id, changes: [] };
-  return { ...step, stage: 'delete tenants', run: (writing) => remove(writing, tenant) };
+export function tenantDeletion(tenant: StoredTenant): PlannedAction {
+  const action: PlanAction = { verb: 'delete', type: 'tenant', tenant: undefined, name: tenant.id, changes: [] };
+  return { ...action, stage: 'delete tenants', run: (context) => remove(context, tenant) };
 }
 
-async function create(writing: Writing, after: Parts): Promise<void> {
-  await insertTenant(writing.trx, after);
-  if (after.status !== 'active') await updateTenant(writing.trx, after);
-  await audit(writing, 'tenant.create', after, { after: tenantResource(await written(writing, after)) });
+async function create(context: ApplyContext, after: Parts): Promise<void> {
+  await insertTenant(context.trx, after);
+  if (after.status !== 'active') await updateTenant(context.trx, after);
+  await audit(context, 'tenant.create', after, { after: tenantResource(await written(context, after)) });
 }
 
-async function change(writing: Writing, before: StoredTenant, after: Parts): Promise<void> {
-  await updateTenant(writing.trx, after);
+async function change(context: ApplyContext, before: StoredTenant, after: Parts): Promise<void> {
+  await updateTenant(context.trx, after);
   const action = before.status === after.status ? 'update' : after.status === 'suspended' ? 'suspend' : 'activate';
-  await audit(writing, `tenant.${action}`, after, {
+  await audit(context, `tenant.${action}`, after, {
     before: tenantResource(before),
-    after: tenantResource(await written(writing, after)),
+    after: tenantResource(await written(context, after)),
   });
 }
 
-async function remove(writing: Writing, tenant: StoredTenant): Promise<void> {
-  await deleteTenant(writing.trx, tenant.id);
-  await audit(writing, 'tenant.delete', tenant, { before: tenantResource(tenant) });
+async function remove(context: ApplyContext, tenant: StoredTenant): Promise<void> {
+  await deleteTenant(context.trx, tenant.id);
+  await audit(context, 'tenant.delete', tenant, { before: tenantResource(tenant) });
 }
 
-async function written({ trx }: Writing, { id }: Parts): Promise<StoredTenant> {
+async function written({ trx }: ApplyContext, { id }: Parts): Promise<StoredTenant> {
   const tenant = await findTenant(trx, id);
   if (tenant === undefined) throw new Fault('a tenant that was just written no longer exists');
   return tenant;
 }
 
 function audit(
-  writing: Writing,
+  context: ApplyContext,
   action: string,
   { id }: Parts,
   states: { before?: unknown; after?: unknown },
 ): Promise<void> {
-  return writing.audit({ action, target: { type: 'tenant', id }, tenant: id, ...states });
+  return context.audit({ action, target: { type: 'tenant', id }, tenant: id, ...states });
 }

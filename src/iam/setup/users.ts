@@ -1,4 +1,4 @@
-/** The steps that make the local users of a tenant be as a set-up says. A user is known by the e-mail address. */
+/** The actions that make the local users of a tenant be as a set-up says. A user is known by the e-mail address. */
 
 import { Fault } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
@@ -8,10 +8,10 @@ import { endSessionsOfUser } from '../sessions/queries.ts';
 import { discardPasswordSetups } from '../users/password-queries.ts';
 import { deleteUser, findUser, type StoredUser, setManualRoles, setUserStatus, updateUser } from '../users/queries.ts';
 import { userResource } from '../users/resource.ts';
+import type { ApplyContext, PlannedAction } from './action.ts';
 import { difference } from './difference.ts';
 import type { SetupError } from './read.ts';
 import type { WantedTenant, WantedUser } from './setup.ts';
-import type { PlannedStep, Writing } from './step.ts';
 import { userView } from './view.ts';
 
 /** What rules about more than one user look at. */
@@ -20,20 +20,20 @@ export interface UserState {
   readonly roles: readonly RoleName[];
 }
 
-/** A step for a user, with the user as it was and as it will be; undefined = there is none. */
-export interface UserStep extends PlannedStep {
+/** A action for a user, with the user as it was and as it will be; undefined = there is none. */
+export interface UserAction extends PlannedAction {
   readonly tenant: TenantId;
   readonly before: StoredUser | undefined;
   readonly after: UserState | undefined;
 }
 
 /** @param stored the local users of the tenant that the set-up names, and when it is to be pruned all others of it */
-export function userSteps(
+export function userActions(
   wanted: WantedTenant,
   stored: readonly StoredUser[],
   prune: boolean,
   errors: SetupError[],
-): readonly UserStep[] {
+): readonly UserAction[] {
   const { id, users } = wanted;
   if (users === undefined) return [];
   const before = new Map(stored.map((user) => [user.email, user]));
@@ -47,7 +47,7 @@ function writing(
   wanted: WantedUser,
   before: StoredUser | undefined,
   errors: SetupError[],
-): readonly UserStep[] {
+): readonly UserAction[] {
   const { email } = wanted;
   const name = wanted.name ?? before?.name;
   if (name === undefined) {
@@ -62,15 +62,15 @@ function writing(
     status: wanted.status ?? before?.status ?? 'active',
   };
   const changes = difference(before === undefined ? {} : userView(before), userView(after));
-  const about = { thing: 'user', tenant, name: email, changes, stage: 'write users', before, after } as const;
+  const about = { type: 'user', tenant, name: email, changes, stage: 'write users', before, after } as const;
   if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, tenant, email, after) }];
   return changes.length === 0 ? [] : [{ ...about, verb: 'change', run: (to) => change(to, before, after) }];
 }
 
-function deletion(user: StoredUser): UserStep {
+function deletion(user: StoredUser): UserAction {
   return {
     verb: 'delete',
-    thing: 'user',
+    type: 'user',
     tenant: user.tenantId,
     name: user.email ?? user.id,
     changes: [],
@@ -87,12 +87,12 @@ interface Parts extends UserState {
   readonly metadata: Metadata;
 }
 
-function create(to: Writing, tenantId: TenantId, email: string, after: Parts): Promise<void> {
+function create(to: ApplyContext, tenantId: TenantId, email: string, after: Parts): Promise<void> {
   return to.makeUser({ id: makeId('usr', to.nowMs, to.random(10)), tenantId, email, ...after });
 }
 
 /** Switching on or off is written down by itself, as the API does. */
-async function change(to: Writing, before: StoredUser, after: Parts): Promise<void> {
+async function change(to: ApplyContext, before: StoredUser, after: Parts): Promise<void> {
   const { trx } = to;
   const { id, tenantId } = before;
   const { name, department, metadata } = after;
@@ -116,21 +116,21 @@ async function change(to: Writing, before: StoredUser, after: Parts): Promise<vo
 }
 
 /** Sessions end, keys are revoked, and the email address is free again. */
-async function remove(to: Writing, user: StoredUser): Promise<void> {
+async function remove(to: ApplyContext, user: StoredUser): Promise<void> {
   await endSessionsOfUser(to.trx, user.id);
   const revoked = await revokeKeysOfUser(to.trx, user.tenantId, user.id);
   await deleteUser(to.trx, user.tenantId, user.id);
   await audit(to, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });
 }
 
-async function written({ trx }: Writing, tenant: TenantId, id: UserId): Promise<StoredUser> {
+async function written({ trx }: ApplyContext, tenant: TenantId, id: UserId): Promise<StoredUser> {
   const user = await findUser(trx, tenant, id);
   if (user === undefined) throw new Fault('a user that was just written no longer exists');
   return user;
 }
 
 function audit(
-  to: Writing,
+  to: ApplyContext,
   action: string,
   user: Pick<StoredUser, 'id' | 'tenantId'>,
   states: { before?: unknown; after?: unknown },

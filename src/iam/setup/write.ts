@@ -1,4 +1,4 @@
-/** Does the steps of a plan, in the order in which they can be done; users and audit rows many at a time. */
+/** Does the actions of a plan, in the order in which they can be done; users and audit rows many at a time. */
 
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { type AuditRow, insertAudits } from '../../store/audit-rows.ts';
@@ -6,8 +6,8 @@ import type { Transaction } from '../../store/transaction.ts';
 import { masked } from '../change/mask.ts';
 import { putPasswordSetup } from '../users/password-queries.ts';
 import { userResource } from '../users/resource.ts';
+import { type ActionAudit, type ApplyContext, inOrder, type PlannedAction } from './action.ts';
 import { insertUsers, type NewSetupUser } from './queries.ts';
-import { inOrder, type PlannedStep, type StepAudit, type Writing } from './step.ts';
 
 /** With it a new user sets a first password. */
 export interface SetupToken {
@@ -28,14 +28,14 @@ export interface WriteOptions {
 
 const AT_ONCE = 500;
 
-export async function writeSteps(
+export async function runActions(
   trx: Transaction,
-  steps: readonly PlannedStep[],
+  actions: readonly PlannedAction[],
   { setupTokens, nowMs, random }: WriteOptions,
 ): Promise<readonly SetupToken[]> {
   const tokens: SetupToken[] = [];
   const rows = gathering<AuditRow>((some) => insertAudits(trx, some));
-  const audit = (row: StepAudit): Promise<void> => rows.add(auditRow(row));
+  const audit = (row: ActionAudit): Promise<void> => rows.add(auditRow(row));
   const users = gathering<NewSetupUser>(async (some) => {
     for (const user of await insertUsers(trx, some)) {
       await audit({
@@ -55,8 +55,8 @@ export async function writeSteps(
       });
     }
   });
-  const writing: Writing = { trx, nowMs, random, audit, makeUser: users.add };
-  for (const step of inOrder(steps)) await step.run(writing);
+  const context: ApplyContext = { trx, nowMs, random, audit, makeUser: users.add };
+  for (const action of inOrder(actions)) await action.run(context);
   await users.end();
   await rows.end();
   return tokens;
@@ -83,7 +83,7 @@ function gathering<T>(write: (some: readonly T[]) => Promise<void>): {
   };
 }
 
-function auditRow({ action, target, tenant, before, after }: StepAudit): AuditRow {
+function auditRow({ action, target, tenant, before, after }: ActionAudit): AuditRow {
   return {
     actorType: 'system',
     actorId: undefined,

@@ -12,7 +12,7 @@ import type { StoredUser } from '../users/queries.ts';
 import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from './queries.ts';
 import type { Setup } from './setup.ts';
 
-export interface TenantWorld {
+export interface TenantState {
   /** Undefined when there is none yet. */
   readonly tenant: StoredTenant | undefined;
   /** The id was that of a tenant which is deleted. */
@@ -21,8 +21,8 @@ export interface TenantWorld {
   readonly policies: readonly StoredPolicy[];
 }
 
-export interface World {
-  readonly tenants: ReadonlyMap<TenantId, TenantWorld>;
+export interface CurrentState {
+  readonly tenants: ReadonlyMap<TenantId, TenantState>;
   /** Those that the set-up does not name; read when they are to be pruned. */
   readonly otherTenants: readonly StoredTenant[];
   readonly globalPolicies: readonly StoredPolicy[];
@@ -38,7 +38,12 @@ export interface PruneOptions {
 }
 
 /** @param hold keeps all of it as it is until the transaction ends */
-export async function readWorld(trx: Queryable, setup: Setup, options: PruneOptions, hold: boolean): Promise<World> {
+export async function readCurrentState(
+  trx: Queryable,
+  setup: Setup,
+  options: PruneOptions,
+  hold: boolean,
+): Promise<CurrentState> {
   const ids = setup.tenants.map((tenant) => tenant.id);
   const emails = setup.tenants.flatMap((tenant) => (tenant.users ?? []).map((user) => user.email));
   const pruned = options.prune
@@ -47,36 +52,36 @@ export async function readWorld(trx: Queryable, setup: Setup, options: PruneOpti
   const prunesTenants = options.pruneTenants && setup.listsTenants;
   if (hold) {
     await lockAdministrators(trx);
-    await holdTenants(trx, prunesTenants ? (await allTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
+    await holdTenants(trx, prunesTenants ? (await listAllTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
     await holdGlobalPolicies(trx);
     await holdUsers(trx, emails, pruned);
   }
   const deleted = await deletedTenants(trx, ids);
-  const tenants = new Map<TenantId, TenantWorld>();
+  const tenants = new Map<TenantId, TenantState>();
   for (const id of ids) {
     tenants.set(id, {
       tenant: await findTenant(trx, id),
       deleted: deleted.has(id),
-      roles: await rolesOf(trx, id),
-      policies: (await policiesOf(trx, id)).filter((policy) => policy.tenantId !== undefined),
+      roles: await listTenantRoles(trx, id),
+      policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenantId !== undefined),
     });
   }
   return {
     tenants,
-    otherTenants: prunesTenants ? (await allTenants(trx)).filter((tenant) => !tenants.has(tenant.id)) : [],
-    globalPolicies: await globalPoliciesOf(trx),
+    otherTenants: prunesTenants ? (await listAllTenants(trx)).filter((tenant) => !tenants.has(tenant.id)) : [],
+    globalPolicies: await listGlobalPolicies(trx),
     users: await usersForSetup(trx, emails, pruned),
   };
 }
 
-export function allTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
+export function listAllTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
   return every(
     (page) => listTenants(trx, {}, page),
     (tenant) => [tenant.id],
   );
 }
 
-export function rolesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredRole[]> {
+export function listTenantRoles(trx: Queryable, tenant: TenantId): Promise<readonly StoredRole[]> {
   return every(
     (page) => listRoles(trx, { kind: 'one', tenant }, {}, page),
     (role) => [role.name, role.tenantId],
@@ -84,7 +89,7 @@ export function rolesOf(trx: Queryable, tenant: TenantId): Promise<readonly Stor
 }
 
 /** The tenant's own and the global ones. */
-export function policiesOf(trx: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
+export function listVisiblePolicies(trx: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
   return every(
     (page) => listPolicies(trx, { kind: 'one', tenant }, {}, page),
     (policy) => [policy.name, policy.tenantId ?? ''],
@@ -110,6 +115,6 @@ async function every<Row>(
 }
 
 /** They are in the list of every tenant, whether or not it exists. */
-export async function globalPoliciesOf(trx: Queryable): Promise<readonly StoredPolicy[]> {
-  return (await policiesOf(trx, DEFAULT_TENANT)).filter((policy) => policy.tenantId === undefined);
+export async function listGlobalPolicies(trx: Queryable): Promise<readonly StoredPolicy[]> {
+  return (await listVisiblePolicies(trx, DEFAULT_TENANT)).filter((policy) => policy.tenantId === undefined);
 }

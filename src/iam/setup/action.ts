@@ -1,4 +1,4 @@
-/** One step of a plan: what it does to which thing, for people to read, and how it is done. */
+/** One action of a plan: what it does to which thing, for people to read, and how it is done. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { TenantId } from '../../domain/ids.ts';
@@ -7,9 +7,9 @@ import type { AuditTarget } from '../change/change.ts';
 import type { MemberChange } from './difference.ts';
 import type { NewSetupUser } from './queries.ts';
 
-export interface Step {
+export interface PlanAction {
   readonly verb: 'create' | 'change' | 'delete';
-  readonly thing: 'tenant' | 'role' | 'policy' | 'user';
+  readonly type: 'tenant' | 'role' | 'policy' | 'user';
   /** Whose it is; undefined for tenants and global policies. */
   readonly tenant: TenantId | undefined;
   /** Id of a tenant, name of a role or policy, e-mail address of a user. */
@@ -19,7 +19,7 @@ export interface Step {
 }
 
 /**
- * In which order steps are done: names and addresses are let go before others take them, and what others refer to is made before and
+ * In which order actions are done: names and addresses are let go before others take them, and what others refer to is made before and
  * deleted after them.
  */
 export const STAGES = [
@@ -35,25 +35,25 @@ export const STAGES = [
 
 export type Stage = (typeof STAGES)[number];
 
-export interface PlannedStep extends Step {
+export interface PlannedAction extends PlanAction {
   readonly stage: Stage;
-  readonly run: (writing: Writing) => Promise<void>;
+  readonly run: (context: ApplyContext) => Promise<void>;
 }
 
-/** What steps are given to write with. */
-export interface Writing {
+/** What actions are given to write with. */
+export interface ApplyContext {
   readonly trx: Transaction;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   /** Writes down what was done to one thing. */
-  readonly audit: (row: StepAudit) => Promise<void>;
-  /** Makes a user, together with others that are made now or later; until all steps are done. */
+  readonly audit: (row: ActionAudit) => Promise<void>;
+  /** Makes a user, together with others that are made now or later; until all actions are done. */
   readonly makeUser: (user: NewSetupUser) => Promise<void>;
 }
 
-export interface StepAudit {
+export interface ActionAudit {
   /** `<thing>.<verb>`, as when the API does it. */
   readonly action: string;
   readonly target: AuditTarget;
@@ -62,15 +62,15 @@ export interface StepAudit {
   readonly after?: unknown;
 }
 
-export function inOrder(steps: readonly PlannedStep[]): readonly PlannedStep[] {
-  return steps.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+export function inOrder(actions: readonly PlannedAction[]): readonly PlannedAction[] {
+  return actions.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
 }
 
 /** Whether two plans read the same to whoever agreed to one of them. */
-export function sameSteps(left: readonly Step[], right: readonly Step[]): boolean {
+export function sameActions(left: readonly PlanAction[], right: readonly PlanAction[]): boolean {
   return isDeepStrictEqual(left.map(shown), right.map(shown));
 }
 
-function shown({ verb, thing, tenant, name, changes }: Step): Step {
-  return { verb, thing, tenant, name, changes };
+function shown({ verb, type, tenant, name, changes }: PlanAction): PlanAction {
+  return { verb, type, tenant, name, changes };
 }
