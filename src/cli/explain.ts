@@ -1,7 +1,7 @@
 /** `postern explain`: why a request is allowed or denied, by the same decision function as the server's, on the same database. */
 
 import { explainRequest } from '../iam/explain/explain.ts';
-import type { ExplainRequest } from '../iam/explain/question.ts';
+import type { ExplainRequest } from '../iam/explain/resolve.ts';
 import { meteringSettings } from '../server/limits.ts';
 import { joinLive } from '../server/live-rooms.ts';
 import { routeTable } from '../server/route-table.ts';

@@ -8,7 +8,7 @@ import { recentDecisionEndpoints } from './decisions/recent-routes.ts';
 import { decisionEndpoints } from './decisions/routes.ts';
 import { directoryEndpoints } from './directory/routes.ts';
 import type { DirectoryTestParts } from './directory/test.ts';
-import type { ExplainParts } from './explain/question.ts';
+import type { ExplainParts } from './explain/resolve.ts';
 import { explainEndpoints } from './explain/routes.ts';
 import { permissionEndpoints } from './permissions/routes.ts';
 import { policyEndpoints } from './policies/routes.ts';

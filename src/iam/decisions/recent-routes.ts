@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
-import type { ExplainParts } from '../explain/question.ts';
+import type { ExplainParts } from '../explain/resolve.ts';
 import { readRecent } from '../explain/recorded.ts';
 import { Explanation } from '../explain/response-schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';

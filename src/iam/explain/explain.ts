@@ -7,7 +7,13 @@ import { matchRoute } from '../../decision/routes.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { limitCheck } from './limits.ts';
-import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
+import {
+  type ExplainParts,
+  type ExplainRequest,
+  type Requester,
+  type ResolvedRequest,
+  resolveExplainRequest,
+} from './resolve.ts';
 
 /**
  * Explains a request. A caller without `admin:policies`, which may ask about itself only, reads of the policies only those that match its
@@ -15,10 +21,14 @@ import { type Asked, type Asker, type ExplainParts, type ExplainRequest, resolve
  * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that is not there or of a tenant that the
  * caller may not act in
  */
-export async function explainRequest(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Explanation> {
-  const explained = await explainer(parts, await resolveQuestion(parts, asker, request));
+export async function explainRequest(
+  parts: ExplainParts,
+  requester: Requester,
+  request: ExplainRequest,
+): Promise<Explanation> {
+  const explained = await explainer(parts, await resolveExplainRequest(parts, requester, request));
   const explanation = explained((snapshot) => snapshot);
-  return asker.kind === 'operator' ? explanation : shownTo(asker.caller, explanation);
+  return requester.kind === 'operator' ? explanation : shownTo(requester.caller, explanation);
 }
 
 /**
@@ -39,10 +49,10 @@ function withoutUsage(limit: ExplainedLimit): ExplainedLimit {
 export type Explainer = (change: (snapshot: Snapshot) => Snapshot) => Explanation;
 
 /** Reads what the explanations of one question share: the route and the state of the limits. */
-export async function explainer(parts: ExplainParts, asked: Asked): Promise<Explainer> {
-  const { input, identity, snapshot, nowMs, askedAtMs, unproved } = asked;
+export async function explainer(parts: ExplainParts, asked: ResolvedRequest): Promise<Explainer> {
+  const { input, identity, snapshot, nowMs, requestedAtMs, unproved } = asked;
   const match = matchRoute(parts.routes, input);
-  const limits = await limitCheck(parts, match, identity, snapshot?.effective, askedAtMs);
+  const limits = await limitCheck(parts, match, identity, snapshot?.effective, requestedAtMs);
   const circumstances = { unproved, ...(limits === undefined ? {} : { limits }) };
   return (change) => explain(match, input, identity, snapshot && change(snapshot), nowMs, circumstances);
 }

@@ -12,7 +12,7 @@ import { mayspend } from '../../metering/admission.ts';
 import { type LimitsState, readLimits } from '../usage/limit-queries.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { momentOf } from '../usage/period.ts';
-import type { ExplainParts } from './question.ts';
+import type { ExplainParts } from './resolve.ts';
 
 /** Returns the limits that an allowed request meets. */
 export type LimitCheck = (allow: Allow) => readonly ExplainedLimit[];

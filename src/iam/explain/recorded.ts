@@ -20,7 +20,7 @@ import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts'
 import { scopeOf } from '../list/list.ts';
 import { tenantOfUser } from '../users/queries.ts';
 import { shownTo } from './explain.ts';
-import type { ExplainParts, ExplainRequest } from './question.ts';
+import type { ExplainParts, ExplainRequest } from './resolve.ts';
 
 export interface RecordedExplanation extends Explanation {
   /** The rules of now decide as it was decided: the same code and policy. */

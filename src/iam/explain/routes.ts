@@ -11,7 +11,7 @@ import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { closed, page } from '../schema/schemas.ts';
 import { explainRequest } from './explain.ts';
-import type { ExplainParts } from './question.ts';
+import type { ExplainParts } from './resolve.ts';
 import { Explanation, Simulation, WhoCan } from './response-schemas.ts';
 import { MAX_PROPOSAL_BYTES, simulateRequest } from './simulate.ts';
 import { whoCan } from './who-can.ts';

@@ -8,7 +8,7 @@ import { invalidField } from '../caller/refusals.ts';
 import { mayWriteOwner } from '../policies/rules.ts';
 import { explainer } from './explain.ts';
 import { type ProposalRequest, proposedNames, readProposal } from './proposal.ts';
-import { type ExplainParts, type ExplainRequest, resolveQuestion } from './question.ts';
+import { type ExplainParts, type ExplainRequest, resolveExplainRequest } from './resolve.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
 export type SimulateRequest = ExplainRequest & ProposalRequest;
@@ -33,7 +33,7 @@ export async function simulateRequest(
   request: SimulateRequest,
 ): Promise<Simulation> {
   refuseLargeProposal(request);
-  const asked = await resolveQuestion(parts, { kind: 'caller', caller }, request);
+  const asked = await resolveExplainRequest(parts, { kind: 'caller', caller }, request);
   const tenant = placeOf(asked.snapshot, caller);
   const taken = await policiesNamed(parts.db.knex, tenant.id, proposedNames(request));
   const proposal = readProposal(request, { tenant, taken, mayWriteOwner: (owner) => mayWriteOwner(caller, owner) });

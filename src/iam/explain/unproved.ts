@@ -20,10 +20,10 @@ import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
 import { selfId } from '../caller/caller.ts';
 import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
-import type { Asker } from './question.ts';
+import type { Requester } from './resolve.ts';
 
 /** What an identity was asked about. */
-export type AskedSubject =
+export type ExplainSubject =
   | { readonly kind: 'key'; readonly digest: KeyDigest }
   | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: SessionId | undefined }
   | { readonly kind: 'checksum' }
@@ -67,7 +67,7 @@ function isVerified(identity: Identity): boolean {
 }
 
 /** Returns what a credential was asked about, by its form and its verified claims. */
-export function askedSubject(form: CredentialForm, claims: Claims | undefined): AskedSubject {
+export function subjectOf(form: CredentialForm, claims: Claims | undefined): ExplainSubject {
   switch (form.kind) {
     case 'api_key':
       return { kind: 'key', digest: form.digest };
@@ -88,13 +88,13 @@ export function askedSubject(form: CredentialForm, claims: Claims | undefined): 
 /** The instant that a question is about, and the one at which it is asked. */
 export interface Instants {
   readonly nowMs: number;
-  readonly askedAtMs: number;
+  readonly requestedAtMs: number;
 }
 
 export async function whyUnproved(
   q: Queryable,
-  asker: Asker,
-  subject: AskedSubject,
+  requester: Requester,
+  subject: ExplainSubject,
   instants: Instants,
 ): Promise<Unproved> {
   switch (subject.kind) {
@@ -105,12 +105,12 @@ export async function whyUnproved(
       return UNKNOWN;
     case 'key': {
       const key = await keyEnd(q, subject.digest);
-      return key !== undefined && mayManage(asker, 'admin:keys', key.tenantId, key.userId)
+      return key !== undefined && mayManage(requester, 'admin:keys', key.tenantId, key.userId)
         ? whyKey(key, instants)
         : UNKNOWN;
     }
     case 'user': {
-      if (!mayManage(asker, 'admin:users', subject.tenant, subject.id)) return UNKNOWN;
+      if (!mayManage(requester, 'admin:users', subject.tenant, subject.id)) return UNKNOWN;
       return whyUser(subject.id, await sessionEnd(q, subject.id, subject.session));
     }
     default:
@@ -120,23 +120,23 @@ export async function whyUnproved(
 
 /** @param userId the user whom it is about: everyone may manage their own keys and sessions */
 function mayManage(
-  asker: Asker,
+  requester: Requester,
   permission: ManagementPermission,
   tenant: TenantId,
   userId: UserId | undefined,
 ): boolean {
-  if (asker.kind === 'operator') return true;
-  const { caller } = asker;
+  if (requester.kind === 'operator') return true;
+  const { caller } = requester;
   if (userId !== undefined && userId === selfId(caller)) return isAuthorized(caller, permission, { self: true });
   if (!isPlatformAdmin(caller.principal) && tenant !== caller.principal.tenantId) return false;
   return isAuthorized(caller, permission);
 }
 
-function whyKey(key: KeyEnd, { nowMs, askedAtMs }: Instants): Unproved {
+function whyKey(key: KeyEnd, { nowMs, requestedAtMs }: Instants): Unproved {
   const { stoppedAt, revokedAt, expiresAt, owner } = key;
   const of = { key_id: key.id, user_id: key.userId ?? null };
   // A secret that stopped before the key was revoked had ended already. One that has stopped by now ended, also in a question about the past.
-  const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, askedAtMs));
+  const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, requestedAtMs));
   if (rotated) return { reason: 'rotated', ...of, time: stoppedAt.toISOString() };
   if (revokedAt !== null) return { reason: 'revoked', ...of, time: revokedAt.toISOString() };
   if (expiresAt !== null && expiresAt.getTime() <= nowMs)

@@ -66,7 +66,7 @@ function toUser({ id, tenant_id, email, name, roles }: UserRow): CandidateUser |
 }
 
 /** One look-up for each row, which no plan turns into reading the table. */
-function rolesOf(userId: string): string {
+function roleNamesSql(userId: string): string {
   return `array(select distinct role_name collate "C" from user_roles where user_id = ${userId} order by 1)`;
 }
 
@@ -81,20 +81,20 @@ export function scanUsers(
   after: string,
   take: number,
 ): Promise<Scanned<CandidateUser>> {
-  if (roles === 'any') return scanEverybody(q, tenant, after, take);
+  if (roles === 'any') return scanActiveUsers(q, tenant, after, take);
   return roles.length > MAX_ROLES
-    ? scanAmongMany(q, tenant, roles, after, take)
-    : scanHolders(q, tenant, roles, after, take);
+    ? scanByUser(q, tenant, roles, after, take)
+    : scanByRole(q, tenant, roles, after, take);
 }
 
-async function scanEverybody(
+async function scanActiveUsers(
   q: Queryable,
   tenant: TenantId,
   after: string,
   take: number,
 ): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name, ${rolesOf('u.id')} as roles
+    `select u.id, u.tenant_id, u.email, u.name, ${roleNamesSql('u.id')} as roles
      from users u where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and u.id > :after order by u.id limit :take`,
     { tenant, after, take },
   );
@@ -102,7 +102,7 @@ async function scanEverybody(
 }
 
 /** Each role's holders are in order, so the first of all are among the first of each. */
-async function scanHolders(
+async function scanByRole(
   q: Queryable,
   tenant: TenantId,
   roles: readonly RoleName[],
@@ -110,7 +110,7 @@ async function scanHolders(
   take: number,
 ): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name, case when u.directory_suspension is null then ${rolesOf('u.id')} end as roles
+    `select u.id, u.tenant_id, u.email, u.name, case when u.directory_suspension is null then ${roleNamesSql('u.id')} end as roles
      from (
        select distinct held.user_id from unnest(cast(:roles as text[])) role cross join lateral (
          select user_id from user_roles
@@ -125,7 +125,7 @@ async function scanHolders(
   return scanned(rows, take, toUser);
 }
 
-async function scanAmongMany(
+async function scanByUser(
   q: Queryable,
   tenant: TenantId,
   roles: readonly RoleName[],
@@ -135,7 +135,7 @@ async function scanAmongMany(
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name,
        case when (select true from user_roles r where r.user_id = u.id and r.role_name = any(cast(:roles as text[])) limit 1)
-         then ${rolesOf('u.id')} end as roles
+         then ${roleNamesSql('u.id')} end as roles
      from (select id, tenant_id, email, name from users
            where tenant_id = :tenant and status = 'active' and directory_suspension is null and id > :after order by id limit :take) u
      order by u.id`,
@@ -154,7 +154,7 @@ export async function scanHoldersElsewhere(
 ): Promise<Scanned<CandidateUser>> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `select u.id, u.tenant_id, u.email, u.name,
-       case when u.tenant_id <> :tenant and u.directory_suspension is null and t.status = 'active' and t.deleted_at is null then ${rolesOf('u.id')} end as roles
+       case when u.tenant_id <> :tenant and u.directory_suspension is null and t.status = 'active' and t.deleted_at is null then ${roleNamesSql('u.id')} end as roles
      from (select distinct user_id from user_roles
            where role_name = :role and status = 'active' and user_id > :after order by user_id limit :take) r
        join users u on u.id = r.user_id join tenants t on t.id = u.tenant_id
@@ -197,7 +197,7 @@ export async function scanKeys(
   take: number,
 ): Promise<Scanned<CandidateKey>> {
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
-    `select k.id, k.description, k.resource_constraints, k.expires_at, k.user_id, case when k.stands then ${rolesOf('k.user_id')} end as roles,
+    `select k.id, k.description, k.resource_constraints, k.expires_at, k.user_id, case when k.stands then ${roleNamesSql('k.user_id')} end as roles,
        case when k.stands and (k.user_id is null or (
          select u.status = 'active' and u.directory_suspension is null from users u where u.id = k.user_id and u.tenant_id = k.tenant_id
        )) then k.scopes end as scopes

@@ -14,7 +14,7 @@ import { ADMIN } from '../../domain/roles.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { invalidField, tenantGone } from '../caller/refusals.ts';
 import { cursorsOf, DEFAULT_LIMIT, jsonBytes, type ListQuery, MAX_PAGE_BYTES } from '../list/list.ts';
-import { type Abilities, type Able, abilitiesIn } from './abilities.ts';
+import { type AccessEvaluator, accessEvaluator, type GrantedAccess } from './access.ts';
 import { gather, type Section, section } from './gather.ts';
 import { type CandidateKey, type CandidateUser, scanHoldersElsewhere, scanKeys, scanUsers } from './who-can-queries.ts';
 
@@ -25,7 +25,7 @@ export interface WhoCanRequest {
   readonly resource?: string;
 }
 
-export interface AbleUser extends Able {
+export interface UserWithAccess extends GrantedAccess {
   readonly type: 'user';
   readonly id: UserId;
   readonly email: string | null;
@@ -35,7 +35,7 @@ export interface AbleUser extends Able {
   readonly roles: readonly string[];
 }
 
-export interface AbleKey extends Able {
+export interface KeyWithAccess extends GrantedAccess {
   readonly type: 'api_key';
   readonly id: KeyId;
   readonly description: string;
@@ -55,8 +55,8 @@ export interface WhoCan {
   readonly permission: string;
   readonly resource: string | null;
   readonly tenant_id: TenantId;
-  readonly users: readonly AbleUser[];
-  readonly keys: readonly AbleKey[];
+  readonly users: readonly UserWithAccess[];
+  readonly keys: readonly KeyWithAccess[];
   /** Those that users and keys of this page name. */
   readonly policies: readonly NamedPolicy[];
   /** Whether platform administrators may; those of other tenants are listed for platform administrators alone. */
@@ -78,20 +78,20 @@ export async function whoCan(
   const ability = readAbility(request);
   const { effective, global } = caller.snapshot;
   if (effective === undefined) throw tenantGone();
-  const abilities = abilitiesIn(ability, effective, global);
+  const evaluator = accessEvaluator(ability, effective, global);
   const cursors = cursorsOf(caller, 'who-can', { ...page, ...request });
   const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
   const counted = new Set<string>();
-  const bytesOf = (one: AbleUser | AbleKey): number => {
+  const bytesOf = (one: UserWithAccess | KeyWithAccess): number => {
     const names = namesOf(one);
-    const added = [...abilities.named()].filter(({ name }) => names.has(name) && !counted.has(name));
+    const added = [...evaluator.named()].filter(({ name }) => names.has(name) && !counted.has(name));
     for (const { name } of added) counted.add(name);
     return jsonBytes(one) + added.reduce((sum, policy) => sum + jsonBytes(namedPolicy(policy, globals.has(policy))), 0);
   };
-  const found = await gather(sectionsFor(parts, caller, ability, abilities), {
+  const found = await gather(sectionsFor(parts, caller, ability, evaluator), {
     after: cursors.after,
     limit: page.limit ?? DEFAULT_LIMIT,
-    spent: abilities.spent,
+    spent: evaluator.spent,
     bytesOf,
     maxBytes: MAX_PAGE_BYTES,
   });
@@ -103,17 +103,17 @@ export async function whoCan(
     tenant_id: effective.id,
     users: found.shown.filter((one) => one.type === 'user'),
     keys: found.shown.filter((one) => one.type === 'api_key'),
-    policies: [...abilities.named()]
+    policies: [...evaluator.named()]
       .filter(({ name }) => named.has(name))
       .map((policy) => namedPolicy(policy, globals.has(policy))),
-    platform_administrators: abilities.platformAdministrators,
+    platform_administrators: evaluator.platformAdministrators,
     has_more: found.next !== undefined,
     next_cursor: found.next === undefined ? null : cursors.next(found.next),
   };
 }
 
 /** The policies that a row names. */
-function namesOf({ why, conditions }: Able): ReadonlySet<string> {
+function namesOf({ why, conditions }: GrantedAccess): ReadonlySet<string> {
   return new Set([
     ...conditions,
     ...why.flatMap(({ kind, name }) => (kind === 'policy' && name !== null ? [name] : [])),
@@ -138,29 +138,35 @@ function sectionsFor(
   { db }: Pick<AdminParts, 'db'>,
   caller: Caller,
   { permission }: Ability,
-  abilities: Abilities,
-): readonly Section<AbleUser | AbleKey>[] {
+  evaluator: AccessEvaluator,
+): readonly Section<UserWithAccess | KeyWithAccess>[] {
   const { tenant } = caller;
   const now = new Date(caller.nowMs);
-  const ofUser = (user: CandidateUser) => ableUser(user, abilities.user(user));
-  const users = section('users', ofUser, (after, take) => scanUsers(db.knex, tenant, abilities.suffices, after, take));
+  const ofUser = (user: CandidateUser) => ableUser(user, evaluator.user(user));
+  const users = section('users', ofUser, (after, take) => scanUsers(db.knex, tenant, evaluator.suffices, after, take));
   const administrators = section('administrators', ofUser, (after, take) =>
     scanHoldersElsewhere(db.knex, ADMIN, tenant, after, take),
   );
   const keys = section(
     'keys',
-    (key: CandidateKey) => ableKey(key, abilities.key(key)),
+    (key: CandidateKey) => ableKey(key, evaluator.key(key)),
     (after, take) => scanKeys(db.knex, tenant, coveringPatterns(permission), now, after, take),
   );
   return isPlatformAdmin(caller.principal) ? [users, administrators, keys] : [users, keys];
 }
 
-function ableUser({ id, email, name, tenantId, roles }: CandidateUser, able: Able | undefined): AbleUser | undefined {
+function ableUser(
+  { id, email, name, tenantId, roles }: CandidateUser,
+  able: GrantedAccess | undefined,
+): UserWithAccess | undefined {
   if (able === undefined) return undefined;
   return { type: 'user', id, email, name, tenant_id: tenantId, platform_admin: roles.includes(ADMIN), roles, ...able };
 }
 
-function ableKey({ id, description, owner, expiresAt }: CandidateKey, able: Able | undefined): AbleKey | undefined {
+function ableKey(
+  { id, description, owner, expiresAt }: CandidateKey,
+  able: GrantedAccess | undefined,
+): KeyWithAccess | undefined {
   if (able === undefined) return undefined;
   const expires = expiresAt?.toISOString() ?? null;
   return { type: 'api_key', id, description, user_id: owner?.id ?? null, expires_at: expires, ...able };

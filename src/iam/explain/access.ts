@@ -17,7 +17,7 @@ import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/
 import { ADMIN } from '../../domain/roles.ts';
 import type { CandidateKey, CandidateUser } from './who-can-queries.ts';
 
-export interface Reason {
+export interface AccessReason {
   readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
   /** Of the role or policy; null for scopes. */
   readonly name: string | null;
@@ -27,21 +27,21 @@ export interface Reason {
   readonly conditional: boolean;
 }
 
-export interface Able {
+export interface GrantedAccess {
   readonly verdict: Exclude<Verdict, 'deny'>;
-  readonly why: readonly Reason[];
+  readonly why: readonly AccessReason[];
   /** Names of the policies on whose conditions it hangs; empty for an allow. */
   readonly conditions: readonly string[];
 }
 
-export interface Abilities {
+export interface AccessEvaluator {
   /** Whoever holds one of these roles may have the ability; nobody else of the tenant does. */
   readonly suffices: 'any' | readonly RoleName[];
   /** How somebody who holds the role `admin`, and no other, stands. */
   readonly platformAdministrators: Verdict;
   /** Undefined: not able. */
-  user(user: CandidateUser): Able | undefined;
-  key(key: CandidateKey): Able | undefined;
+  user(user: CandidateUser): GrantedAccess | undefined;
+  key(key: CandidateKey): GrantedAccess | undefined;
   /** The policies that answers so far have named. */
   named(): ReadonlySet<Policy>;
   /** Reports whether one page has asked the decision often enough. */
@@ -51,21 +51,21 @@ export interface Abilities {
 /** Policies that are named of one user or key. */
 const MAX_NAMED = 100;
 /** Different users and keys that one page asks the decision about; more than the largest page shows. */
-const MAX_ASKED = 500;
+const MAX_EVALUATIONS = 500;
 /** Policies that one page may look at, over all users and keys that it asks about. */
 const MAX_POLICIES_READ = 250_000;
-const NOBODY: UserId = makeId('usr', 0, new Uint8Array(10));
+const PLACEHOLDER: UserId = makeId('usr', 0, new Uint8Array(10));
 
 /** @param effective the tenant that is asked about; its own people are at home in it */
-export function abilitiesIn(ability: Ability, effective: TenantView, global: Snapshot['global']): Abilities {
+export function accessEvaluator(ability: Ability, effective: TenantView, global: Snapshot['global']): AccessEvaluator {
   const home: Snapshot = { own: effective, effective, global };
   const named = new Set<Policy>();
   /** Who holds the same has the same answer. */
-  const known = new Map<string, Able | undefined>();
+  const known = new Map<string, GrantedAccess | undefined>();
   const policies = policyCount(effective.policies) + policyCount(global);
   let asked = 0;
 
-  const able = (principal: Principal, world: Snapshot, sameAs: string): Able | undefined => {
+  const able = (principal: Principal, world: Snapshot, sameAs: string): GrantedAccess | undefined => {
     if (known.has(sameAs)) return known.get(sameAs);
     asked++;
     const stands = standing(ability, principal, world);
@@ -74,8 +74,8 @@ export function abilitiesIn(ability: Ability, effective: TenantView, global: Sna
     return answer;
   };
   return {
-    suffices: rolesThatSuffice(ability, home, (roles) => holder(NOBODY, effective.id, roles)),
-    platformAdministrators: standing(ability, holder(NOBODY, effective.id, [ADMIN]), {
+    suffices: rolesThatSuffice(ability, home, (roles) => holder(PLACEHOLDER, effective.id, roles)),
+    platformAdministrators: standing(ability, holder(PLACEHOLDER, effective.id, [ADMIN]), {
       ...home,
       own: { ...effective, status: 'active' },
     }).verdict,
@@ -96,7 +96,7 @@ export function abilitiesIn(ability: Ability, effective: TenantView, global: Sna
       return able(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
     },
     named: () => named,
-    spent: () => asked >= MAX_ASKED || asked * policies >= MAX_POLICIES_READ,
+    spent: () => asked >= MAX_EVALUATIONS || asked * policies >= MAX_POLICIES_READ,
   };
 }
 
@@ -109,7 +109,7 @@ function elsewhere(id: TenantId): TenantView {
   return { id, status: 'active', settings: {}, quotas: {}, roles: new Map(), policies: compilePolicies([]) };
 }
 
-function shown({ verdict, grants, allows, hangsOn }: Standing, named: Set<Policy>): Able | undefined {
+function shown({ verdict, grants, allows, hangsOn }: Standing, named: Set<Policy>): GrantedAccess | undefined {
   if (verdict === 'deny') return undefined;
   const listed = { allows: allows.slice(0, MAX_NAMED), hangsOn: hangsOn.slice(0, MAX_NAMED) };
   for (const policy of [...listed.allows, ...listed.hangsOn]) named.add(policy);
@@ -120,13 +120,13 @@ function shown({ verdict, grants, allows, hangsOn }: Standing, named: Set<Policy
   };
 }
 
-function ofGrant({ kind, name, grant }: ConsideredGrant): Reason {
+function ofGrant({ kind, name, grant }: ConsideredGrant): AccessReason {
   const { models, collections, agents } = grant;
   const constrained = [models, collections, agents].some((names) => names !== undefined && !names.any);
   return { kind, name: name ?? null, constrained, conditional: false };
 }
 
-function ofPolicy(policy: Policy): Reason {
+function ofPolicy(policy: Policy): AccessReason {
   const { name, resources, conditions } = policy;
   return { kind: 'policy', name, constrained: !resources.all, conditional: conditions.checks.length > 0 };
 }

@@ -16,7 +16,7 @@ import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { invalidField, notFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser } from '../users/queries.ts';
-import { type AskedSubject, askedSubject, verifiedClaims, whyUnproved } from './unproved.ts';
+import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
 /** The live cache, which resolves a subject as it resolves a credential. */
 export interface SubjectResolver {
@@ -48,59 +48,64 @@ export interface ExplainRequest {
 }
 
 /** Who asks: a caller with the right to, or whoever runs the server, who needs none. */
-export type Asker =
+export type Requester =
   | { readonly kind: 'caller'; readonly caller: Caller }
   | { readonly kind: 'operator'; readonly nowMs: number };
 
 /** Everything that the decision takes, and what its explanation shows beside it. */
-export interface Asked extends Resolution {
+export interface ResolvedRequest extends Resolution {
   readonly input: CheckInput;
   /** The instant that the question is about. */
   readonly nowMs: number;
   /** The instant at which it is asked. */
-  readonly askedAtMs: number;
+  readonly requestedAtMs: number;
   /** Why the credential proves no principal; undefined if it proves one, or if an earlier step ends the decision. */
   readonly unproved: Unproved | undefined;
 }
 
 /** A resolution with the key or user that it is about. */
-interface Found {
+interface ResolvedSubject {
   readonly resolution: Resolution;
-  readonly subject: AskedSubject;
+  readonly subject: ExplainSubject;
 }
 
 /**
  * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that is not there or of a tenant that the
  * caller may not act in; `tenant_mismatch` for a platform administrator in such a tenant
  */
-export async function resolveQuestion(parts: ExplainParts, asker: Asker, request: ExplainRequest): Promise<Asked> {
+export async function resolveExplainRequest(
+  parts: ExplainParts,
+  requester: Requester,
+  request: ExplainRequest,
+): Promise<ResolvedRequest> {
   if (request.subject !== undefined && request.credential !== undefined) {
     throw invalidField('/credential', 'Give a subject or a credential, not both.');
   }
-  const nowMs = request.time === undefined ? askedAt(asker) : Date.parse(request.time);
+  const nowMs = request.time === undefined ? requestedAt(requester) : Date.parse(request.time);
   if (Number.isNaN(nowMs)) throw invalidField('/time', 'Must be a valid RFC 3339 time, such as 2026-11-30T12:00:00Z.');
   const {
     resolution: { identity, snapshot },
     subject,
   } =
     request.subject === undefined
-      ? await ofCredential(parts, asker, request.credential, request.tenant_id, nowMs)
-      : await ofSubject(parts, asker, request.subject, request.tenant_id, nowMs);
-  refuseForeignWorld(asker, identity, request.tenant_id);
-  const instants = { nowMs, askedAtMs: askedAt(asker) };
-  const unproved = identity.kind === 'invalid' ? await whyUnproved(parts.db.knex, asker, subject, instants) : undefined;
-  return { identity, snapshot, input: inputOf(asker, request), ...instants, unproved };
+      ? await resolveCredential(parts, requester, request.credential, request.tenant_id, nowMs)
+      : await resolveSubject(parts, requester, request.subject, request.tenant_id, nowMs);
+  assertTenantVisible(requester, identity, request.tenant_id);
+  const instants = { nowMs, requestedAtMs: requestedAt(requester) };
+  const unproved =
+    identity.kind === 'invalid' ? await whyUnproved(parts.db.knex, requester, subject, instants) : undefined;
+  return { identity, snapshot, input: inputOf(requester, request), ...instants, unproved };
 }
 
-async function ofSubject(
+async function resolveSubject(
   parts: ExplainParts,
-  asker: Asker,
+  requester: Requester,
   subject: string,
   tenant: string | undefined,
   nowMs: number,
-): Promise<Found> {
-  mayAsk(asker, (caller) => subject === selfId(caller));
-  const home = onlyTenantOf(asker);
+): Promise<ResolvedSubject> {
+  authorizeRequester(requester, (caller) => subject === selfId(caller));
+  const home = visibleTenant(requester);
   const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
   const userId = parseId('usr', subject);
   if (userId !== undefined) {
@@ -116,45 +121,46 @@ async function ofSubject(
 }
 
 /** A credential of a tenant that the caller may not act in is as good as unknown. */
-async function ofCredential(
+async function resolveCredential(
   parts: ExplainParts,
-  asker: Asker,
+  requester: Requester,
   credential: string | undefined,
   tenant: string | undefined,
   nowMs: number,
-): Promise<Found> {
+): Promise<ResolvedSubject> {
   const form = readCredential(credential === undefined ? undefined : `Bearer ${credential}`);
   const resolution = await parts.live.resolve(form, tenant, nowMs);
   const { identity } = resolution;
   const claims = verifiedClaims(form, identity);
   const bearer =
     identity.kind === 'proved' ? identity.principal : claims && { id: claims.userId, tenantId: claims.tenantId };
-  mayAsk(asker, (caller) => bearer !== undefined && bearer.id === selfId(caller));
-  const home = onlyTenantOf(asker);
+  authorizeRequester(requester, (caller) => bearer !== undefined && bearer.id === selfId(caller));
+  const home = visibleTenant(requester);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;
   return {
     resolution: foreign ? { identity: UNKNOWN, snapshot: undefined } : resolution,
-    subject: foreign ? { kind: 'none' } : askedSubject(form, claims),
+    subject: foreign ? { kind: 'none' } : subjectOf(form, claims),
   };
 }
 
-function mayAsk(asker: Asker, aboutOneself: (caller: Caller) => boolean): void {
-  if (asker.kind === 'caller') authorize(asker.caller, 'admin:policies', { self: aboutOneself(asker.caller) });
+function authorizeRequester(requester: Requester, aboutOneself: (caller: Caller) => boolean): void {
+  if (requester.kind === 'caller')
+    authorize(requester.caller, 'admin:policies', { self: aboutOneself(requester.caller) });
 }
 
 /** The tenant whose subjects may be asked about; undefined = every one. */
-function onlyTenantOf(asker: Asker): TenantId | undefined {
-  return asker.kind === 'operator' || isPlatformAdmin(asker.caller.principal)
+function visibleTenant(requester: Requester): TenantId | undefined {
+  return requester.kind === 'operator' || isPlatformAdmin(requester.caller.principal)
     ? undefined
-    : asker.caller.principal.tenantId;
+    : requester.caller.principal.tenantId;
 }
 
 /**
  * A platform administrator may act in every tenant, and what is decided about one there tells of that tenant's policies, and whether there
  * is such a tenant: that is told to none but those who may act there too.
  */
-function refuseForeignWorld(asker: Asker, identity: Identity, tenant: HeaderValue): void {
-  const home = onlyTenantOf(asker);
+function assertTenantVisible(requester: Requester, identity: Identity, tenant: HeaderValue): void {
+  const home = visibleTenant(requester);
   if (home === undefined || identity.kind !== 'proved') return;
   const choice = effectiveTenant(identity.principal, tenant);
   if (choice.kind === 'tenant' && choice.id !== home) {
@@ -164,14 +170,14 @@ function refuseForeignWorld(asker: Asker, identity: Identity, tenant: HeaderValu
   }
 }
 
-function askedAt(asker: Asker): number {
-  return asker.kind === 'caller' ? asker.caller.nowMs : asker.nowMs;
+function requestedAt(requester: Requester): number {
+  return requester.kind === 'caller' ? requester.caller.nowMs : requester.nowMs;
 }
 
 const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
 const encoder = new TextEncoder();
 
-function inputOf(asker: Asker, request: ExplainRequest): CheckInput {
+function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
   const hasBody = request.body !== undefined && request.body !== '';
   return {
     method: request.method,
@@ -184,10 +190,10 @@ function inputOf(asker: Asker, request: ExplainRequest): CheckInput {
     body: encoder.encode(request.body ?? ''),
     bodyPartial: false,
     bodyMissing: false,
-    clientAddress: request.client_ip === undefined ? addressOf(asker) : (request.client_ip ?? undefined),
+    clientAddress: request.client_ip === undefined ? addressOf(requester) : (request.client_ip ?? undefined),
   };
 }
 
-function addressOf(asker: Asker): string | undefined {
-  return asker.kind === 'caller' ? asker.caller.address : undefined;
+function addressOf(requester: Requester): string | undefined {
+  return requester.kind === 'caller' ? requester.caller.address : undefined;
 }
