@@ -21,6 +21,17 @@ let edges: Edge[];
 let admin: string;
 let key: string;
 let isComplete = false;
+let environment: Readonly<Record<string, string>>;
+
+const startEnvoy = ({ grpc, http }: Server): Promise<Edge> => startEdge({ grpc, http, upstream: upstream.address });
+
+/** Stops the first server and its Envoy, and starts new ones. */
+async function restartFirst(): Promise<void> {
+  await edges[0]?.stop();
+  await servers[0]?.stop();
+  servers[0] = await stand.serve(environment);
+  edges[0] = await startEnvoy(servers[0]);
+}
 
 beforeAll(async () => {
   [stand, database] = await Promise.all([openStand(), freshDatabase()]);
@@ -42,8 +53,9 @@ beforeAll(async () => {
     POSTERN_SECRET_KEY: SECRET_KEY,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
   };
+  environment = env;
   servers = await Promise.all([stand.serve(env), stand.serve(env)]);
-  edges = await Promise.all(servers.map(({ grpc, http }) => startEdge({ grpc, http, upstream: upstream.address })));
+  edges = await Promise.all(servers.map(startEnvoy));
   const http = servers[0]?.http ?? '';
   admin = await login(http);
   const tenant = { id: 'patient', name: 'Patient', quotas: { monthly_tokens: QUOTA } };
@@ -70,35 +82,6 @@ function ask(edge: Edge | undefined, method: string, path: string, body?: object
 
 const total = async (): Promise<unknown> =>
   (await done(servers[1]?.http ?? '', 'GET', '/v1/iam/usage', { token: admin, tenant: 'patient' })).body['total'];
-
-it('a response in the background counts with its bound against the quota, until another server hears of its usage', async () => {
-  const body = { model: 'm', input: 'Hi', background: true, max_output_tokens: 200 };
-  const statuses: number[] = [];
-  for (let i = 0; i < 6; i++) statuses.push((await ask(edges[0], 'POST', '/v1/responses', body)).status);
-  expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
-  const booked = await eventually('all are booked', async () => {
-    const row: unknown = await total();
-    return Object(row).requests === 4 && row;
-  });
-  expect(booked).toMatchObject({ estimated_tokens: Object(booked).total_tokens });
-  expect(Object(booked).completion_tokens).toBe(800);
-
-  expect((await ask(edges[1], 'GET', '/v1/responses/resp_0')).status).toBe(200);
-  isComplete = true;
-  for (let i = 0; i < 3; i++) {
-    await ask(edges[1], 'GET', '/v1/responses/resp_0');
-    await ask(edges[0], 'GET', '/v1/responses/resp_1?include=x');
-  }
-  await eventually('both are corrected', async () => Object(await total()).completion_tokens === 400 + 380);
-  // Every end that was told before this one is booked.
-  await ask(edges[0], 'POST', '/v1/responses', { ...body, max_output_tokens: 1 });
-  const corrected = await eventually('the last one is booked', async () => {
-    const row: unknown = await total();
-    return Object(row).requests === 5 && row;
-  });
-  const each = Number(Object(booked).total_tokens) / 4;
-  expect(corrected).toMatchObject({ completion_tokens: 400 + 3 * 190, estimated_tokens: 2 * each });
-});
 
 it('usage that answers of images, audio and rerank report is booked, and nothing of batches', async () => {
   const http = servers[0]?.http ?? '';
@@ -128,4 +111,34 @@ it('usage that answers of images, audio and rerank report is booked, and nothing
     return Object(body['total']).requests === 4 && body['total'];
   });
   expect(booked).toMatchObject({ prompt_tokens: 80, completion_tokens: 760, total_tokens: 840, estimated_tokens: 0 });
+});
+
+it('a background response counts with its bound against the quota until its usage arrives, at another server or after a restart', async () => {
+  const body = { model: 'm', input: 'Hi', background: true, max_output_tokens: 200 };
+  const statuses: number[] = [];
+  for (let i = 0; i < 6; i++) statuses.push((await ask(edges[0], 'POST', '/v1/responses', body)).status);
+  expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+  const booked = await eventually('all are booked', async () => {
+    const row: unknown = await total();
+    return Object(row).requests === 4 && row;
+  });
+  expect(booked).toMatchObject({ estimated_tokens: Object(booked).total_tokens });
+  expect(Object(booked).completion_tokens).toBe(800);
+
+  expect((await ask(edges[1], 'GET', '/v1/responses/resp_0')).status).toBe(200);
+  await restartFirst();
+  isComplete = true;
+  for (let i = 0; i < 3; i++) {
+    await ask(edges[1], 'GET', '/v1/responses/resp_0');
+    await ask(edges[0], 'GET', '/v1/responses/resp_1?include=x');
+  }
+  await eventually('both are corrected', async () => Object(await total()).completion_tokens === 400 + 380);
+  // Every settlement that was reported before this one is booked.
+  await ask(edges[0], 'POST', '/v1/responses', { ...body, max_output_tokens: 1 });
+  const corrected = await eventually('the last one is booked', async () => {
+    const row: unknown = await total();
+    return Object(row).requests === 5 && row;
+  });
+  const each = Number(Object(booked).total_tokens) / 4;
+  expect(corrected).toMatchObject({ completion_tokens: 400 + 3 * 190, estimated_tokens: 2 * each });
 });
