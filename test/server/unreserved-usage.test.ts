@@ -38,12 +38,11 @@ beforeAll(async () => {
   let ids = 0;
   upstream = await startServer((incoming, outgoing) => {
     incoming.resume();
-    const id =
-      incoming.method === 'POST' ? `resp_${ids++}` : (incoming.url ?? '').slice('/v1/responses/'.length).split('?')[0];
     if (incoming.url?.startsWith('/v1/responses') !== true) {
       outgoing.writeHead(200, { 'content-type': 'application/json' });
       return void outgoing.end(JSON.stringify({ id: 'x', data: [], model: 'm', usage: USAGE }));
     }
+    const id = incoming.method === 'POST' ? `resp_${ids++}` : incoming.url.slice('/v1/responses/'.length).split('?')[0];
     const state = isComplete ? { status: 'completed', usage: USAGE } : { status: 'queued', usage: null };
     outgoing.writeHead(200, { 'content-type': 'application/json' });
     outgoing.end(JSON.stringify({ id, object: 'response', background: true, model: 'm', output: [], ...state }));
