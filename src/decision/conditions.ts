@@ -53,7 +53,7 @@ export interface CompiledConditions {
 }
 
 /** The circumstances of one request. */
-export interface Circumstances {
+export interface ConditionInputs {
   readonly nowMs: number;
   readonly clientAddress: string | undefined;
   /** The effective tenant's zone. */
@@ -62,11 +62,11 @@ export interface Circumstances {
   parsedAddress: Address | undefined | null;
 }
 
-export function circumstances(
+export function conditionInputs(
   nowMs: number,
   clientAddress: string | undefined,
   timezone: string | undefined,
-): Circumstances {
+): ConditionInputs {
   return { nowMs, clientAddress, timezone, parsedAddress: null };
 }
 
@@ -182,7 +182,7 @@ export function compileConditions(stored: StoredConditions): CompiledConditions 
   return { checks: [...withoutClock, unreadable('timezone')], timezone: undefined };
 }
 
-function addressOf(now: Circumstances): Address | undefined {
+function addressOf(now: ConditionInputs): Address | undefined {
   if (now.parsedAddress === null)
     now.parsedAddress = now.clientAddress === undefined ? undefined : parseAddress(now.clientAddress);
   return now.parsedAddress;
@@ -198,7 +198,7 @@ function inSpan(minute: number, start: number, end: number): boolean {
 }
 
 /** Returns what one check is compared with: the client's address, `22:30`, `Sat`, `Sat 22:30`; undefined if that is missing. */
-export function lookedAt(check: Check, timezone: string | undefined, now: Circumstances): string | undefined {
+export function conditionInput(check: Check, timezone: string | undefined, now: ConditionInputs): string | undefined {
   if (check.kind === 'unreadable') return undefined;
   if (check.kind === 'ip_address') return addressOf(now) === undefined ? undefined : now.clientAddress;
   const minute = minuteOfWeek(zoneOf(timezone, now), now.nowMs);
@@ -223,12 +223,12 @@ function timeText(weekMinute: number): string {
 }
 
 /** The zone whose wall clock conditions look at: the policy's, else the tenant's, else UTC. */
-export function zoneOf(timezone: string | undefined, now: Circumstances): string {
+export function zoneOf(timezone: string | undefined, now: ConditionInputs): string {
   return timezone ?? now.timezone ?? 'UTC';
 }
 
 /** Whether one check holds; undefined when its input is missing. */
-export function checkHolds(check: Check, timezone: string | undefined, now: Circumstances): boolean | undefined {
+export function checkHolds(check: Check, timezone: string | undefined, now: ConditionInputs): boolean | undefined {
   switch (check.kind) {
     case 'ip_address': {
       const address = addressOf(now);
@@ -254,7 +254,11 @@ export function checkHolds(check: Check, timezone: string | undefined, now: Circ
 }
 
 /** A check whose input is missing holds for a deny and does not for an allow: what cannot be told never opens anything. */
-export function conditionsHold(conditions: CompiledConditions, effect: 'allow' | 'deny', now: Circumstances): boolean {
+export function conditionsHold(
+  conditions: CompiledConditions,
+  effect: 'allow' | 'deny',
+  now: ConditionInputs,
+): boolean {
   for (const check of conditions.checks) {
     if (!(checkHolds(check, conditions.timezone, now) ?? effect === 'deny')) return false;
   }

@@ -19,7 +19,7 @@ import type {
   TenantView,
   Undecidable,
 } from './model.ts';
-import { denied, heldRoles, isSpent, permitted, type Question, question, type Trace } from './permitted.ts';
+import { type AccessQuery, accessQuery, denied, heldRoles, isSpent, permitted, type Trace } from './permitted.ts';
 import type { Policy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
@@ -43,7 +43,7 @@ export const INVALID_CREDENTIAL = 'The credential is not valid.';
 export const SUSPENDED = 'The tenant is suspended.';
 
 /** Lines 5 to 8. */
-function unproved(identity: Exclude<Identity, { kind: 'proved' }>, route: RouteLine): Deny {
+function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, route: RouteLine): Deny {
   switch (identity.kind) {
     case 'missing':
       return { ...MISSING, route };
@@ -106,43 +106,43 @@ function spelt(resources: readonly Resource[]): string {
   return text.length <= MAX_SPELT ? text : 'all resources of the request';
 }
 
-export function policyDeny(policy: Policy, asked: Question): Deny {
-  const permission = asked.permissions[0]?.text ?? '';
+export function policyDeny(policy: Policy, query: AccessQuery): Deny {
+  const permission = query.permissions[0]?.text ?? '';
   return {
     kind: 'deny',
     code: 'denied_by_policy',
     detail: `Policy ${policy.name} denies ${permission}.`,
     policy: policy.name,
-    principal: asked.principal,
+    principal: query.principal,
   };
 }
 
 const PRINCIPALS = { user: 'user', api_key: 'API key' } as const;
 
-export function permissionDeny(asked: Question): Deny {
-  const permission = asked.permissions[0]?.text ?? '';
-  const { kind, id } = asked.principal;
+export function permissionDeny(query: AccessQuery): Deny {
+  const permission = query.permissions[0]?.text ?? '';
+  const { kind, id } = query.principal;
   const detail = `The ${PRINCIPALS[kind]} ${id} does not have the permission ${permission}: neither a role, a scope nor a policy gives it. An administrator can look the request id up in the recent decisions, or run postern explain --subject ${id}.`;
-  return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: asked.principal };
+  return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: query.principal };
 }
 
 const TOO_MUCH =
   'The request names more resources than the server can check against all rules that apply to them. Name fewer resources in one request.';
 
 /** Steps 12 to 14, deny policies to resources; undefined = permitted. */
-function refused(asked: Question, route: RouteLine, trace: Trace | undefined): Deny | undefined {
-  const policy = denied(asked);
-  if (policy !== undefined) return { ...policyDeny(policy, asked), route };
-  const reached = permitted(asked, trace);
-  if (isSpent(asked)) return deny('resource_not_permitted', TOO_MUCH, route, asked.principal);
+function checkPolicies(query: AccessQuery, route: RouteLine, trace: Trace | undefined): Deny | undefined {
+  const policy = denied(query);
+  if (policy !== undefined) return { ...policyDeny(policy, query), route };
+  const reached = permitted(query, trace);
+  if (isSpent(query)) return deny('resource_not_permitted', TOO_MUCH, route, query.principal);
   switch (reached) {
     case 'permitted':
       return undefined;
     case 'no_permission':
-      return { ...permissionDeny(asked), route };
+      return { ...permissionDeny(query), route };
     case 'no_resources': {
-      const detail = `${asked.permissions[0]?.text ?? ''} is granted, but not for ${spelt(asked.resources)}.`;
-      return deny('resource_not_permitted', detail, route, asked.principal);
+      const detail = `${query.permissions[0]?.text ?? ''} is granted, but not for ${spelt(query.resources)}.`;
+      return deny('resource_not_permitted', detail, route, query.principal);
     }
     default:
       return reached satisfies never;
@@ -158,9 +158,14 @@ const USAGE_REQUIRED =
   'The tenant requires streams that report their usage. Send "stream_options": {"include_usage": true}, each member once.';
 
 /** Line 15, and the answer when nothing is against it. */
-function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, tenant: TenantView): Allow | Deny {
+function checkTokenLimit(
+  match: Matched,
+  query: AccessQuery,
+  body: BodyFacts | undefined,
+  tenant: TenantView,
+): Allow | Deny {
   const { line } = match;
-  const { principal, resources } = asked;
+  const { principal, resources } = query;
   const { max_tokens_per_request: tenantLimit, default_model: tenantModel } = tenant.settings;
   const metered = line.tokens ? body : undefined;
   const largest = metered?.largestLimit;
@@ -176,7 +181,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
     kind: 'allow',
     route: line,
     principal,
-    roles: heldRoles(principal, asked.own),
+    roles: heldRoles(principal, query.own),
     tenant,
     resources,
     model: modelNamed ? modelOf(resources) : undefined,
@@ -194,7 +199,7 @@ function conclude(match: Matched, asked: Question, body: BodyFacts | undefined, 
 }
 
 /** Lines 9 to 15, for a principal that is proved. */
-function judgePrincipal(
+function decideForPrincipal(
   match: Matched,
   input: CheckInput,
   principal: Principal,
@@ -229,19 +234,19 @@ function judgePrincipal(
   const { clientAddress } = input;
   const { permissions } = line;
   const { global } = snapshot;
-  const asked = question({
+  const query = accessQuery({
     principal,
     permissions,
     resources,
     own,
     effective,
-    bound: true,
+    tenantPoliciesApply: true,
     global,
     clientAddress,
     nowMs,
   });
-  if (trace !== undefined) trace.question = asked;
-  const decision = refused(asked, line, trace) ?? conclude(match, asked, body, effective);
+  if (trace !== undefined) trace.query = query;
+  const decision = checkPolicies(query, line, trace) ?? checkTokenLimit(match, query, body, effective);
   return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;
 }
 
@@ -260,8 +265,8 @@ export function decideTraced(
     case 'public':
       return match;
     case 'matched':
-      if (identity.kind !== 'proved') return unproved(identity, match.line);
-      return judgePrincipal(match, input, identity.principal, snapshot, nowMs, trace);
+      if (identity.kind !== 'proved') return denyUnauthenticated(identity, match.line);
+      return decideForPrincipal(match, input, identity.principal, snapshot, nowMs, trace);
     default:
       return match satisfies never;
   }

@@ -10,7 +10,7 @@ import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
 import { contains, intersection } from './permissions.ts';
-import { roleGrant, rolesOf } from './permitted.ts';
+import { effectiveRoles, roleGrant } from './permitted.ts';
 import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
@@ -189,7 +189,7 @@ export function powerOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'ow
   if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, own, global, 'unconditional');
   return {
     platformAdmin: isPlatformAdmin(principal),
-    holdings: ofRoles(rolesOf(principal), own, global, 'unconditional'),
+    holdings: ofRoles(effectiveRoles(principal), own, global, 'unconditional'),
   };
 }
 

@@ -52,14 +52,14 @@ export interface ExplainedLimit {
   readonly exceeded: boolean;
 }
 
-interface Line {
+interface DecisionStep {
   readonly line: number;
   readonly name: string;
   readonly codes: readonly DenyCode[];
   readonly passed: string;
 }
 
-const LINES: readonly Line[] = [
+const STEPS: readonly DecisionStep[] = [
   { line: 1, name: 'request', codes: [], passed: 'The request is well-formed.' },
   { line: 2, name: 'path', codes: ['malformed_path'], passed: 'The path is in normal form.' },
   { line: 3, name: 'public', codes: [], passed: 'The path is not public.' },
@@ -135,7 +135,7 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
       const line =
         decision.reason === 'malformed' || decision.reason === 'scheme'
           ? 6
-          : (LINES.find(({ codes }) => codes.includes(code))?.line ?? 1);
+          : (STEPS.find(({ codes }) => codes.includes(code))?.line ?? 1);
       return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
     }
     case 'fault':
@@ -176,7 +176,7 @@ function exceededText({ name, of, limit, needed, resets_at: resetsAt }: Explaine
  * @param unproved why the credential proves no principal; undefined if the reader may not know
  */
 export function stepsOf(ending: Ending, unproved: Unproved | undefined): readonly ExplainedStep[] {
-  const all = [...LINES, { line: 18, name: 'allow', passed: '' }];
+  const all = [...STEPS, { line: 18, name: 'allow', passed: '' }];
   return all.map(({ line, name, passed }): ExplainedStep => {
     if (line < ending.line) return { line, name, outcome: 'passed', detail: passed };
     if (line > ending.line) {

@@ -3,14 +3,14 @@
 import type { DenyCode } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import { readBody } from './body.ts';
-import { type Check, checkHolds, lookedAt, zoneOf } from './conditions.ts';
+import { type Check, checkHolds, conditionInput, zoneOf } from './conditions.ts';
 import { decideTraced } from './decide.ts';
 import { type ExplainedLimit, type ExplainedStep, endingOf, stepsOf, type Unproved } from './explain-steps.ts';
 import { ruleWork } from './limits.ts';
 import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
-import { type ConsideredGrant, permitted, type Question, type Trace } from './permitted.ts';
-import { binds, type Policy, type PolicySet, reaches } from './policies.ts';
+import { type AccessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
+import { appliesTo, type Policy, type PolicySet, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
 export interface ExplainedGrant {
@@ -91,24 +91,24 @@ function looksAtClock(check: Check): boolean {
   return check.kind !== 'unreadable' && check.kind !== 'ip_address';
 }
 
-function explainCondition(check: Check, policy: Policy, asked: Question): ExplainedCondition {
-  const holds = checkHolds(check, policy.conditions.timezone, asked.now);
+function explainCondition(check: Check, policy: Policy, query: AccessQuery): ExplainedCondition {
+  const holds = checkHolds(check, policy.conditions.timezone, query.now);
   return {
     kind: check.kind === 'unreadable' ? check.key : check.kind,
     operator: operatorOf(check),
     operand: check.kind === 'unreadable' ? [] : check.operand,
-    value: lookedAt(check, policy.conditions.timezone, asked.now) ?? null,
-    timezone: looksAtClock(check) ? zoneOf(policy.conditions.timezone, asked.now) : null,
+    value: conditionInput(check, policy.conditions.timezone, query.now) ?? null,
+    timezone: looksAtClock(check) ? zoneOf(policy.conditions.timezone, query.now) : null,
     matched: holds ?? policy.effect === 'deny',
     missing: holds === undefined,
   };
 }
 
-function explainPolicy(policy: Policy, global: boolean, asked: Question): ExplainedPolicy {
-  const applies = binds(policy, asked);
-  const actions = coversAny(policy.actions, asked.permissions);
-  const resources = reaches(policy, asked.resources, ruleWork());
-  const conditions = policy.conditions.checks.map((check) => explainCondition(check, policy, asked));
+function explainPolicy(policy: Policy, global: boolean, query: AccessQuery): ExplainedPolicy {
+  const applies = appliesTo(policy, query);
+  const actions = coversAny(policy.actions, query.permissions);
+  const resources = reaches(policy, query.resources, ruleWork());
+  const conditions = policy.conditions.checks.map((check) => explainCondition(check, policy, query));
   const matched = applies && actions && resources && conditions.every((condition) => condition.matched);
   return { name: policy.name, effect: policy.effect, global, matched, applies, actions, resources, conditions };
 }
@@ -117,16 +117,16 @@ function explainPolicy(policy: Policy, global: boolean, asked: Question): Explai
 const MAX_LISTED = 200;
 
 /** Only the policies that are listed are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
-function explainPolicies(asked: Question): readonly ExplainedPolicy[] {
+function explainPolicies(query: AccessQuery): readonly ExplainedPolicy[] {
   const listed = (set: PolicySet | undefined, global: boolean) =>
     [...(set?.denies.policies ?? []), ...(set?.allows.policies ?? [])].map((policy) => ({ policy, global }));
-  const all = [...listed(asked.globalPolicies, true), ...listed(asked.tenantPolicies, false)];
+  const all = [...listed(query.globalPolicies, true), ...listed(query.tenantPolicies, false)];
   const [naming, others] = [true, false].map((names) =>
-    all.filter(({ policy }) => coversAny(policy.actions, asked.permissions) === names),
+    all.filter(({ policy }) => coversAny(policy.actions, query.permissions) === names),
   );
   return [...(naming ?? []), ...(others ?? [])]
     .slice(0, MAX_LISTED)
-    .map(({ policy, global }) => explainPolicy(policy, global, asked));
+    .map(({ policy, global }) => explainPolicy(policy, global, query));
 }
 
 function resourceText(resource: Resource): string {
@@ -134,7 +134,7 @@ function resourceText(resource: Resource): string {
 }
 
 /** What an explanation shows beside the decision, and the decision does not know. */
-export interface Circumstances {
+export interface ExplainOptions {
   /** Returns the limits of steps 16 and 17, in the order in which they are checked. Absent: no limit is looked at. */
   readonly limits?: (allow: Allow) => readonly ExplainedLimit[];
   /** Why the credential proves no principal. Absent: the reader may not know. */
@@ -148,13 +148,13 @@ export function explain(
   identity: Identity,
   snapshot: Snapshot | undefined,
   nowMs: number,
-  { limits, unproved }: Circumstances = {},
+  { limits, unproved }: ExplainOptions = {},
 ): Explanation {
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
-  const asked = trace.question;
+  const query = trace.query;
   // A policy that denies ends the decision before the grants; the reader wants to know whether it is the only obstacle.
-  if (asked !== undefined && trace.grants.length === 0) permitted({ ...asked, work: ruleWork() }, trace);
+  if (query !== undefined && trace.grants.length === 0) permitted({ ...query, work: ruleWork() }, trace);
   const checked = [
     ...tokenLimit(decision, input, snapshot),
     ...(decision.kind === 'allow' && limits !== undefined ? limits(decision) : []),
@@ -170,9 +170,9 @@ export function explain(
     steps: stepsOf(ending, unproved),
     route: line === undefined ? null : `${line.method} ${line.template}`,
     permission: line?.permissions[0].text ?? null,
-    resources: (asked?.resources ?? (match.kind === 'matched' ? match.resources : [])).map(resourceText),
+    resources: (query?.resources ?? (match.kind === 'matched' ? match.resources : [])).map(resourceText),
     grants: trace.grants.map(explainGrant),
-    policies: asked === undefined ? [] : explainPolicies(asked),
+    policies: query === undefined ? [] : explainPolicies(query),
     limits: checked,
   };
 }

@@ -3,10 +3,10 @@
 import { INVALID_CREDENTIAL, permissionDeny, policyDeny, SUSPENDED } from './decide.ts';
 import type { Deny, Principal, Snapshot } from './model.ts';
 import { permissionOf } from './permissions.ts';
-import { denied, isSpent, permitted, question } from './permitted.ts';
+import { accessQuery, denied, isSpent, permitted } from './permitted.ts';
 import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
 
-export interface ManagementQuestion {
+export interface ManagementQuery {
   /** The permission of the endpoint; `self` where it has none, which a deny on `*` alone reaches. */
   readonly permission: string;
   /** True when the principal acts on itself where that needs no grant. A deny still applies. */
@@ -23,7 +23,7 @@ const ALLOW: { readonly kind: 'allow' } = Object.freeze({ kind: 'allow' });
  * A suspended tenant does not keep platform administrators from managing it, unless it is their own; and its policies never bind them,
  * so that no tenant can lock them out.
  */
-export function decideManagement(q: ManagementQuestion): { readonly kind: 'allow' } | Deny {
+export function decideManagement(q: ManagementQuery): { readonly kind: 'allow' } | Deny {
   const { principal, snapshot, clientAddress, nowMs } = q;
   const { own, effective, global } = snapshot;
   const deny = (code: Deny['code'], detail: string): Deny => ({ kind: 'deny', code, detail, principal });
@@ -34,19 +34,19 @@ export function decideManagement(q: ManagementQuestion): { readonly kind: 'allow
   if (own.status !== 'active') return deny('tenant_suspended', SUSPENDED);
 
   const permissions = [permissionOf(q.permission)];
-  const asked = question({
+  const query = accessQuery({
     principal,
     permissions,
     resources: [],
     own,
     effective,
-    bound: !platformAdmin,
+    tenantPoliciesApply: !platformAdmin,
     global,
     clientAddress,
     nowMs,
   });
-  const policy = denied(asked);
-  if (policy !== undefined) return policyDeny(policy, asked);
-  const isPermitted = q.self || permitted(asked) === 'permitted';
-  return isPermitted && !isSpent(asked) ? ALLOW : permissionDeny(asked);
+  const policy = denied(query);
+  if (policy !== undefined) return policyDeny(policy, query);
+  const isPermitted = q.self || permitted(query) === 'permitted';
+  return isPermitted && !isSpent(query) ? ALLOW : permissionDeny(query);
 }

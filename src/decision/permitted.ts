@@ -2,7 +2,7 @@
 
 import type { RoleName } from '../domain/ids.ts';
 import { builtinGrant } from './builtin-roles.ts';
-import { type Circumstances, circumstances } from './conditions.ts';
+import { type ConditionInputs, conditionInputs } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
 import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
@@ -11,7 +11,7 @@ import { allowing, denying, type Policy, type PolicyQuery, type PolicySet } from
 import { isPlatformAdmin } from './tenant.ts';
 
 /** Everything that lines 12 to 14 look at. */
-export interface Question extends PolicyQuery {
+export interface AccessQuery extends PolicyQuery {
   readonly principal: Principal;
   readonly own: TenantView;
   /** The policies of the effective tenant; undefined where they do not bind. */
@@ -30,7 +30,7 @@ export interface ConsideredGrant {
 
 /** What an explanation wants to know beside the decision. */
 export interface Trace {
-  question?: Question;
+  query?: AccessQuery;
   readonly grants: ConsideredGrant[];
 }
 
@@ -42,7 +42,7 @@ export function roleGrant(role: RoleName, own: TenantView): Grant | undefined {
 const NO_ROLES: readonly RoleName[] = [];
 
 /** The roles of a user, or of a key's owner. */
-export function rolesOf(principal: Principal): readonly RoleName[] {
+export function effectiveRoles(principal: Principal): readonly RoleName[] {
   return principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
 }
 
@@ -53,7 +53,7 @@ const lastHeld = new WeakMap<readonly RoleName[], { readonly own: TenantView; re
  * The same lists return the same list, because prepared answers are found by it.
  */
 export function heldRoles(principal: Principal, own: TenantView): readonly RoleName[] {
-  const roles = rolesOf(principal);
+  const roles = effectiveRoles(principal);
   if (roles.every((role) => roleGrant(role, own) !== undefined)) return roles;
   const last = lastHeld.get(roles);
   if (last?.own === own) return last.held;
@@ -62,109 +62,109 @@ export function heldRoles(principal: Principal, own: TenantView): readonly RoleN
   return held;
 }
 
-export interface QuestionParts {
+export interface AccessQueryParts {
   readonly principal: Principal;
   readonly permissions: readonly Permission[];
   readonly resources: readonly Resource[];
   readonly own: TenantView;
   readonly effective: TenantView;
   /** False where the effective tenant's policies do not bind the principal. */
-  readonly bound: boolean;
+  readonly tenantPoliciesApply: boolean;
   readonly global: PolicySet;
   readonly clientAddress: string | undefined;
   readonly nowMs: number;
 }
 
-export function question(parts: QuestionParts): Question {
+export function accessQuery(parts: AccessQueryParts): AccessQuery {
   const { principal, own, effective } = parts;
-  const now: Circumstances = circumstances(parts.nowMs, parts.clientAddress, effective.settings.timezone);
+  const now: ConditionInputs = conditionInputs(parts.nowMs, parts.clientAddress, effective.settings.timezone);
   return {
     principal,
     permissions: parts.permissions,
     resources: parts.resources,
-    roles: rolesOf(principal),
-    atHome: own.id === effective.id,
+    roles: effectiveRoles(principal),
+    inOwnTenant: own.id === effective.id,
     now,
     work: ruleWork(),
     own,
-    tenantPolicies: parts.bound ? effective.policies : undefined,
+    tenantPolicies: parts.tenantPoliciesApply ? effective.policies : undefined,
     globalPolicies: parts.global,
   };
 }
 
 /** Reports whether the rules and the request were too much to hold against each other: the decision must then be a denial. */
-export function isSpent(asked: Question): boolean {
-  return asked.work.left < 0;
+export function isSpent(query: AccessQuery): boolean {
+  return query.work.left < 0;
 }
 
 /** Step 12, deny policies: the deny to report, global ones first, then by name. */
-export function denied(asked: Question): Policy | undefined {
-  return denying(asked.globalPolicies, asked) ?? (asked.tenantPolicies && denying(asked.tenantPolicies, asked));
+export function denied(query: AccessQuery): Policy | undefined {
+  return denying(query.globalPolicies, query) ?? (query.tenantPolicies && denying(query.tenantPolicies, query));
 }
 
 /** How far one side (a user's roles, a key's scopes, its owner's roles) comes. */
-export type Reach = 'no_permission' | 'no_resources' | 'permitted';
+export type Coverage = 'no_permission' | 'no_resources' | 'permitted';
 
-function reach(
+function coverageOf(
   kind: ConsideredGrant['kind'],
   name: RoleName | undefined,
   grant: Grant,
-  asked: Question,
+  query: AccessQuery,
   trace?: Trace,
-): Reach {
-  const coversPermission = grantCoversPermission(grant, grantable(asked));
+): Coverage {
+  const coversPermission = grantCoversPermission(grant, grantable(query));
   // What only an explanation looks at is no work of the decision, which stays the same.
-  const work = coversPermission ? asked.work : ruleWork();
+  const work = coversPermission ? query.work : ruleWork();
   const coversResources =
-    (coversPermission || trace !== undefined) && grantCoversResources(grant, asked.resources, work);
+    (coversPermission || trace !== undefined) && grantCoversResources(grant, query.resources, work);
   trace?.grants.push({ kind, name, grant, coversPermission, coversResources });
   if (!coversPermission) return 'no_permission';
   return coversResources ? 'permitted' : 'no_resources';
 }
 
 /** The permissions that a grant may cover at all: managing tenants is for platform administrators alone. */
-function grantable(asked: Question): readonly Permission[] {
-  for (const permission of asked.permissions) {
-    if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(asked.principal)) {
-      return asked.permissions.filter((one) => one !== permission);
+function grantable(query: AccessQuery): readonly Permission[] {
+  for (const permission of query.permissions) {
+    if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(query.principal)) {
+      return query.permissions.filter((one) => one !== permission);
     }
   }
-  return asked.permissions;
+  return query.permissions;
 }
 
-function allowedByPolicy(asked: Question): boolean {
-  const permissions = grantable(asked);
+function allowedByPolicy(query: AccessQuery): boolean {
+  const permissions = grantable(query);
   if (permissions.length === 0) return false;
-  const narrowed = permissions === asked.permissions ? asked : { ...asked, permissions };
-  if (allowing(asked.globalPolicies, narrowed) !== undefined) return true;
-  return asked.tenantPolicies !== undefined && allowing(asked.tenantPolicies, narrowed) !== undefined;
+  const narrowed = permissions === query.permissions ? query : { ...query, permissions };
+  if (allowing(query.globalPolicies, narrowed) !== undefined) return true;
+  return query.tenantPolicies !== undefined && allowing(query.tenantPolicies, narrowed) !== undefined;
 }
 
 /** The same question for what only an explanation looks at. */
-function unspent(asked: Question): Question {
-  return { ...asked, work: ruleWork() };
+function unspent(query: AccessQuery): AccessQuery {
+  return { ...query, work: ruleWork() };
 }
 
 /** One role that covers everything, or one allow policy that does; they do not add up. */
-function reachOfRoles(kind: 'role' | 'owner_role', asked: Question, trace?: Trace): Reach {
-  let best: Reach = 'no_permission';
-  for (const role of asked.roles) {
-    const grant = roleGrant(role, asked.own);
-    const considered: Question = best === 'permitted' ? unspent(asked) : asked;
-    const reached: Reach = grant === undefined ? 'no_permission' : reach(kind, role, grant, considered, trace);
+function coverageOfRoles(kind: 'role' | 'owner_role', query: AccessQuery, trace?: Trace): Coverage {
+  let best: Coverage = 'no_permission';
+  for (const role of query.roles) {
+    const grant = roleGrant(role, query.own);
+    const considered: AccessQuery = best === 'permitted' ? unspent(query) : query;
+    const reached: Coverage = grant === undefined ? 'no_permission' : coverageOf(kind, role, grant, considered, trace);
     if (reached === 'permitted' && trace === undefined) return reached;
     if (reached !== 'no_permission' && best !== 'permitted') best = reached;
   }
-  return best === 'permitted' || allowedByPolicy(asked) ? 'permitted' : best;
+  return best === 'permitted' || allowedByPolicy(query) ? 'permitted' : best;
 }
 
 /** Lines 13 and 14. A key reaches no further than its scopes, nor than its owner does now; policies serve the owner's side only. */
-export function permitted(asked: Question, trace?: Trace): Reach {
-  const { principal } = asked;
-  if (principal.kind === 'user') return reachOfRoles('role', asked, trace);
-  const scopes = reach('scopes', undefined, principal.grant, asked, trace);
+export function permitted(query: AccessQuery, trace?: Trace): Coverage {
+  const { principal } = query;
+  if (principal.kind === 'user') return coverageOfRoles('role', query, trace);
+  const scopes = coverageOf('scopes', undefined, principal.grant, query, trace);
   if (principal.owner === undefined || (scopes === 'no_permission' && trace === undefined)) return scopes;
-  const owner = reachOfRoles('owner_role', scopes === 'no_permission' ? unspent(asked) : asked, trace);
+  const owner = coverageOfRoles('owner_role', scopes === 'no_permission' ? unspent(query) : query, trace);
   if (scopes === 'no_permission' || owner === 'no_permission') return 'no_permission';
   return scopes === 'permitted' ? owner : scopes;
 }

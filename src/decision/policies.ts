@@ -4,7 +4,7 @@ import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
 import { finish, type Steps } from '../domain/steps.ts';
-import { type Circumstances, type CompiledConditions, compileConditions, conditionsHold } from './conditions.ts';
+import { type CompiledConditions, type ConditionInputs, compileConditions, conditionsHold } from './conditions.ts';
 import { compileNames, type NameSet, namesMatch } from './globs.ts';
 import type { RuleWork } from './limits.ts';
 import { type Permission, RESOURCE_KINDS, type Resource, type ResourceKind } from './model.ts';
@@ -56,8 +56,8 @@ export interface PolicyQuery {
   /** Roles held by the user, or by the key's owner. */
   readonly roles: readonly RoleName[];
   /** True where the principal acts in its own tenant, so that the names of custom roles mean its own. */
-  readonly atHome: boolean;
-  readonly now: Circumstances;
+  readonly inOwnTenant: boolean;
+  readonly now: ConditionInputs;
   /** What the decision may still spend on rules. */
   readonly work: RuleWork;
 }
@@ -152,11 +152,11 @@ function candidates(list: PolicyList, permissions: readonly Permission[]): reado
 const ROLE_WORK = 2;
 
 /** Whether the policy applies to the principal: to everyone, or to a role that it holds. */
-export function binds(policy: Policy, query: PolicyQuery): boolean {
+export function appliesTo(policy: Policy, query: PolicyQuery): boolean {
   const { roles } = policy;
   if (roles === undefined) return true;
   query.work.left -= ROLE_WORK * query.roles.length;
-  for (const role of query.roles) if (roles.has(role) && (query.atHome || isBuiltinRole(role))) return true;
+  for (const role of query.roles) if (roles.has(role) && (query.inOwnTenant || isBuiltinRole(role))) return true;
   return false;
 }
 
@@ -230,7 +230,9 @@ export function reaches(policy: Policy, resources: readonly Resource[], work: Ru
 /** Everything that makes a policy match, but for its conditions. */
 export function concerns(policy: Policy, query: PolicyQuery): boolean {
   return (
-    coversAny(policy.actions, query.permissions) && binds(policy, query) && reaches(policy, query.resources, query.work)
+    coversAny(policy.actions, query.permissions) &&
+    appliesTo(policy, query) &&
+    reaches(policy, query.resources, query.work)
   );
 }
 

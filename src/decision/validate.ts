@@ -24,7 +24,7 @@ import { parseWeeklyWindow } from './weekly-hours.ts';
 export { isTimezone } from './clock.ts';
 export { isPermissionPattern } from './permissions.ts';
 
-export type Parsed<T> =
+export type ValidationResult<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'errors'; readonly errors: readonly FieldError[] };
 
@@ -110,7 +110,10 @@ export function validateTimezone(value: unknown, path: string): readonly FieldEr
 }
 
 /** `resource_constraints`: an absent or null member is any, an empty list none. */
-export function parseConstraints(value: unknown, path = '/resource_constraints'): Parsed<ResourceConstraints> {
+export function parseConstraints(
+  value: unknown,
+  path = '/resource_constraints',
+): ValidationResult<ResourceConstraints> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
   if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
   const errors: FieldError[] = [];
@@ -184,7 +187,7 @@ function isWeeklyWindow(text: string): boolean {
 const CIDR = 'must be an IP address or CIDR block without host bits, leading zeros or zone id';
 
 /** `conditions` of a policy: absent, null or `{}` is always. */
-export function parseConditions(value: unknown, path = '/conditions'): Parsed<Conditions> {
+export function parseConditions(value: unknown, path = '/conditions'): ValidationResult<Conditions> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
   if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
   const errors: FieldError[] = [];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
-import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
 import { type Conditions, DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
 import { enough, runs } from '../support/properties.ts';
@@ -28,7 +28,7 @@ function holds(
   effect: 'allow' | 'deny' = 'allow',
   zone?: string,
 ): boolean {
-  return conditionsHold(compileConditions(conditions), effect, circumstances(Date.parse(time), address, zone));
+  return conditionsHold(compileConditions(conditions), effect, conditionInputs(Date.parse(time), address, zone));
 }
 
 describe('wall clocks', () => {
@@ -297,7 +297,7 @@ describe('all conditions together', () => {
           const [start, end] = between;
           const inside = start < end ? start <= text && text < end : start <= text || text < end;
           const day = list.some((name) => DAY_NAMES.indexOf(name) === wall.day);
-          const now = circumstances(nowMs, undefined, tenants);
+          const now = conditionInputs(nowMs, undefined, tenants);
           expect(conditionsHold(compileConditions(conditions), 'deny', now)).toBe(inside !== notTime && day !== notDay);
         },
       ),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compilePolicies } from '../../src/decision/compile.ts';
-import { circumstances } from '../../src/decision/conditions.ts';
+import { conditionInputs } from '../../src/decision/conditions.ts';
 import { ruleWork } from '../../src/decision/limits.ts';
 import type { Resource } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
@@ -26,14 +26,14 @@ function policy(name: string, parts: Partial<PolicyRecord> = {}): PolicyRecord {
 }
 
 function query(
-  parts: { permissions?: readonly string[]; resources?: Resource[]; roles?: string[]; atHome?: boolean } = {},
+  parts: { permissions?: readonly string[]; resources?: Resource[]; roles?: string[]; inOwnTenant?: boolean } = {},
 ): PolicyQuery {
   return {
     permissions: (parts.permissions ?? ['chat:write']).map(permissionOf),
     resources: parts.resources ?? [],
     roles: (parts.roles ?? []).map(roleName),
-    atHome: parts.atHome ?? true,
-    now: circumstances(0, undefined, undefined),
+    inOwnTenant: parts.inOwnTenant ?? true,
+    now: conditionInputs(0, undefined, undefined),
     work: ruleWork(),
   };
 }
@@ -99,8 +99,8 @@ describe('who a policy applies to', () => {
 
   test('away from home a custom role is not the one of that name there, a built-in one is', () => {
     const attached = policy('a', { appliesTo: 'roles', attachedRoles: [roleName('admin'), roleName('mine')] });
-    expect(denier([attached], query({ roles: ['mine'], atHome: false }))).toBeUndefined();
-    expect(denier([attached], query({ roles: ['admin'], atHome: false }))).toBe('a');
+    expect(denier([attached], query({ roles: ['mine'], inOwnTenant: false }))).toBeUndefined();
+    expect(denier([attached], query({ roles: ['admin'], inOwnTenant: false }))).toBe('a');
   });
 });
 

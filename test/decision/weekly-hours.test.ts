@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { type Conditions, DAY_NAMES } from '../../src/domain/records.ts';
 import { naiveWall } from './naive-wall.ts';
 
@@ -17,7 +17,11 @@ function inForce(
     weekly_hours: { [operator]: windows },
     ...(timezone === undefined ? {} : { timezone }),
   };
-  return conditionsHold(compileConditions(conditions), 'allow', circumstances(Date.parse(time), undefined, undefined));
+  return conditionsHold(
+    compileConditions(conditions),
+    'allow',
+    conditionInputs(Date.parse(time), undefined, undefined),
+  );
 }
 
 /** Days of `Fri-Mon`, by walking the week from the first to the last. */
@@ -120,7 +124,10 @@ describe('weekly hours', () => {
   test('without a readable clock, a deny is in force and an allow is not, for both operators', () => {
     for (const operator of ['in', 'not_in'] as const) {
       const compiled = compileConditions({ weekly_hours: { [operator]: ['Mon-Sun 00:00-24:00'] } });
-      for (const now of [circumstances(Number.NaN, undefined, 'UTC'), circumstances(0, undefined, 'Mars/Olympus')]) {
+      for (const now of [
+        conditionInputs(Number.NaN, undefined, 'UTC'),
+        conditionInputs(0, undefined, 'Mars/Olympus'),
+      ]) {
         expect(conditionsHold(compiled, 'deny', now)).toBe(true);
         expect(conditionsHold(compiled, 'allow', now)).toBe(false);
       }
@@ -134,7 +141,7 @@ describe('weekly hours', () => {
         const compiled = compileConditions({ weekly_hours: { in: list } });
         for (let at = 0; at < 7 * 1440; at++) {
           const expected = naiveInside(list, { day: Math.floor(at / 1440), minute: at % 1440 });
-          const actual = conditionsHold(compiled, 'allow', circumstances(monday + at * 60_000, undefined, undefined));
+          const actual = conditionsHold(compiled, 'allow', conditionInputs(monday + at * 60_000, undefined, undefined));
           if (actual !== expected) expect.fail(`${at}: ${actual}`);
         }
       }),
@@ -158,7 +165,7 @@ describe('weekly hours', () => {
           for (const nowMs of instants) {
             const inside = naiveInside(list, naiveWall(zone, nowMs));
             seen.add(inside);
-            const now = circumstances(nowMs, undefined, tenants ? zone : 'Asia/Kolkata');
+            const now = conditionInputs(nowMs, undefined, tenants ? zone : 'Asia/Kolkata');
             expect(conditionsHold(compiled, 'allow', now)).toBe(inside !== negated);
           }
         }),

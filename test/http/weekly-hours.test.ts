@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
 import { isObject } from '../../src/http/openapi/json.ts';
 import { type Harness, it, outcome, type Person, unique } from './harness.ts';
@@ -146,7 +146,7 @@ describe('the office hours that the documentation gives as an example', () => {
     if (parsed.kind === 'errors') throw new Error(JSON.stringify(parsed.errors));
     const compiled = compileConditions(parsed.value);
     return ['2026-11-18T12:00:00Z', '2026-11-18T23:00:00Z', '2026-11-21T12:00:00Z', '2026-11-21T23:00:00Z'].map(
-      (time) => conditionsHold(compiled, 'deny', circumstances(Date.parse(time), undefined, undefined)),
+      (time) => conditionsHold(compiled, 'deny', conditionInputs(Date.parse(time), undefined, undefined)),
     );
   }
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { oneTimeDigest } from '../../src/identity/one-time.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, exported, planLines, postern } from './support.ts';
@@ -269,7 +269,7 @@ describe('apply', () => {
       conditionsHold(
         compileConditions(office.conditions),
         'deny',
-        circumstances(Date.parse(time), undefined, 'Europe/Berlin'),
+        conditionInputs(Date.parse(time), undefined, 'Europe/Berlin'),
       ),
     );
     expect(inForce).toEqual([false, true, true, true]);

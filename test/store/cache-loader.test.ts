@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { circumstances, compileConditions, conditionsHold } from '../../src/decision/conditions.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type TenantId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
@@ -240,7 +240,7 @@ describe('a tenant', () => {
       ]);
       const { value } = await source.tenant(id);
       const policies = value === undefined ? [] : finish(value).policies;
-      const now = circumstances(Date.parse('2026-11-18T12:00:00Z'), '10.0.0.1', undefined);
+      const now = conditionInputs(Date.parse('2026-11-18T12:00:00Z'), '10.0.0.1', undefined);
       expect(
         policies.map(({ effect, conditions: stored }) => [
           effect,

@@ -4,7 +4,12 @@
  * cache of this process may be behind the store, and the request may have waited for its body.
  */
 
-import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from '../../credential-cache/credential-status.ts';
+import {
+  keyInvalidReason,
+  ownerInvalidReason,
+  sessionInvalidReason,
+  userInvalidReason,
+} from '../../credential-cache/credential-status.ts';
 import { Interner } from '../../credential-cache/interner.ts';
 import {
   ownedPrincipal,
@@ -94,7 +99,8 @@ function principalOf(credential: HeldCredential, { key, session, user, nowMs }: 
   const owner = user && toCachedUser(user, user.id, interner);
   if (credential.kind === 'session') {
     if (session === undefined || user === undefined || owner === undefined) throw invalidCredential();
-    const refused = sessionInvalidReason(toCachedSession(session, session.id), user.id, nowMs) ?? userInvalidReason(owner);
+    const refused =
+      sessionInvalidReason(toCachedSession(session, session.id), user.id, nowMs) ?? userInvalidReason(owner);
     if (refused !== undefined) throw invalidCredential();
     return userPrincipal(owner, session.id);
   }

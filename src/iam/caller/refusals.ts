@@ -1,6 +1,6 @@
 /** The refusals that many use cases share, so that they read the same everywhere. */
 
-import type { Parsed } from '../../decision/validate.ts';
+import type { ValidationResult } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type FieldError, fieldSentence } from '../../domain/problem.ts';
 import { brokenConstraint } from '../../store/faults.ts';
@@ -50,7 +50,7 @@ export function escalation(detail: string): Refusal {
  * The value of what a validator read.
  * @throws Refusal `invalid_field`
  */
-export function valid<T>(parsed: Parsed<T>): T {
+export function valid<T>(parsed: ValidationResult<T>): T {
   if (parsed.kind === 'errors') throw invalidFields(parsed.errors);
   return parsed.value;
 }

@@ -1,18 +1,18 @@
 /** Asks the decision about the people and keys of one tenant, each as a principal of its own, and shows what it answered. */
 
 import { compilePolicies } from '../../decision/compile.ts';
+import {
+  type Ability,
+  type EffectiveAccess,
+  evaluateAccess,
+  policyCount,
+  rolesThatSuffice,
+  type Verdict,
+} from '../../decision/effective-access.ts';
 import { makeGrant } from '../../decision/grants.ts';
 import type { Principal, Snapshot, TenantView, UserPrincipal } from '../../decision/model.ts';
 import type { ConsideredGrant } from '../../decision/permitted.ts';
 import type { Policy } from '../../decision/policies.ts';
-import {
-  type Ability,
-  policyCount,
-  rolesThatSuffice,
-  type Standing,
-  standing,
-  type Verdict,
-} from '../../decision/standing.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { CandidateKey, CandidateUser } from './who-can-queries.ts';
@@ -68,14 +68,14 @@ export function accessEvaluator(ability: Ability, effective: TenantView, global:
   const able = (principal: Principal, world: Snapshot, sameAs: string): GrantedAccess | undefined => {
     if (known.has(sameAs)) return known.get(sameAs);
     asked++;
-    const stands = standing(ability, principal, world);
+    const stands = evaluateAccess(ability, principal, world);
     const answer = shown(stands, named);
     known.set(sameAs, answer);
     return answer;
   };
   return {
     suffices: rolesThatSuffice(ability, home, (roles) => holder(PLACEHOLDER, effective.id, roles)),
-    platformAdministrators: standing(ability, holder(PLACEHOLDER, effective.id, [ADMIN]), {
+    platformAdministrators: evaluateAccess(ability, holder(PLACEHOLDER, effective.id, [ADMIN]), {
       ...home,
       own: { ...effective, status: 'active' },
     }).verdict,
@@ -109,14 +109,14 @@ function elsewhere(id: TenantId): TenantView {
   return { id, status: 'active', settings: {}, quotas: {}, roles: new Map(), policies: compilePolicies([]) };
 }
 
-function shown({ verdict, grants, allows, hangsOn }: Standing, named: Set<Policy>): GrantedAccess | undefined {
+function shown({ verdict, grants, allows, dependsOn }: EffectiveAccess, named: Set<Policy>): GrantedAccess | undefined {
   if (verdict === 'deny') return undefined;
-  const listed = { allows: allows.slice(0, MAX_NAMED), hangsOn: hangsOn.slice(0, MAX_NAMED) };
-  for (const policy of [...listed.allows, ...listed.hangsOn]) named.add(policy);
+  const listed = { allows: allows.slice(0, MAX_NAMED), dependsOn: dependsOn.slice(0, MAX_NAMED) };
+  for (const policy of [...listed.allows, ...listed.dependsOn]) named.add(policy);
   return {
     verdict,
     why: [...grants.map(ofGrant), ...listed.allows.map(ofPolicy)],
-    conditions: listed.hangsOn.map((policy) => policy.name),
+    conditions: listed.dependsOn.map((policy) => policy.name),
   };
 }
 

@@ -1,12 +1,12 @@
 /**
  * Asks who may do something in a tenant: its users, then, for platform administrators, those of other tenants, then its keys. Each is
- * asked of the decision itself (decision/standing.ts). A page looks at a bounded number of rows, so it may show fewer than asked for,
+ * asked of the decision itself (decision/effective-access.ts). A page looks at a bounded number of rows, so it may show fewer than asked for,
  * even none, while there are more.
  */
 
+import { type Ability, parseResource, type Verdict } from '../../decision/effective-access.ts';
 import { coveringPatterns, isPermission, permissionOf } from '../../decision/permissions.ts';
 import type { Policy } from '../../decision/policies.ts';
-import { type Ability, parseResource, type Verdict } from '../../decision/standing.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';

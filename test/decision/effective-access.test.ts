@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
 import { decide } from '../../src/decision/decide.ts';
+import { type Ability, evaluateAccess, parseResource, rolesThatSuffice } from '../../src/decision/effective-access.ts';
 import { decideManagement } from '../../src/decision/management.ts';
 import type { Principal, Resource, Snapshot } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
 import type { Policy } from '../../src/decision/policies.ts';
-import { type Ability, parseResource, rolesThatSuffice, standing } from '../../src/decision/standing.ts';
 import { makeId, parsePolicyName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
 import { ADMIN } from '../../src/domain/roles.ts';
@@ -132,12 +132,12 @@ const isConditional = (policy: PolicyRecord) => Object.keys(policy.conditions).l
 
 /** That the verdict hangs on these policies, on each of them and on no other. */
 function expectHanging(
-  hangsOn: readonly Policy[],
+  dependsOn: readonly Policy[],
   verdictOf: (world: RandomWorld) => string,
   world: RandomWorld,
 ): void {
   const [denies, allows] = ['deny', 'allow'].map((effect) =>
-    hangsOn.filter((policy) => policy.effect === effect).map(nameOf),
+    dependsOn.filter((policy) => policy.effect === effect).map(nameOf),
   );
   const without = (names: readonly string[] = []) => withoutPolicies(world, (policy) => names.includes(policy.name));
   expect(verdictOf(without(denies))).toBe(allows?.length === 0 ? 'allow' : 'conditional');
@@ -163,19 +163,19 @@ describe('how somebody stands to a permission, in random worlds', () => {
         (world, random, [own = '', there = ''], ability) => {
           const principal = principalOf(random, own);
           const snapshot = snapshotIn(world, own, there);
-          const { verdict, hangsOn, grants, allows } = standing(ability, principal, snapshot);
+          const { verdict, dependsOn, grants, allows } = evaluateAccess(ability, principal, snapshot);
           const decided = ADDRESSES.map((address) => isAllowed(ability, principal, snapshot, address));
           if (!decided.includes(false)) expect(verdict).not.toBe('deny');
           if (verdict === 'allow') expect(decided).not.toContain(false);
           if (verdict === 'deny') expect(decided).not.toContain(true);
-          if (verdict === 'conditional') expect(hangsOn).not.toEqual([]);
-          else expect(hangsOn).toEqual([]);
+          if (verdict === 'conditional') expect(dependsOn).not.toEqual([]);
+          else expect(dependsOn).toEqual([]);
           if (verdict !== 'deny') expect([...grants, ...allows]).not.toEqual([]);
           if (principal.kind === 'api_key' && principal.owner === undefined) expect(allows).toEqual([]);
           if (verdict === 'conditional')
             expectHanging(
-              hangsOn,
-              (changed) => standing(ability, principal, snapshotIn(changed, own, there)).verdict,
+              dependsOn,
+              (changed) => evaluateAccess(ability, principal, snapshotIn(changed, own, there)).verdict,
               world,
             );
           seen.set(verdict, (seen.get(verdict) ?? 0) + 1);
@@ -197,7 +197,7 @@ describe('how somebody stands to a permission, in random worlds', () => {
         (world, random, [own = '', there = ''], ability) => {
           const principal = principalOf(random, own);
           const snapshot = snapshotIn(withoutPolicies(world, isConditional), own, there);
-          const { verdict } = standing(ability, principal, snapshot);
+          const { verdict } = evaluateAccess(ability, principal, snapshot);
           expect(verdict).toBe(isAllowed(ability, principal, snapshot, undefined) ? 'allow' : 'deny');
         },
       ),
@@ -212,7 +212,7 @@ describe('how somebody stands to a permission, in random worlds', () => {
         const snapshot = snapshotIn(world, 'home', 'home');
         const tenantId = must(snapshot.own?.id, 'home');
         const suffices = rolesThatSuffice(ability, snapshot, (roles) => person(roles, tenantId));
-        const { verdict } = standing(ability, person(random.roles, tenantId), snapshot);
+        const { verdict } = evaluateAccess(ability, person(random.roles, tenantId), snapshot);
         if (suffices === 'any') return;
         narrowed++;
         if (verdict !== 'deny') expect(random.roles.filter((role) => suffices.includes(role))).not.toEqual([]);
@@ -254,8 +254,12 @@ describe('how people of the cases stand', () => {
     const principal = userPrincipal(compiled.world, label);
     const snapshot = must(snapshotOf(compiled, { kind: 'proved', principal }, undefined), 'snapshot');
     const resources: readonly Resource[] = resource === undefined ? [] : [must(parseResource(resource), resource)];
-    const { verdict, hangsOn } = standing({ permission: permissionOf(permission), resources }, principal, snapshot);
-    return [verdict, ...hangsOn.map((policy) => policy.name)].join(' ');
+    const { verdict, dependsOn } = evaluateAccess(
+      { permission: permissionOf(permission), resources },
+      principal,
+      snapshot,
+    );
+    return [verdict, ...dependsOn.map((policy) => policy.name)].join(' ');
   };
 
   test.each([
@@ -303,10 +307,10 @@ test('platform administrators who manage a tenant hang on global policies alone,
     global: compilePolicies([deny('of-all')]),
   };
   const root = person([ADMIN], must(home, 'home'));
-  const hangsOn = (permission: string) =>
-    standing({ permission: permissionOf(permission), resources: [] }, root, snapshot).hangsOn.map(nameOf);
-  expect(hangsOn('admin:users')).toEqual(['of-all']);
-  expect(hangsOn('chat:write')).toEqual(['of-all', 'of-tenant']);
+  const dependsOn = (permission: string) =>
+    evaluateAccess({ permission: permissionOf(permission), resources: [] }, root, snapshot).dependsOn.map(nameOf);
+  expect(dependsOn('admin:users')).toEqual(['of-all']);
+  expect(dependsOn('chat:write')).toEqual(['of-all', 'of-tenant']);
 });
 
 describe('a resource that is asked about', () => {

@@ -19,7 +19,7 @@ import {
   type RouteLine,
   type Snapshot,
 } from './model.ts';
-import { type ConsideredGrant, permitted, type Question, question, type Trace } from './permitted.ts';
+import { type AccessQuery, accessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
 import { concerns, type Policy, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
@@ -31,14 +31,14 @@ export interface Ability {
 
 export type Verdict = 'allow' | 'conditional' | 'deny';
 
-export interface Standing {
+export interface EffectiveAccess {
   readonly verdict: Verdict;
   /** The grants that cover the permission and its resources; of an owned key its scopes and its owner's. */
   readonly grants: readonly ConsideredGrant[];
   /** The allow policies that permit it, under their conditions. */
   readonly allows: readonly Policy[];
   /** The policies on whose conditions a conditional verdict hangs: denies that may apply, and allows where nothing else permits. */
-  readonly hangsOn: readonly Policy[];
+  readonly dependsOn: readonly Policy[];
 }
 
 /** The permissions of /v1/iam, where a tenant's policies do not bind platform administrators. */
@@ -122,22 +122,26 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): 
 }
 
 /** The decision's own question; undefined where there is none, because a tenant is missing. */
-function asked(ability: Ability, principal: Principal, { own, effective, global }: Snapshot): Question | undefined {
+function queryFor(
+  ability: Ability,
+  principal: Principal,
+  { own, effective, global }: Snapshot,
+): AccessQuery | undefined {
   if (own === undefined || effective === undefined) return undefined;
-  return question({
+  return accessQuery({
     principal,
     permissions: [ability.permission],
     resources: ability.resources,
     own,
     effective,
-    bound: !(isManagement(ability) && isPlatformAdmin(principal)),
+    tenantPoliciesApply: !(isManagement(ability) && isPlatformAdmin(principal)),
     global,
     clientAddress: undefined,
     nowMs: NO_MOMENT_MS,
   });
 }
 
-function concerning(effect: 'denies' | 'allows', query: Question): readonly Policy[] {
+function concerning(effect: 'denies' | 'allows', query: AccessQuery): readonly Policy[] {
   const { globalPolicies, tenantPolicies } = query;
   const policies = [...globalPolicies[effect].policies, ...(tenantPolicies?.[effect].policies ?? [])];
   return policies.filter((policy) => concerns(policy, { ...query, work: ruleWork() }));
@@ -148,14 +152,14 @@ function isReadable(policy: Policy): boolean {
   return policy.conditions.checks.every((check) => check.kind !== 'unreadable');
 }
 
-const DENIED: Standing = Object.freeze({ verdict: 'deny', grants: [], allows: [], hangsOn: [] });
+const DENIED: EffectiveAccess = Object.freeze({ verdict: 'deny', grants: [], allows: [], dependsOn: [] });
 
 /** @param snapshot of the tenant that is asked about as the effective one */
-export function standing(ability: Ability, principal: Principal, snapshot: Snapshot): Standing {
+export function evaluateAccess(ability: Ability, principal: Principal, snapshot: Snapshot): EffectiveAccess {
   const best = assumedSnapshot(snapshot, 'best');
   const worst = assumedSnapshot(snapshot, 'worst');
-  const query = asked(ability, principal, snapshot);
-  const queryAtWorst = asked(ability, principal, worst);
+  const query = queryFor(ability, principal, snapshot);
+  const queryAtWorst = queryFor(ability, principal, worst);
   if (query === undefined || queryAtWorst === undefined || !isAllowed(ability, principal, best)) return DENIED;
 
   const verdict = isAllowed(ability, principal, worst) ? 'allow' : 'conditional';
@@ -168,7 +172,7 @@ export function standing(ability: Ability, principal: Principal, snapshot: Snaps
     verdict,
     grants: trace.grants.filter((grant) => grant.coversPermission && grant.coversResources),
     allows,
-    hangsOn:
+    dependsOn:
       verdict === 'allow'
         ? []
         : [
