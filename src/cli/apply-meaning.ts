@@ -1,6 +1,6 @@
 /** Checks the meaning of a set-up file that has errors of form, so that one run reports both. */
 
-import type { FieldError } from '../domain/problem.ts';
+import type { FieldError } from '../domain/problem-details.ts';
 import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 

@@ -2,7 +2,7 @@
 
 import { type TSchema, Type } from 'typebox';
 import { didYouMean } from '../config/nearest.ts';
-import type { FieldError } from '../domain/problem.ts';
+import type { FieldError } from '../domain/problem-details.ts';
 import { type Validated, validatorOf } from '../http/validation.ts';
 import { nullable } from '../iam/schema/keywords.ts';
 import {

@@ -3,7 +3,7 @@
  * deciding never meets a pattern or a condition that it cannot read.
  */
 
-import type { FieldError } from '../domain/problem.ts';
+import type { FieldError } from '../domain/problem-details.ts';
 import { type Conditions, DAY_NAMES, type DayName, type ResourceConstraints } from '../domain/records.ts';
 import { parseNetwork } from './address.ts';
 import { isTimezone, parseEndOfSpan, parseTimeOfDay } from './clock.ts';

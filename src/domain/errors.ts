@@ -1,5 +1,5 @@
 /**
- * The catalogue of everything Postern may answer with. One entry per code: its HTTP status, its title, and the `error.type` that
+ * The catalog of everything Postern may answer with. One entry per code: its HTTP status, its title, and the `error.type` that
  * OpenAI-compatible clients read. The data plane and the management API both answer from it, so a code means one thing everywhere.
  */
 

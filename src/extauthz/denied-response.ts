@@ -5,7 +5,7 @@
 
 import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
-import { anthropicProblem, problem } from '../domain/problem.ts';
+import { anthropicProblemDetails, problemDetails } from '../domain/problem-details.ts';
 import type { RateState } from '../metering/rate-state.ts';
 import { NO_HOLE } from './answer-template.ts';
 import { fillAscii } from './fill.ts';
@@ -190,8 +190,8 @@ function body(denial: Denial, requestId: string, isMessages: boolean): string {
   for (let length = MAX_BODY_BYTES / 2; ; length /= 2) {
     const { detail } = denial;
     const shown = detail.length <= length ? detail : `${detail.slice(0, length).toWellFormed()}…`;
-    const plain = problem(denial.code, shown, requestId, extras);
-    const text = JSON.stringify(isMessages ? anthropicProblem(plain) : plain);
+    const plain = problemDetails(denial.code, shown, requestId, extras);
+    const text = JSON.stringify(isMessages ? anthropicProblemDetails(plain) : plain);
     if (length < 1 || Buffer.byteLength(text) <= MAX_BODY_BYTES) return text;
   }
 }

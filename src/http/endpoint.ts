@@ -4,7 +4,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
-import { fieldSentence } from '../domain/problem.ts';
+import { fieldSentence } from '../domain/problem-details.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';

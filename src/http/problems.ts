@@ -1,12 +1,12 @@
 /** Turns whatever stopped a request into the one shape of error answers, with the headers that belong to its code. */
 
 import { ERRORS, type ErrorCode, Refusal, type RefusalExtras } from '../domain/errors.ts';
-import { type Problem, type ProblemExtras, problem } from '../domain/problem.ts';
+import { type ProblemDetails, type ProblemExtras, problemDetails } from '../domain/problem-details.ts';
 
 export interface ProblemAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Problem;
+  readonly body: ProblemDetails;
 }
 
 /** Clients that retry by themselves do not wait longer. */
@@ -33,7 +33,7 @@ function answer(code: ErrorCode, detail: string, requestId: string, extras: Refu
       ...challenge(code, status, extras),
       ...retryAdvice(code, status, extras.retryAfter),
     },
-    body: problem(code, detail, requestId, shown),
+    body: problemDetails(code, detail, requestId, shown),
   };
 }
 

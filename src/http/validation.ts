@@ -3,7 +3,7 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
-import type { FieldError } from '../domain/problem.ts';
+import type { FieldError } from '../domain/problem-details.ts';
 import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
 

@@ -6,7 +6,7 @@ import { connect } from 'node:http2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { ErrorCode } from '../../src/domain/errors.ts';
-import { anthropicProblem, problem } from '../../src/domain/problem.ts';
+import { anthropicProblemDetails, problemDetails } from '../../src/domain/problem-details.ts';
 import { type CheckServer, startCheckServer } from '../support/check-server.ts';
 import { type Edge, type EditConfig, replacing, startEdge } from '../support/envoy.ts';
 import { type Answer, type NamedServer, send, sendRaw, startServer } from '../support/http.ts';
@@ -85,7 +85,7 @@ async function sendHttp2(sent: OutgoingHttpHeaders): Promise<Answer> {
 /** Expects the document that Postern writes for this code, with Envoy's status. */
 function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
   const body = JSON.parse(answer.body);
-  expect(body).toEqual({ ...problem(code, body.detail, body.request_id), status });
+  expect(body).toEqual({ ...problemDetails(code, body.detail, body.request_id), status });
   expect(answer.headers['request-id']).toBeUndefined();
   expectHeaders(answer, body, status);
 }
@@ -93,7 +93,7 @@ function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
 /** Expects the document that Postern writes for this code on /v1/messages, with Envoy's status. */
 function expectAnthropicProblem(answer: Answer, status: number, code: ErrorCode): void {
   const body = JSON.parse(answer.body);
-  expect(body).toEqual(anthropicProblem({ ...problem(code, body.detail, body.request_id), status }));
+  expect(body).toEqual(anthropicProblemDetails({ ...problemDetails(code, body.detail, body.request_id), status }));
   expect(answer.headers['request-id']).toBe(answer.headers['x-request-id']);
   expectHeaders(answer, body, status);
 }

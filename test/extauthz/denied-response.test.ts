@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
-import { anthropicProblem, problem } from '../../src/domain/problem.ts';
+import { anthropicProblemDetails, problemDetails } from '../../src/domain/problem-details.ts';
 import { type Denial, type DenialCode, denialAnswer, MAX_BODY_BYTES } from '../../src/extauthz/denied-response.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
@@ -52,7 +52,7 @@ describe('a denial, read by the complete definition', () => {
       'cache-control': 'no-store',
       'x-request-id': REQUEST_ID,
     });
-    expect(answer.body).toEqual(problem(code, 'Why.', REQUEST_ID));
+    expect(answer.body).toEqual(problemDetails(code, 'Why.', REQUEST_ID));
     expect(answer.metadata).toEqual({ code, request_id: REQUEST_ID });
   });
 
@@ -60,7 +60,9 @@ describe('a denial, read by the complete definition', () => {
     const denial: Denial = { code, detail: 'Why.', policy: 'office-hours', param: 'model', principal: USER };
     const plain = answerTo(denial);
     const answer = answerTo(denial, true);
-    const body = anthropicProblem(problem(code, 'Why.', REQUEST_ID, { policy: 'office-hours', param: 'model' }));
+    const body = anthropicProblemDetails(
+      problemDetails(code, 'Why.', REQUEST_ID, { policy: 'office-hours', param: 'model' }),
+    );
     expect(answer).toEqual({
       ...plain,
       body,

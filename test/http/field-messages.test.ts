@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
-import { fieldSentence } from '../../src/domain/problem.ts';
+import { fieldSentence } from '../../src/domain/problem-details.ts';
 import { validatorOf } from '../../src/http/validation.ts';
 
 const CLOSED = { additionalProperties: false };

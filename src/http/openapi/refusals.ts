@@ -1,7 +1,7 @@
 /** Which codes an endpoint can answer with, and what those answers look like. */
 
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { PROBLEM_TYPE_BASE } from '../../domain/problem.ts';
+import { PROBLEM_TYPE_BASE } from '../../domain/problem-details.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import type { Components } from './components.ts';

@@ -7,7 +7,7 @@ import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, makeId, parseId, parseKeyDigest, type UserId } from '../../domain/ids.ts';
-import type { FieldError } from '../../domain/problem.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
 import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import type { Transaction } from '../../store/transaction.ts';

@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { fieldSentence } from '../../domain/problem.ts';
+import { fieldSentence } from '../../domain/problem-details.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
 import {
   type Answer,

@@ -2,7 +2,7 @@
 
 import type { ValidationResult } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type FieldError, fieldSentence } from '../../domain/problem.ts';
+import { type FieldError, fieldSentence } from '../../domain/problem-details.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 
 /** The same words for what never was, what is gone and what belongs to another tenant. */

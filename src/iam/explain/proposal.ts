@@ -4,7 +4,7 @@ import type { TenantView } from '../../decision/model.ts';
 import type { Proposal } from '../../decision/proposed.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type PolicyName, parsePolicyName, type TenantId } from '../../domain/ids.ts';
-import type { FieldError } from '../../domain/problem.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
 import type { PolicyRecord, RoleRecord } from '../../domain/records.ts';
 import { BUILTIN_ROLES, isBuiltinRole } from '../../domain/roles.ts';
 import { invalidField, invalidFields, throwIfInvalid } from '../caller/refusals.ts';

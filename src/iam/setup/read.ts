@@ -15,7 +15,7 @@ import {
   type RoleName,
   type TenantId,
 } from '../../domain/ids.ts';
-import type { FieldError } from '../../domain/problem.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { audienceAfter } from '../policies/rules.ts';
 import { settingsErrors } from '../tenants/merge.ts';

@@ -1,7 +1,7 @@
 /** `settings` and `quotas` merge one level: members that are present replace, null removes, the others stay. */
 
 import { validateTimezone } from '../../decision/validate.ts';
-import type { FieldError } from '../../domain/problem.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
 
 type OrNull<T> = { readonly [Name in keyof T]?: T[Name] | null };

@@ -1,7 +1,7 @@
 /** Usage events of platforms that meter themselves. Each counts once, by its id; they are facts, so no quota refuses them. */
 
 import { Refusal } from '../../domain/errors.ts';
-import type { FieldError } from '../../domain/problem.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';

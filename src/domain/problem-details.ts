@@ -19,7 +19,7 @@ export interface ProblemExtras {
   readonly param?: string;
 }
 
-export interface Problem {
+export interface ProblemDetails {
   readonly type: string;
   readonly title: string;
   readonly status: number;
@@ -38,14 +38,19 @@ export interface Problem {
 }
 
 /** A problem as Anthropic's SDKs read it: they find `type` "error" and their own `error`; the other members stay. */
-export interface AnthropicProblem extends Omit<Problem, 'type' | 'error'> {
+export interface AnthropicProblemDetails extends Omit<ProblemDetails, 'type' | 'error'> {
   readonly type: 'error';
   readonly error: { readonly type: AnthropicErrorType; readonly message: string };
 }
 
 export const PROBLEM_TYPE_BASE = 'https://postern.dev/errors/';
 
-export function problem(code: ErrorCode, detail: string, requestId: string, extras: ProblemExtras = {}): Problem {
+export function problemDetails(
+  code: ErrorCode,
+  detail: string,
+  requestId: string,
+  extras: ProblemExtras = {},
+): ProblemDetails {
   const { param, ...members } = extras;
   const entry = ERRORS[code];
   return {
@@ -60,7 +65,7 @@ export function problem(code: ErrorCode, detail: string, requestId: string, extr
   };
 }
 
-export function anthropicProblem(from: Problem): AnthropicProblem {
+export function anthropicProblemDetails(from: ProblemDetails): AnthropicProblemDetails {
   return { ...from, type: 'error', error: { type: anthropicTypeOf(from.status), message: from.detail } };
 }
 
