@@ -9,7 +9,7 @@ import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
 import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
-import { contains, intersection } from './permissions.ts';
+import { patternContains, patternIntersection } from './permissions.ts';
 import { effectiveRoles, roleGrant } from './permitted.ts';
 import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
@@ -22,17 +22,17 @@ export interface Limit {
 }
 
 /** One pattern under all of its limits together. */
-export interface Holding {
+export interface HeldPermission {
   readonly pattern: string;
   readonly limits: readonly Limit[];
 }
 
-export interface Power {
+export interface PermissionSet {
   readonly platformAdmin: boolean;
-  readonly holdings: readonly Holding[];
+  readonly permissions: readonly HeldPermission[];
 }
 
-export const NO_POWER: Power = Object.freeze({ platformAdmin: false, holdings: [] });
+export const NO_PERMISSIONS: PermissionSet = Object.freeze({ platformAdmin: false, permissions: [] });
 
 /** Which allow policies count: of whoever gives or acts the unconditional ones, of a target or a role all. */
 type Counted = 'unconditional' | 'all';
@@ -53,7 +53,7 @@ function narrowsTo(given: Limit, held: readonly string[], kind: ResourceKind): b
 }
 
 /** Whether what is given stays within one limit: each kind that the limit narrows is narrowed as far by some limit of what is given. */
-function within(given: Holding, limit: Limit): boolean {
+function within(given: HeldPermission, limit: Limit): boolean {
   if (limit.namedOnly && !given.limits.some((one) => one.namedOnly)) return false;
   return RESOURCE_KINDS.every((kind) => {
     const held = names(limit, kind);
@@ -62,15 +62,15 @@ function within(given: Holding, limit: Limit): boolean {
 }
 
 /** Whether one held pattern, under no narrower constraint, contains the given one. */
-export function holds(held: Holding, given: Holding): boolean {
-  return contains(held.pattern, given.pattern) && held.limits.every((limit) => within(given, limit));
+export function contains(held: HeldPermission, given: HeldPermission): boolean {
+  return patternContains(held.pattern, given.pattern) && held.limits.every((limit) => within(given, limit));
 }
 
 /** What is in `power` beyond `before`: of a change, what it adds counts. */
-export function added(power: Power, before: Power): Power {
+export function added(set: PermissionSet, before: PermissionSet): PermissionSet {
   return {
-    platformAdmin: power.platformAdmin && !before.platformAdmin,
-    holdings: power.holdings.filter((given) => !before.holdings.some((held) => holds(held, given))),
+    platformAdmin: set.platformAdmin && !before.platformAdmin,
+    permissions: set.permissions.filter((given) => !before.permissions.some((held) => contains(held, given))),
   };
 }
 
@@ -78,12 +78,12 @@ export function added(power: Power, before: Power): Power {
  * The first thing in `given` that the caller lacks, for the answer's detail; undefined = nothing.
  * Nobody is stronger than oneself: callers that act on themselves are not to be asked.
  */
-export function lacking(caller: Power, given: Power): string | undefined {
+export function firstMissing(caller: PermissionSet, given: PermissionSet): string | undefined {
   if (given.platformAdmin && !caller.platformAdmin) return ADMIN;
-  return added(given, caller).holdings[0]?.pattern;
+  return added(given, caller).permissions[0]?.pattern;
 }
 
-function limited(patterns: readonly string[], limits: readonly Limit[]): Holding[] {
+function limited(patterns: readonly string[], limits: readonly Limit[]): HeldPermission[] {
   return patterns.map((pattern) => ({ pattern, limits }));
 }
 
@@ -91,16 +91,16 @@ function isNarrow(constraints: ResourceConstraints): boolean {
   return RESOURCE_KINDS.some((kind) => constraints[kind] !== undefined && constraints[kind] !== null);
 }
 
-function ofGrant(patterns: readonly string[], constraints: ResourceConstraints): Holding[] {
+function ofGrant(patterns: readonly string[], constraints: ResourceConstraints): HeldPermission[] {
   return limited(patterns, isNarrow(constraints) ? [{ constraints, namedOnly: false }] : []);
 }
 
 /** What a role of one's making, or the scopes of a key, would give. */
-export function powerOfGrant(patterns: readonly string[], constraints: ResourceConstraints): Power {
-  return { platformAdmin: false, holdings: ofGrant(patterns, constraints) };
+export function permissionsOfGrant(patterns: readonly string[], constraints: ResourceConstraints): PermissionSet {
+  return { platformAdmin: false, permissions: ofGrant(patterns, constraints) };
 }
 
-function ofAllow(record: PolicyRecord): Holding[] {
+function ofAllow(record: PolicyRecord): HeldPermission[] {
   if (record.resources.includes('*')) return limited(record.actions, []);
   const constraints: Record<ResourceKind, string[]> = { models: [], collections: [], agents: [] };
   for (const text of record.resources) {
@@ -111,8 +111,10 @@ function ofAllow(record: PolicyRecord): Holding[] {
 }
 
 /** What an allow policy gives to those it applies to. A deny and a disabled one give nothing. */
-export function powerOfPolicy(record: PolicyRecord): Power {
-  return record.effect === 'allow' && record.enabled ? { platformAdmin: false, holdings: ofAllow(record) } : NO_POWER;
+export function permissionsOfPolicy(record: PolicyRecord): PermissionSet {
+  return record.effect === 'allow' && record.enabled
+    ? { platformAdmin: false, permissions: ofAllow(record) }
+    : NO_PERMISSIONS;
 }
 
 function reachesAll(after: PolicyRecord, before: PolicyRecord): boolean {
@@ -134,24 +136,24 @@ function canonical(value: unknown): string {
 }
 
 /** What writing a policy adds. New circumstances, or further people that it applies to, make all of it new. */
-export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRecord): Power {
-  const power = powerOfPolicy(after);
-  if (before === undefined || !reachesAll(after, before) || !sameConditions(before, after)) return power;
-  return added(power, powerOfPolicy(before));
+export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRecord): PermissionSet {
+  const set = permissionsOfPolicy(after);
+  if (before === undefined || !reachesAll(after, before) || !sameConditions(before, after)) return set;
+  return added(set, permissionsOfPolicy(before));
 }
 
 function isUnconditional(policy: Policy): boolean {
   return policy.conditions.checks.length === 0;
 }
 
-function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counted: Counted): Holding[] {
+function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counted: Counted): HeldPermission[] {
   return set.allows.policies
     .filter((policy) => applies(policy) && (counted === 'all' || isUnconditional(policy)))
     .flatMap((policy) => ofAllow(policy.record));
 }
 
 /** What the roles of a user of this tenant hold, with the allow policies of tenant and platform that apply to it. */
-function ofRoles(roles: readonly RoleName[], own: TenantView, global: PolicySet, counted: Counted): Holding[] {
+function ofRoles(roles: readonly RoleName[], own: TenantView, global: PolicySet, counted: Counted): HeldPermission[] {
   const grants = roles.flatMap((role) => {
     const grant = roleGrant(role, own);
     return grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints);
@@ -161,10 +163,10 @@ function ofRoles(roles: readonly RoleName[], own: TenantView, global: PolicySet,
 }
 
 /** What both hold: the patterns of both that overlap, under the limits of both. */
-function overlap(left: readonly Holding[], right: readonly Holding[]): Holding[] {
+function overlap(left: readonly HeldPermission[], right: readonly HeldPermission[]): HeldPermission[] {
   return left.flatMap((one) =>
     right.flatMap((other) => {
-      const pattern = intersection(one.pattern, other.pattern);
+      const pattern = patternIntersection(one.pattern, other.pattern);
       return pattern === undefined ? [] : [{ pattern, limits: [...one.limits, ...other.limits] }];
     }),
   );
@@ -176,46 +178,46 @@ function ofKey(
   own: TenantView,
   global: PolicySet,
   counted: Counted,
-): Power {
+): PermissionSet {
   const scopes = ofGrant(grant.patterns, grant.constraints);
-  const holdings = owner === undefined ? scopes : overlap(scopes, ofRoles(owner, own, global, counted));
-  return { platformAdmin: false, holdings };
+  const permissions = owner === undefined ? scopes : overlap(scopes, ofRoles(owner, own, global, counted));
+  return { platformAdmin: false, permissions };
 }
 
 /** What the caller holds: its roles and its unconditional allow policies; a key, its scopes within its owner's. */
-export function powerOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'own' | 'global'>): Power {
+export function permissionsOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'own' | 'global'>): PermissionSet {
   const { own, global } = snapshot;
-  if (own === undefined) return NO_POWER;
+  if (own === undefined) return NO_PERMISSIONS;
   if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, own, global, 'unconditional');
   return {
     platformAdmin: isPlatformAdmin(principal),
-    holdings: ofRoles(effectiveRoles(principal), own, global, 'unconditional'),
+    permissions: ofRoles(effectiveRoles(principal), own, global, 'unconditional'),
   };
 }
 
 /** What a user is worth as a target: its conditional allow policies count too. */
-export function powerOfUser(roles: readonly RoleName[], own: TenantView, global: PolicySet): Power {
-  return { platformAdmin: roles.includes(ADMIN), holdings: ofRoles(roles, own, global, 'all') };
+export function permissionsOfUser(roles: readonly RoleName[], own: TenantView, global: PolicySet): PermissionSet {
+  return { platformAdmin: roles.includes(ADMIN), permissions: ofRoles(roles, own, global, 'all') };
 }
 
 /** What a key is worth as a target: its scopes, within what its owner is worth. */
-export function powerOfKey(
+export function permissionsOfKey(
   grant: Grant,
   ownerRoles: readonly RoleName[] | undefined,
   own: TenantView,
   global: PolicySet,
-): Power {
+): PermissionSet {
   return ofKey(grant, ownerRoles, own, global, 'all');
 }
 
 /** What assigning a role gives: its permissions, and all allow policies attached to it. */
-export function powerOfRole(role: RoleName, own: TenantView, global: PolicySet): Power {
+export function permissionsOfRole(role: RoleName, own: TenantView, global: PolicySet): PermissionSet {
   const grant = roleGrant(role, own);
   const attached = (policy: Policy) => policy.roles?.has(role) ?? false;
   const attachedToBuiltin = (policy: Policy) => isBuiltinRole(role) && attached(policy);
   return {
     platformAdmin: role === ADMIN,
-    holdings: [
+    permissions: [
       ...(grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints)),
       ...ofPolicies(own.policies, attached, 'all'),
       ...ofPolicies(global, attachedToBuiltin, 'all'),

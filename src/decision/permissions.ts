@@ -75,7 +75,7 @@ function parts(pattern: string): readonly [resource: string, action: string] {
 }
 
 /** Whether every permission that `inner` covers is covered by `outer`. */
-export function contains(outer: string, inner: string): boolean {
+export function patternContains(outer: string, inner: string): boolean {
   const [outerResource, outerAction] = parts(outer);
   const [innerResource, innerAction] = parts(inner);
   return (
@@ -84,9 +84,9 @@ export function contains(outer: string, inner: string): boolean {
 }
 
 /** The pattern of what both cover; undefined when that is nothing. */
-export function intersection(left: string, right: string): string | undefined {
-  if (contains(left, right)) return right;
-  if (contains(right, left)) return left;
+export function patternIntersection(left: string, right: string): string | undefined {
+  if (patternContains(left, right)) return right;
+  if (patternContains(right, left)) return left;
   const [leftResource, leftAction] = parts(left);
   const [rightResource, rightAction] = parts(right);
   if (leftResource !== rightResource && leftResource !== '*' && rightResource !== '*') return undefined;

@@ -4,14 +4,14 @@ import { compileGrant, compilePolicies, compileTenant } from '../../src/decision
 import {
   added,
   addedByPolicy,
-  lacking,
-  NO_POWER,
-  powerOfCaller,
-  powerOfGrant,
-  powerOfKey,
-  powerOfPolicy,
-  powerOfRole,
-  powerOfUser,
+  firstMissing,
+  NO_PERMISSIONS,
+  permissionsOfCaller,
+  permissionsOfGrant,
+  permissionsOfKey,
+  permissionsOfPolicy,
+  permissionsOfRole,
+  permissionsOfUser,
 } from '../../src/decision/escalation.ts';
 import { grantCoversPermission, grantCoversResources } from '../../src/decision/grants.ts';
 import { ruleWork } from '../../src/decision/limits.ts';
@@ -74,39 +74,45 @@ function key(scopes: string[], constraints: ResourceConstraints = {}, ...ownerRo
 }
 
 const none = compilePolicies([]);
-const callerOf = (principal: Principal, own = view()) => powerOfCaller(principal, { own, global: none });
+const callerOf = (principal: Principal, own = view()) => permissionsOfCaller(principal, { own, global: none });
 
 describe('giving', () => {
   test('what one held pattern contains is held, what only several together cover is not', () => {
     const tad = callerOf(user('tenant-admin'));
-    expect(lacking(tad, powerOfGrant(['chat:write', 'rag:*', 'audit:read', 'secrets:read'], {}))).toBeUndefined();
-    expect(lacking(tad, powerOfGrant(['*:*'], {}))).toBe('*:*');
-    expect(lacking(tad, powerOfGrant(['chat:write', 'secrets:write'], {}))).toBe('secrets:write');
+    expect(
+      firstMissing(tad, permissionsOfGrant(['chat:write', 'rag:*', 'audit:read', 'secrets:read'], {})),
+    ).toBeUndefined();
+    expect(firstMissing(tad, permissionsOfGrant(['*:*'], {}))).toBe('*:*');
+    expect(firstMissing(tad, permissionsOfGrant(['chat:write', 'secrets:write'], {}))).toBe('secrets:write');
     const both = callerOf(user('a', 'b'), view([role('a', ['chat:read']), role('b', ['chat:write'])]));
-    expect(lacking(both, powerOfGrant(['chat:*'], {}))).toBe('chat:*');
+    expect(firstMissing(both, permissionsOfGrant(['chat:*'], {}))).toBe('chat:*');
   });
 
   test('a narrower constraint holds less', () => {
     const narrow = callerOf(user('phi'), view([role('phi', ['chat:*'], { models: ['phi-*', 'x'] })]));
-    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['phi-4', 'phi-*-mini'] }))).toBeUndefined();
-    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: [] }))).toBeUndefined();
-    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['phi-4', 'llama'] }))).toBe('chat:write');
-    expect(lacking(narrow, powerOfGrant(['chat:write'], { models: ['*'] }))).toBe('chat:write');
-    expect(lacking(narrow, powerOfGrant(['chat:write'], {}))).toBe('chat:write');
-    expect(lacking(narrow, powerOfGrant(['chat:write'], { collections: ['a'] }))).toBe('chat:write');
+    expect(
+      firstMissing(narrow, permissionsOfGrant(['chat:write'], { models: ['phi-4', 'phi-*-mini'] })),
+    ).toBeUndefined();
+    expect(firstMissing(narrow, permissionsOfGrant(['chat:write'], { models: [] }))).toBeUndefined();
+    expect(firstMissing(narrow, permissionsOfGrant(['chat:write'], { models: ['phi-4', 'llama'] }))).toBe('chat:write');
+    expect(firstMissing(narrow, permissionsOfGrant(['chat:write'], { models: ['*'] }))).toBe('chat:write');
+    expect(firstMissing(narrow, permissionsOfGrant(['chat:write'], {}))).toBe('chat:write');
+    expect(firstMissing(narrow, permissionsOfGrant(['chat:write'], { collections: ['a'] }))).toBe('chat:write');
   });
 
   test('a constraint of * is none', () => {
     const all = callerOf(user('a'), view([role('a', ['chat:*'], { models: ['*'] })]));
-    expect(lacking(all, powerOfGrant(['chat:write'], {}))).toBeUndefined();
+    expect(firstMissing(all, permissionsOfGrant(['chat:write'], {}))).toBeUndefined();
   });
 
   test('admin is given by platform administrators alone', () => {
     const everything = callerOf(user('all'), view([role('all', ['*'])]));
-    expect(lacking(everything, powerOfGrant(['*'], {}))).toBeUndefined();
-    expect(lacking(everything, powerOfRole(roleName('admin'), view(), none))).toBe('admin');
-    expect(lacking(callerOf(user('admin')), powerOfRole(roleName('admin'), view(), none))).toBeUndefined();
-    expect(lacking(callerOf(key(['*'], {}, 'admin')), powerOfRole(roleName('admin'), view(), none))).toBe('admin');
+    expect(firstMissing(everything, permissionsOfGrant(['*'], {}))).toBeUndefined();
+    expect(firstMissing(everything, permissionsOfRole(roleName('admin'), view(), none))).toBe('admin');
+    expect(firstMissing(callerOf(user('admin')), permissionsOfRole(roleName('admin'), view(), none))).toBeUndefined();
+    expect(firstMissing(callerOf(key(['*'], {}, 'admin')), permissionsOfRole(roleName('admin'), view(), none))).toBe(
+      'admin',
+    );
   });
 
   test("the caller's unconditional allow policies count, its conditional ones do not", () => {
@@ -114,22 +120,24 @@ describe('giving', () => {
       [],
       [allow('a', ['models:read']), allow('b', ['rag:read'], { conditions: { ip_address: { in: ['10.0.0.0/8'] } } })],
     );
-    expect(lacking(callerOf(user(), own), powerOfGrant(['models:read'], {}))).toBeUndefined();
-    expect(lacking(callerOf(user(), own), powerOfGrant(['rag:read'], {}))).toBe('rag:read');
+    expect(firstMissing(callerOf(user(), own), permissionsOfGrant(['models:read'], {}))).toBeUndefined();
+    expect(firstMissing(callerOf(user(), own), permissionsOfGrant(['rag:read'], {}))).toBe('rag:read');
   });
 
   test('an allow policy on resources gives what names them, and no role', () => {
     const phi = allow('a', ['chat:write'], { resources: ['models/phi-*'] });
     const caller = callerOf(user(), view([], [phi]));
-    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['models/phi-4'] })))).toBeUndefined();
-    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'], { resources: ['collections/x'] })))).toBe(
-      'chat:write',
-    );
-    expect(lacking(caller, powerOfPolicy(allow('b', ['chat:write'])))).toBe('chat:write');
-    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-4'] }))).toBe('chat:write');
+    expect(
+      firstMissing(caller, permissionsOfPolicy(allow('b', ['chat:write'], { resources: ['models/phi-4'] }))),
+    ).toBeUndefined();
+    expect(
+      firstMissing(caller, permissionsOfPolicy(allow('b', ['chat:write'], { resources: ['collections/x'] }))),
+    ).toBe('chat:write');
+    expect(firstMissing(caller, permissionsOfPolicy(allow('b', ['chat:write'])))).toBe('chat:write');
+    expect(firstMissing(caller, permissionsOfGrant(['chat:write'], { models: ['phi-4'] }))).toBe('chat:write');
     // Narrowed as far in every kind, a role still reaches requests without resources, which the policy does not.
     const asNarrow = { models: ['phi-4'], collections: [], agents: [] };
-    expect(lacking(caller, powerOfGrant(['chat:write'], asNarrow))).toBe('chat:write');
+    expect(firstMissing(caller, permissionsOfGrant(['chat:write'], asNarrow))).toBe('chat:write');
   });
 
   test('a role carries its attached allow policies, the conditional ones too', () => {
@@ -139,28 +147,28 @@ describe('giving', () => {
       conditions: { day_of_week: { in: ['Mon'] } },
     });
     const own = view([role('guest', [])], [attached]);
-    const power = powerOfRole(roleName('guest'), own, none);
-    expect(lacking(callerOf(user('developer'), own), power)).toBe('secrets:read');
-    expect(lacking(callerOf(user('admin'), own), power)).toBeUndefined();
+    const power = permissionsOfRole(roleName('guest'), own, none);
+    expect(firstMissing(callerOf(user('developer'), own), power)).toBe('secrets:read');
+    expect(firstMissing(callerOf(user('admin'), own), power)).toBeUndefined();
   });
 
   test('a deny gives nothing, nor does a disabled allow', () => {
-    expect(powerOfPolicy(allow('a', ['*'], { effect: 'deny' }))).toEqual(NO_POWER);
-    expect(powerOfPolicy(allow('a', ['*'], { enabled: false }))).toEqual(NO_POWER);
+    expect(permissionsOfPolicy(allow('a', ['*'], { effect: 'deny' }))).toEqual(NO_PERMISSIONS);
+    expect(permissionsOfPolicy(allow('a', ['*'], { enabled: false }))).toEqual(NO_PERMISSIONS);
   });
 });
 
 describe('changing', () => {
   test('counts what is added', () => {
-    const before = powerOfGrant(['secrets:*', 'chat:*'], {});
-    const narrower = powerOfGrant(['secrets:read', 'rag:read'], {});
-    expect(added(narrower, before).holdings.map((one) => one.pattern)).toEqual(['rag:read']);
+    const before = permissionsOfGrant(['secrets:*', 'chat:*'], {});
+    const narrower = permissionsOfGrant(['secrets:read', 'rag:read'], {});
+    expect(added(narrower, before).permissions.map((one) => one.pattern)).toEqual(['rag:read']);
   });
 
   test('a policy that keeps its circumstances and its people adds only new actions and resources', () => {
     const before = allow('a', ['secrets:*'], { resources: ['models/a'] });
-    expect(addedByPolicy(before, { ...before, actions: ['secrets:read'] }).holdings).toEqual([]);
-    expect(addedByPolicy(before, { ...before, resources: ['models/a', 'models/b'] }).holdings).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, actions: ['secrets:read'] }).permissions).toEqual([]);
+    expect(addedByPolicy(before, { ...before, resources: ['models/a', 'models/b'] }).permissions).toHaveLength(1);
   });
 
   test('new circumstances or new people make all of it new', () => {
@@ -169,21 +177,22 @@ describe('changing', () => {
       attachedRoles: [roleName('one')],
       conditions: { day_of_week: { in: ['Mon'] } },
     });
-    expect(addedByPolicy(before, { ...before, attachedRoles: [] }).holdings).toEqual([]);
+    expect(addedByPolicy(before, { ...before, attachedRoles: [] }).permissions).toEqual([]);
     expect(
-      addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).holdings,
+      addedByPolicy(before, { ...before, attachedRoles: [roleName('one'), roleName('two')] }).permissions,
     ).toHaveLength(1);
-    expect(addedByPolicy(before, { ...before, appliesTo: 'everyone', attachedRoles: [] }).holdings).toHaveLength(1);
-    expect(addedByPolicy(before, { ...before, conditions: {} }).holdings).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, appliesTo: 'everyone', attachedRoles: [] }).permissions).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, conditions: {} }).permissions).toHaveLength(1);
     // A condition that this version cannot read is a circumstance as well.
     const newer = { ...before, conditions: { ...before.conditions, moon_phase: { in: ['full'] } } };
-    expect(addedByPolicy(newer, before).holdings).toHaveLength(1);
+    expect(addedByPolicy(newer, before).permissions).toHaveLength(1);
     expect(
-      addedByPolicy(newer, { ...newer, conditions: { moon_phase: { in: ['full'] }, ...before.conditions } }).holdings,
+      addedByPolicy(newer, { ...newer, conditions: { moon_phase: { in: ['full'] }, ...before.conditions } })
+        .permissions,
     ).toEqual([]);
-    expect(addedByPolicy({ ...before, enabled: false }, before).holdings).toHaveLength(1);
-    expect(addedByPolicy({ ...before, effect: 'deny' }, before).holdings).toHaveLength(1);
-    expect(addedByPolicy(before, { ...before, enabled: false }).holdings).toEqual([]);
+    expect(addedByPolicy({ ...before, enabled: false }, before).permissions).toHaveLength(1);
+    expect(addedByPolicy({ ...before, effect: 'deny' }, before).permissions).toHaveLength(1);
+    expect(addedByPolicy(before, { ...before, enabled: false }).permissions).toEqual([]);
   });
 });
 
@@ -196,26 +205,28 @@ describe('acting on somebody', () => {
     });
     const own = view([role('guest', [])], [office]);
     const tad = callerOf(user('tenant-admin'), view());
-    expect(lacking(tad, powerOfUser([roleName('developer')], own, none))).toBeUndefined();
-    expect(lacking(callerOf(user('developer'), own), powerOfUser([roleName('guest')], own, none))).toBe('secrets:read');
-    expect(lacking(tad, powerOfUser([roleName('admin')], own, none))).toBe('admin');
+    expect(firstMissing(tad, permissionsOfUser([roleName('developer')], own, none))).toBeUndefined();
+    expect(firstMissing(callerOf(user('developer'), own), permissionsOfUser([roleName('guest')], own, none))).toBe(
+      'secrets:read',
+    );
+    expect(firstMissing(tad, permissionsOfUser([roleName('admin')], own, none))).toBe('admin');
   });
 
   test("a key is worth its scopes within its owner's", () => {
     const own = view();
     const grant = compileGrant(['chat:*', 'models:*'], {});
     const dev = callerOf(user('developer'));
-    expect(lacking(dev, powerOfKey(grant, undefined, own, none))).toBe('models:*');
-    expect(lacking(dev, powerOfKey(grant, [roleName('developer')], own, none))).toBeUndefined();
+    expect(firstMissing(dev, permissionsOfKey(grant, undefined, own, none))).toBe('models:*');
+    expect(firstMissing(dev, permissionsOfKey(grant, [roleName('developer')], own, none))).toBeUndefined();
   });
 
   test("a key holds its scopes within its owner's, under the constraints of both", () => {
     const own = view([role('phi', ['chat:*'], { models: ['phi-*'] })]);
     const caller = callerOf(key(['*:write'], { models: ['phi-4', 'llama'] }, 'phi'), own);
-    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-4'] }))).toBeUndefined();
-    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['llama'] }))).toBe('chat:write');
-    expect(lacking(caller, powerOfGrant(['chat:write'], { models: ['phi-5'] }))).toBe('chat:write');
-    expect(lacking(caller, powerOfGrant(['chat:read'], { models: ['phi-4'] }))).toBe('chat:read');
+    expect(firstMissing(caller, permissionsOfGrant(['chat:write'], { models: ['phi-4'] }))).toBeUndefined();
+    expect(firstMissing(caller, permissionsOfGrant(['chat:write'], { models: ['llama'] }))).toBe('chat:write');
+    expect(firstMissing(caller, permissionsOfGrant(['chat:write'], { models: ['phi-5'] }))).toBe('chat:write');
+    expect(firstMissing(caller, permissionsOfGrant(['chat:read'], { models: ['phi-4'] }))).toBe('chat:read');
   });
 });
 
@@ -247,7 +258,8 @@ describe('holding', () => {
   test('who lacks nothing of a grant can do all that it permits', () => {
     fc.assert(
       fc.property(patterns, constraints, patterns, constraints, (held, heldUnder, given, givenUnder) => {
-        if (lacking(powerOfGrant(held, heldUnder), powerOfGrant(given, givenUnder)) !== undefined) return;
+        if (firstMissing(permissionsOfGrant(held, heldUnder), permissionsOfGrant(given, givenUnder)) !== undefined)
+          return;
         const [holder, receiver] = [compileGrant(held, heldUnder), compileGrant(given, givenUnder)];
         for (const { permission, resources } of requests) {
           const can = (grant: typeof holder) =>

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   compilePatterns,
-  contains,
   covers,
   coversAny,
-  intersection,
   isPermission,
   isPermissionPattern,
+  patternContains,
+  patternIntersection,
   permissionOf,
 } from '../../src/decision/permissions.ts';
 import { runs } from '../support/properties.ts';
@@ -93,16 +93,16 @@ describe('permission patterns', () => {
     fc.assert(
       fc.property(pattern, pattern, (outer, inner) => {
         const naive = all.every((asked) => !naiveCovers(inner, asked) || naiveCovers(outer, asked));
-        expect(contains(outer, inner)).toBe(naive);
+        expect(patternContains(outer, inner)).toBe(naive);
       }),
       { numRuns: runs(500) },
     );
   });
 
-  test('the intersection covers exactly what both cover', () => {
+  test('the patternIntersection covers exactly what both cover', () => {
     fc.assert(
       fc.property(pattern, pattern, permission, (left, right, asked) => {
-        const both = intersection(left, right);
+        const both = patternIntersection(left, right);
         expect(both !== undefined && naiveCovers(both, asked)).toBe(
           naiveCovers(left, asked) && naiveCovers(right, asked),
         );

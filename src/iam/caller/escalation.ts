@@ -7,13 +7,13 @@ import { compileGrant, compilePolicies, compileTenant } from '../../decision/com
 import {
   added,
   addedByPolicy,
-  lacking,
-  type Power,
-  powerOfCaller,
-  powerOfGrant,
-  powerOfKey,
-  powerOfRole,
-  powerOfUser,
+  firstMissing,
+  type PermissionSet,
+  permissionsOfCaller,
+  permissionsOfGrant,
+  permissionsOfKey,
+  permissionsOfRole,
+  permissionsOfUser,
 } from '../../decision/escalation.ts';
 import type { TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
@@ -39,18 +39,18 @@ interface Grantable {
 export function mayGive(caller: HeldCaller, given: Grantable): void {
   refuseLacking(
     caller,
-    powerOfGrant(given.permissions, given.constraints),
+    permissionsOfGrant(given.permissions, given.constraints),
     'You cannot grant permissions that you do not have:',
   );
 }
 
 /** Changing a role or a key: what it adds counts. */
 export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable): void {
-  const power = added(
-    powerOfGrant(after.permissions, after.constraints),
-    powerOfGrant(before.permissions, before.constraints),
+  const given = added(
+    permissionsOfGrant(after.permissions, after.constraints),
+    permissionsOfGrant(before.permissions, before.constraints),
   );
-  refuseLacking(caller, power, 'You cannot grant permissions that you do not have:');
+  refuseLacking(caller, given, 'You cannot grant permissions that you do not have:');
 }
 
 /** Making or changing a policy, or attaching it: what an allow adds counts. */
@@ -67,7 +67,11 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
   if (roles.length === 0) return;
   const { own, global } = await loadTenantView(trx, caller.tenant, roles);
   for (const role of roles)
-    refuseLacking(caller, powerOfRole(role, own, global), `The role ${role} grants permissions that you do not have:`);
+    refuseLacking(
+      caller,
+      permissionsOfRole(role, own, global),
+      `The role ${role} grants permissions that you do not have:`,
+    );
 }
 
 /**
@@ -83,7 +87,7 @@ export async function mayActOnUser(
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
   const { own, global } = await loadTenantView(trx, user.tenantId, roles, allowPolicies);
-  refuseLacking(caller, powerOfUser(roles, own, global), 'The user has permissions that you do not have:');
+  refuseLacking(caller, permissionsOfUser(roles, own, global), 'The user has permissions that you do not have:');
 }
 
 /** Revoking a key. Its owner always may, and a key itself. @param allowPolicies as for `mayActOnUser` */
@@ -97,8 +101,8 @@ export async function mayActOnKey(
   const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
   const { own, global } = await loadTenantView(trx, key.tenantId, roles ?? [], allowPolicies);
-  const power = powerOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
-  refuseLacking(caller, power, 'The key has permissions that you do not have:');
+  const given = permissionsOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
+  refuseLacking(caller, given, 'The key has permissions that you do not have:');
 }
 
 /** Updating or rotating a key, which acts on its owner too. */
@@ -113,8 +117,8 @@ function isOwnKey(caller: HeldCaller, key: StoredKey): boolean {
   return caller.principal.id === key.id || (key.userId !== undefined && key.userId === selfId(caller));
 }
 
-function refuseLacking(caller: HeldCaller, power: Power, messagePrefix: string): void {
-  const pattern = lacking(powerOfCaller(caller.principal, caller.snapshot), power);
+function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: string): void {
+  const pattern = firstMissing(permissionsOfCaller(caller.principal, caller.snapshot), given);
   if (pattern !== undefined) throw escalation(`${messagePrefix} ${pattern}.`);
 }
 
