@@ -47,7 +47,7 @@ export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; reado
   const pool = openMetering(db);
   const leases = new RateLeases({
     store: postgresMetering(pool),
-    holder: 'bench',
+    processId: 'bench',
     windowMs: WINDOW_MS,
     clock: new StoreClock(),
     monotonicMs: () => performance.now(),

@@ -6,7 +6,7 @@
 
 import { Budgets } from '../../src/metering/budgets.ts';
 import { newCounts } from '../../src/metering/counts.ts';
-import type { TokenAsk, TokenGrant, TokenWords } from '../../src/metering/ports.ts';
+import type { HoldBatch, HoldGrant, HoldRequest } from '../../src/metering/ports.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 const BUDGETS = Number(process.argv[2] ?? 200_000);
@@ -18,19 +18,24 @@ const TICK_MS = 100;
 const spentOf = (tenant: string): number => (Number(tenant.slice('tenant-'.length)) * 7919) % (QUOTA / 2);
 
 /** Grants everything. */
-function grant({ tenant, want, changes, confirmed }: TokenAsk): TokenGrant {
-  const held = (holds.get(tenant) ?? 0) + want + changes - confirmed;
+function grant({ tenant, requested, changes, confirmed }: HoldRequest): HoldGrant {
+  const held = (holds.get(tenant) ?? 0) + requested + changes - confirmed;
   holds.set(tenant, held);
-  return { granted: want, held, used: spentOf(tenant) + held, spent: spentOf(tenant) };
+  return { granted: requested, held, used: spentOf(tenant) + held, spent: spentOf(tenant) };
 }
 const holds = new Map<string, number>();
 
 let nowMs = 0;
 const budgets = new Budgets({
   store: {
-    hold: async ({ asks }: TokenWords) => ({ grants: asks.map(grant), news: [], renewals: [], holders: 1 }),
+    hold: async ({ requests }: HoldBatch) => ({
+      grants: requests.map(grant),
+      settlements: [],
+      renewals: [],
+      processes: 1,
+    }),
   },
-  holder: 'benchmark',
+  processId: 'benchmark',
   reservationTtlMs: 3_600_000,
   holdTtlMs: 3_600_000,
   monotonicMs: () => nowMs,
@@ -71,7 +76,7 @@ const telemetry = createTelemetry({ level: 'silent', namesTenants: true });
 const { stats } = budgets;
 const rest = { ...newCounts(), settlementsWaiting: 0, changesWaiting: 0, unreported: 0 };
 telemetry.watchMetering(
-  () => ({ ...rest, rates: { subjects: 0, held: 0, waiting: 0, alone: false }, budgets: budgets.stats }),
+  () => ({ ...rest, rates: { subjects: 0, held: 0, waiting: 0, isOffline: false }, budgets: budgets.stats }),
   () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
 );
 telemetry.watchQuotas(() => budgets.quotas);

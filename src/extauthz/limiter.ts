@@ -1,7 +1,7 @@
 /** The limits of `metering`, asked and told in the gate's words. */
 
 import type { Allow } from '../decision/model.ts';
-import type { AdmitAsk } from '../metering/admission.ts';
+import type { AdmissionRequest } from '../metering/admission.ts';
 import type { Limits } from '../metering/limits.ts';
 import type { FinishedListener, Limiter } from './ports.ts';
 
@@ -29,7 +29,7 @@ function askOf({
   askedChoices,
   promptTokens,
   inlineFiles,
-}: Allow): AdmitAsk {
+}: Allow): AdmissionRequest {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {

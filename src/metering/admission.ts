@@ -2,7 +2,7 @@
 
 import type { RateState } from './rate-state.ts';
 
-export interface AdmitAsk {
+export interface AdmissionRequest {
   readonly tenantId: string;
   /** Requests per minute; undefined = no limit, here and below. */
   readonly tenantRpm: number | undefined;
@@ -62,7 +62,7 @@ export interface RateRefusal {
 const MAX_TOKENS = 2 ** 52;
 
 /** What a request may spend, in tokens. */
-export interface Reserved {
+export interface ReservedTokens {
   /** The prompt's estimate. */
   readonly prompt: number;
   /** The answer's bound. */
@@ -78,13 +78,16 @@ export interface Estimates {
 }
 
 /** Returns what a request may spend: its prompt's estimate, and its own limit for each answer that it asks for. */
-export function mayspend(
-  ask: Pick<AdmitAsk, 'askedTokens' | 'askedChoices' | 'maxTokensPerRequest' | 'promptTokens' | 'inlineFiles'>,
+export function reservationAmount(
+  request: Pick<
+    AdmissionRequest,
+    'askedTokens' | 'askedChoices' | 'maxTokensPerRequest' | 'promptTokens' | 'inlineFiles'
+  >,
   { tokenEstimate, fileEstimate }: Estimates,
-): Reserved {
-  const prompt = Math.min(MAX_TOKENS, ask.promptTokens + ask.inlineFiles * fileEstimate);
-  const each = Math.min(ask.askedTokens ?? tokenEstimate, ask.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
-  const answer = Math.min(MAX_TOKENS, Math.ceil(each * Math.max(1, ask.askedChoices)));
+): ReservedTokens {
+  const prompt = Math.min(MAX_TOKENS, request.promptTokens + request.inlineFiles * fileEstimate);
+  const each = Math.min(request.askedTokens ?? tokenEstimate, request.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
+  const answer = Math.min(MAX_TOKENS, Math.ceil(each * Math.max(1, request.askedChoices)));
   // At least one: a quota that is used up refuses every request.
   return { prompt, answer: prompt === 0 ? Math.max(1, answer) : answer };
 }

@@ -25,8 +25,8 @@ export class Budget {
   /** Until then the store need not be asked again whether there is more: it had too little a moment ago. */
   refusesUntilMs = Number.NEGATIVE_INFINITY;
   /** What one request reserved last. */
-  typical = 0;
-  askedAtMs: number;
+  lastReservation = 0;
+  requestedAtMs: number;
   /** Requests that wait for the store, and their tokens. */
   waiting = 0;
   waitingTokens = 0;
@@ -41,7 +41,7 @@ export class Budget {
     this.period = period;
     this.endsMs = endsMs;
     this.demand = new Demand(nowMs);
-    this.askedAtMs = nowMs;
+    this.requestedAtMs = nowMs;
     this.#sums = sums;
   }
 

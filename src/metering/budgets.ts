@@ -16,19 +16,19 @@
 
 import { Fault } from '../domain/errors.ts';
 import type { Budget } from './budget.ts';
-import { BudgetShelf, type PeriodOfTenant } from './budget-shelf.ts';
+import { BudgetRegistry, type PeriodOfTenant } from './budget-registry.ts';
 import type { MeteringCounts } from './counts.ts';
 import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
 import { Outstanding } from './outstanding.ts';
-import type { TokenAnswer, TokenAsk, TokenStore } from './ports.ts';
-import type { Ended } from './reservations.ts';
-import { runsLow, runsShort, sliceOf, surplusOf } from './slices.ts';
-import { askFor, learn, type TokenBatch } from './token-batch.ts';
+import type { HoldRequest, HoldResult, TokenStore } from './ports.ts';
+import type { EndedReservation } from './reservations.ts';
+import { isCritical, needsRefill, sliceOf, surplusOf } from './slices.ts';
+import { type HoldStatement, holdRequestFor, learn } from './token-batch.ts';
 import { TokenWaiters } from './token-waiters.ts';
 
 export interface BudgetsParts {
   readonly store: TokenStore;
-  readonly holder: string;
+  readonly processId: string;
   /** A reservation lives so long without being settled or renewed. */
   readonly reservationTtlMs: number;
   /** The store takes away the holds of a process that it did not hear of for so long. */
@@ -42,12 +42,12 @@ export interface BudgetsParts {
   /** Called with a request of this process that another process heard to be running, and when the store heard of it. */
   readonly onRenewed?: (counter: number, heardAtMs: number) => void;
   /** Reports whether such news matter although no tokens are reserved. Default: never. */
-  readonly awaitsNews?: () => boolean;
+  readonly awaitsSettlements?: () => boolean;
   /** Told once each time the store goes away. */
   readonly onFault?: (error: unknown) => void;
 }
 
-export interface TokenWish extends PeriodOfTenant {
+export interface TokenReservationRequest extends PeriodOfTenant {
   readonly quota: number;
   readonly amount: number;
   /** The reservation's number in this process. */
@@ -55,65 +55,65 @@ export interface TokenWish extends PeriodOfTenant {
 }
 
 /** How often to ask whether others settled reservations of this process, when nothing else is asked. */
-const NEWS_MS = 1000;
+const POLL_MS = 1000;
 const REVIEW_MS = 1000;
 const FORGET_MS = 60_000;
 /** After an outage of the store: other processes pass on the renewals that they kept meanwhile. */
 const RETURN_GRACE_MS = 5000;
 /** Of a quota: below it every token is given back at once. */
 const SCARCE_SHARE = 0.1;
-const MAX_ASKS = 1000;
+const MAX_REQUESTS = 1000;
 /** Budgets looked at for one statement, and in one tick for what they could give back. */
-const MAX_LOOKED = 5 * MAX_ASKS;
+const MAX_LOOKED = 5 * MAX_REQUESTS;
 export const MAX_REVIEWED = 2000;
 
 export class Budgets {
   readonly #parts: BudgetsParts;
-  readonly #budgets: BudgetShelf;
+  readonly #budgets: BudgetRegistry;
   readonly #outstanding: Outstanding;
   /** Budgets that may have something to say to the store. */
-  readonly #touched = new Set<Budget>();
+  readonly #dirty = new Set<Budget>();
   /** The same, but it may wait for the next review, or for the next statement. */
-  readonly #patient = new Set<Budget>();
-  #patientIsDue = false;
+  readonly #deferred = new Set<Budget>();
+  #deferredIsDue = false;
   /** The rest of the review that is under way. */
   #reviewing: Iterator<Budget> | undefined;
   #reviewed = 0;
   readonly #nearest = new NearestQuotas();
   readonly #waiters = new TokenWaiters();
-  #heard: number[] = [];
-  #asking: Promise<void> | undefined;
-  #alone = false;
+  #acked: number[] = [];
+  #running: Promise<void> | undefined;
+  #isOffline = false;
   /** The store was silent for so long that it may have taken all holds away; cleared by its next answer. */
   #doubted = false;
   #stopping = false;
-  #holders = 1;
-  #turn = 0;
+  #processes = 1;
+  #sequence = 0;
   /** When the last statement left that was answered. */
   #heardAtMs: number;
   /** When the store answered again after an outage. */
   #returnedAtMs = Number.NEGATIVE_INFINITY;
-  #askedAtMs: number;
+  #requestedAtMs: number;
   #reviewedAtMs: number;
 
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
-    this.#budgets = new BudgetShelf(parts.maxBudgets);
+    this.#budgets = new BudgetRegistry(parts.maxBudgets);
     this.#outstanding = new Outstanding({ ...parts, onEnded: (ended, spent) => this.#free(ended, spent) });
     const now = parts.monotonicMs();
     this.#heardAtMs = now;
-    this.#askedAtMs = now;
+    this.#requestedAtMs = now;
     this.#reviewedAtMs = now;
   }
 
   /** True: reserved; false: there is too little left. A promise when only the store can say. Throws and rejects with a Fault. */
-  reserve(wish: TokenWish, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
-    const { amount, counter, quota } = wish;
+  reserve(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
+    const { amount, counter, quota } = reservation;
     if (amount > quota) return false;
-    const budget = this.#budgets.find(wish, now);
+    const budget = this.#budgets.find(reservation, now);
     budget.quota = quota;
-    budget.typical = amount;
-    budget.askedAtMs = now;
+    budget.lastReservation = amount;
+    budget.requestedAtMs = now;
     budget.demand.note(amount);
     // Whoever waits already is first.
     const known = budget.waiting > 0 ? undefined : this.#try(budget, amount, counter, now);
@@ -121,9 +121,9 @@ export class Budgets {
   }
 
   /** Returns what a request of this process could reserve, as the store said last; undefined if it has not said it yet. */
-  left(wish: TokenWish, now = this.#parts.monotonicMs()): number | undefined {
-    const { used, spare } = this.#budgets.find(wish, now);
-    return used === undefined ? undefined : Math.max(0, wish.quota - used + Math.max(0, spare));
+  left(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): number | undefined {
+    const { used, spare } = this.#budgets.find(reservation, now);
+    return used === undefined ? undefined : Math.max(0, reservation.quota - used + Math.max(0, spare));
   }
 
   /** A request of this process is over, and what it spent is booked. */
@@ -147,11 +147,11 @@ export class Budgets {
     // A reservation expires when an answer of the store that was asked for after its time did not renew it.
     if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#heardAtMs);
     this.#review(now);
-    const awaitsNews = this.#outstanding.size > 0 || this.#parts.awaitsNews?.() === true;
-    const listens = awaitsNews && now - this.#askedAtMs >= NEWS_MS;
-    const speaks = this.#touched.size > 0 || (this.#patientIsDue && this.#patient.size > 0);
-    if (speaks || this.#alone || listens) this.#ask(listens || this.#alone);
-    return this.#asking ?? Promise.resolve();
+    const awaitsSettlements = this.#outstanding.size > 0 || this.#parts.awaitsSettlements?.() === true;
+    const listens = awaitsSettlements && now - this.#requestedAtMs >= POLL_MS;
+    const speaks = this.#dirty.size > 0 || (this.#deferredIsDue && this.#deferred.size > 0);
+    if (speaks || this.#isOffline || listens) this.#request(listens || this.#isOffline);
+    return this.#running ?? Promise.resolve();
   }
 
   /** The moment of the last question that the store answered: every renewal before it is known here. */
@@ -167,13 +167,13 @@ export class Budgets {
   /** Gives back what is not reserved. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await this.#asking;
-    for (const budget of this.#budgets.all()) this.#touched.add(budget);
+    await this.#running;
+    for (const budget of this.#budgets.all()) this.#dirty.add(budget);
     // As many rounds as it takes to say it all, and no more should the store be away.
-    const rounds = Math.ceil(this.#budgets.size / MAX_ASKS);
-    for (let round = 0; round < rounds && !this.#alone; round++) {
-      this.#ask(false);
-      await this.#asking;
+    const rounds = Math.ceil(this.#budgets.size / MAX_REQUESTS);
+    for (let round = 0; round < rounds && !this.#isOffline; round++) {
+      this.#request(false);
+      await this.#running;
     }
   }
 
@@ -184,7 +184,7 @@ export class Budgets {
       outstanding: this.#outstanding.size,
       /** How often a budget was reviewed since the process began. */
       reviewed: this.#reviewed,
-      alone: this.#alone,
+      isOffline: this.#isOffline,
     };
   }
 
@@ -200,16 +200,16 @@ export class Budgets {
     const within = used === undefined || quota - used + spare >= amount;
     if (spare >= amount && within && !uncertain && !this.#silentTooLong(now)) {
       this.#reserve(budget, amount, counter, now);
-      if (runsShort(budget, now)) (runsLow(budget, now) ? this.#touched : this.#patient).add(budget);
+      if (needsRefill(budget, now)) (isCritical(budget, now) ? this.#dirty : this.#deferred).add(budget);
       return true;
     }
-    if (this.#alone) return this.#tryAlone(budget, amount, counter, now);
+    if (this.#isOffline) return this.#tryOffline(budget, amount, counter, now);
     return !within && now < budget.refusesUntilMs ? false : undefined;
   }
 
-  #tryAlone(budget: Budget, amount: number, counter: number, now: number): boolean {
+  #tryOffline(budget: Budget, amount: number, counter: number, now: number): boolean {
     const { quota, used, spare } = budget;
-    // Spent is spent, whoever else is away.
+    // Tokens that are spent stay spent.
     if (used !== undefined && quota - budget.spent < amount) return false;
     const within = used !== undefined && quota - used + spare >= amount;
     if (spare < amount || !within || this.#silentTooLong(now))
@@ -230,15 +230,15 @@ export class Budgets {
 
   #wait(budget: Budget, amount: number, counter: number): Promise<boolean> {
     const answer = this.#waiters.add(budget, amount, counter);
-    this.#ask(false);
+    this.#request(false);
     return answer;
   }
 
-  #free({ budget, amount }: Ended, spent: number): void {
+  #free({ budget, amount }: EndedReservation, spent: number): void {
     budget.release(amount, spent);
     // Where little is left, others may be waiting for it.
     const scarce = this.#stopping || budget.left(budget.quota) < budget.quota * SCARCE_SHARE;
-    (scarce ? this.#touched : this.#patient).add(budget);
+    (scarce ? this.#dirty : this.#deferred).add(budget);
   }
 
   /** Looks at every budget, some in each tick: gives back what lies unused, and forgets what has not been in use for long. */
@@ -246,7 +246,7 @@ export class Budgets {
     if (this.#reviewing === undefined) {
       if (now - this.#reviewedAtMs < REVIEW_MS) return;
       this.#reviewedAtMs = now;
-      this.#patientIsDue = true;
+      this.#deferredIsDue = true;
       this.#reviewing = this.#budgets.all();
     }
     const nowMs = this.#parts.nowMs();
@@ -266,54 +266,54 @@ export class Budgets {
     this.#reviewed += 1;
     const { tenant, quota, used, endsMs } = budget;
     if (used !== undefined && quota > 0 && nowMs < endsMs) this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
-    if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#touched.add(budget);
-    if (!budget.isIdle || now - budget.askedAtMs < FORGET_MS) return;
-    this.#touched.delete(budget);
-    this.#patient.delete(budget);
+    if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#dirty.add(budget);
+    if (!budget.isIdle || now - budget.requestedAtMs < FORGET_MS) return;
+    this.#dirty.delete(budget);
+    this.#deferred.delete(budget);
     this.#budgets.forget(budget);
   }
 
   #slice(budget: Budget, now: number): number {
-    return this.#stopping ? 0 : sliceOf(budget, this.#holders, now);
+    return this.#stopping ? 0 : sliceOf(budget, this.#processes, now);
   }
 
   /** @param listen ask although there may be nothing to ask for */
-  #ask(listen: boolean): void {
-    if (this.#asking !== undefined) return;
-    this.#asking = this.#askStore(listen).finally(() => {
-      this.#asking = undefined;
-      if (this.#waiters.size > 0) this.#ask(false);
+  #request(listen: boolean): void {
+    if (this.#running !== undefined) return;
+    this.#running = this.#requestFromStore(listen).finally(() => {
+      this.#running = undefined;
+      if (this.#waiters.size > 0) this.#request(false);
     });
   }
 
-  async #askStore(listen: boolean): Promise<void> {
+  async #requestFromStore(listen: boolean): Promise<void> {
     // Whoever comes in this turn of the loop comes along.
     await Promise.resolve();
-    const { store, holder, counts, monotonicMs, onFault } = this.#parts;
+    const { store, processId, counts, monotonicMs, onFault } = this.#parts;
     if (this.#silentTooLong(monotonicMs())) this.#doubtAll();
     const batch = this.#collect(monotonicMs());
-    if (batch.asks.length === 0 && !listen && this.#waiters.size === 0) return;
-    const heard = this.#heard;
-    this.#turn += 1;
-    this.#askedAtMs = monotonicMs();
+    if (batch.requests.length === 0 && !listen && this.#waiters.size === 0) return;
+    const acked = this.#acked;
+    this.#sequence += 1;
+    this.#requestedAtMs = monotonicMs();
     counts.statements += 1;
     try {
-      const answer = await store.hold({ holder, turn: this.#turn, asks: batch.asks, heard });
+      const answer = await store.hold({ processId, sequence: this.#sequence, requests: batch.requests, acked });
       // A hold is known to be there since the question was sent, not since its answer came.
-      this.#heardAtMs = this.#askedAtMs;
-      if (this.#alone) this.#returnedAtMs = monotonicMs();
-      this.#alone = false;
+      this.#heardAtMs = this.#requestedAtMs;
+      if (this.#isOffline) this.#returnedAtMs = monotonicMs();
+      this.#isOffline = false;
       this.#doubted = false;
       this.#learn(batch, answer);
     } catch (error) {
-      if (!this.#alone) {
+      if (!this.#isOffline) {
         counts.faults += 1;
         onFault?.(error);
       }
-      this.#alone = true;
+      this.#isOffline = true;
       for (const budget of batch.budgets) {
         budget.uncertain = true;
-        this.#touched.add(budget);
+        this.#dirty.add(budget);
       }
     }
     const now = monotonicMs();
@@ -325,24 +325,24 @@ export class Budgets {
     this.#doubted = true;
     for (const budget of this.#budgets.all()) {
       budget.uncertain = true;
-      this.#touched.add(budget);
+      this.#dirty.add(budget);
     }
   }
 
-  #collect(now: number): TokenBatch {
-    const asks: TokenAsk[] = [];
+  #collect(now: number): HoldStatement {
+    const requests: HoldRequest[] = [];
     const budgets: Budget[] = [];
     for (const budget of this.#candidates()) {
-      const ask = askFor(budget, this.#slice(budget, now), !this.#stopping, now);
-      if (ask === undefined) continue;
-      asks.push(ask);
+      const request = holdRequestFor(budget, this.#slice(budget, now), !this.#stopping, now);
+      if (request === undefined) continue;
+      requests.push(request);
       budgets.push(budget);
-      if (asks.length >= MAX_ASKS) break;
+      if (requests.length >= MAX_REQUESTS) break;
     }
-    if (this.#patient.size === 0) this.#patientIsDue = false;
+    if (this.#deferred.size === 0) this.#deferredIsDue = false;
     // Where it is to be heard first what is held here, nothing is wished for yet.
-    this.#waiters.ask(new Set(budgets.filter(({ uncertain }) => !uncertain)));
-    return { asks, budgets };
+    this.#waiters.request(new Set(budgets.filter(({ uncertain }) => !uncertain)));
+    return { requests, budgets };
   }
 
   /** Takes budgets that may have something to say, each once, those that checks wait for first. The others keep their places. */
@@ -350,10 +350,10 @@ export class Budgets {
     const waited = this.#waiters.budgets();
     yield* waited;
     let looked = 0;
-    for (const budgets of [this.#touched, this.#patient]) {
+    for (const budgets of [this.#dirty, this.#deferred]) {
       for (const budget of budgets) {
-        this.#touched.delete(budget);
-        this.#patient.delete(budget);
+        this.#dirty.delete(budget);
+        this.#deferred.delete(budget);
         if (!waited.has(budget)) yield budget;
         looked += 1;
         if (looked >= MAX_LOOKED) return;
@@ -361,16 +361,16 @@ export class Budgets {
     }
   }
 
-  #learn({ asks, budgets }: TokenBatch, { grants, news, renewals, holders }: TokenAnswer): void {
+  #learn({ requests, budgets }: HoldStatement, { grants, settlements, renewals, processes }: HoldResult): void {
     const now = this.#parts.monotonicMs();
-    this.#holders = Math.max(1, holders);
-    for (const [i, ask] of asks.entries()) {
+    this.#processes = Math.max(1, processes);
+    for (const [i, request] of requests.entries()) {
       const budget = budgets[i];
       const grant = grants[i];
       if (budget === undefined || grant === undefined) continue;
       this.#parts.counts.tokensLeased += grant.granted;
-      if (budget.uncertain) this.#touched.add(budget);
-      learn(budget, ask, grant, now);
+      if (budget.uncertain) this.#dirty.add(budget);
+      learn(budget, request, grant, now);
     }
     for (const { counters, ageMs } of renewals) {
       for (const counter of counters) {
@@ -378,8 +378,8 @@ export class Budgets {
         this.#parts.onRenewed?.(counter, now - ageMs);
       }
     }
-    this.#heard = news.map(({ id }) => id);
-    for (const { counters, totals } of news)
+    this.#acked = settlements.map(({ id }) => id);
+    for (const { counters, totals } of settlements)
       for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
   }
 }

@@ -7,21 +7,21 @@
 
 import { StoreClock } from '../domain/store-clock.ts';
 import {
-  type AdmitAsk,
+  type AdmissionRequest,
   type Estimates,
   type LimitDecision,
-  mayspend,
   type RateRefusal,
-  type Reserved,
+  type ReservedTokens,
+  reservationAmount,
 } from './admission.ts';
-import { Budgets, type TokenWish } from './budgets.ts';
+import { Budgets, type TokenReservationRequest } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import { collectionDigest } from './collection-digest.ts';
 import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
-import { type Opened, OpenRequests } from './open-requests.ts';
+import { type AdmittedRequest, OpenRequests } from './open-requests.ts';
 import type { MeteringStore } from './ports.ts';
-import { RateLeases, type Taken } from './rate-leases.ts';
+import { RateLeases, type RateResult } from './rate-leases.ts';
 import { type RateState, tighter } from './rate-state.ts';
 import { ReservationChanges } from './reservation-changes.ts';
 import { type Reservation, ReservationIds, type ReservationKind } from './reservation-ids.ts';
@@ -31,8 +31,8 @@ import { UnreportedEnds } from './unreported-ends.ts';
 
 export interface LimitsParts extends Estimates {
   readonly store: MeteringStore;
-  /** This process, see `holderName`. */
-  readonly holder: string;
+  /** This process, see `processIdOf`. */
+  readonly processId: string;
   /** 16 bytes, the same in all processes: makes reservation ids. */
   readonly reservationKey: Uint8Array;
   /** Other processes may issue ids under this key while the installation changes its `secret-key`. */
@@ -65,7 +65,7 @@ export interface LimitsParts extends Estimates {
 type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
 
 const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
-const NO_TOKENS: Reserved = Object.freeze({ prompt: 0, answer: 0 });
+const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
 const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
@@ -110,9 +110,9 @@ export class Limits {
     this.#parts = parts;
     this.#clock = clock;
     this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
-    this.#ids = new ReservationIds(parts.reservationKey, parts.holder);
+    this.#ids = new ReservationIds(parts.reservationKey, parts.processId);
     const other = parts.otherReservationKey;
-    this.#otherIds = other === undefined ? undefined : new ReservationIds(other, parts.holder);
+    this.#otherIds = other === undefined ? undefined : new ReservationIds(other, parts.processId);
     this.#rates = new RateLeases({ ...shared, maxSubjects });
     this.#budgets = new Budgets({
       ...shared,
@@ -121,7 +121,7 @@ export class Limits {
       maxBudgets: maxSubjects,
       maxReservations,
       onRenewed: (counter, heardAtMs) => this.#open.renew(counter, heardAtMs),
-      awaitsNews: () => this.#open.size > 0,
+      awaitsSettlements: () => this.#open.size > 0,
     });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
     this.#open = new OpenRequests({ ...shared, maxOpen: MAX_OPEN });
@@ -133,8 +133,8 @@ export class Limits {
     this.#settler = new Settler({
       ...shared,
       maxWaiting: maxSettlements,
-      onBooked: ({ holder, held, counter, total }) => {
-        if (holder !== parts.holder) return;
+      onBooked: ({ processId, held, counter, total }) => {
+        if (processId !== parts.processId) return;
         this.#open.ended(counter);
         if (held) this.#budgets.settled(counter, total);
       },
@@ -142,13 +142,14 @@ export class Limits {
   }
 
   /** The answer itself when it is at hand. Throws and rejects with a Fault when nobody can say. */
-  admit(ask: AdmitAsk): LimitDecision | Promise<LimitDecision> {
-    if (ask.tenantRpm === undefined && ask.keyRpm === undefined) return this.#afterRate(ask, undefined, undefined);
+  admit(request: AdmissionRequest): LimitDecision | Promise<LimitDecision> {
+    if (request.tenantRpm === undefined && request.keyRpm === undefined)
+      return this.#afterRate(request, undefined, undefined);
     // One look at the clock for all, until somebody has to wait.
     const now = this.#parts.monotonicMs();
-    const outcome = this.#passRates(ask, now);
-    if (outcome instanceof Promise) return outcome.then((passed) => this.#decide(ask, passed, undefined));
-    return this.#decide(ask, outcome, now);
+    const outcome = this.#passRates(request, now);
+    if (outcome instanceof Promise) return outcome.then((passed) => this.#decide(request, passed, undefined));
+    return this.#decide(request, outcome, now);
   }
 
   /** A request is over; told in any process, any number of times. Never throws, and nobody waits for it. */
@@ -178,15 +179,15 @@ export class Limits {
     const current = this.#currentOf(reservation);
     if (current === undefined) return;
     this.#reported(current);
-    const { kind, holder, counter } = current;
+    const { kind, processId, counter } = current;
     switch (kind) {
       case 'budget':
       case 'usage':
-        if (holder === this.#parts.holder) this.#renewOwn(counter);
-        else this.#changes.add({ kind: 'renew-tokens', holder, counter });
+        if (processId === this.#parts.processId) this.#renewOwn(counter);
+        else this.#changes.add({ kind: 'renew-tokens', processId, counter });
         break;
       case 'adds-collection':
-        this.#changes.add({ kind: 'renew-collection', holder, counter });
+        this.#changes.add({ kind: 'renew-collection', processId, counter });
         break;
       case 'removes-collection':
       case 'reads-response':
@@ -203,14 +204,14 @@ export class Limits {
    * what the check took. If the request ran all the same, its end is booked. Ignores reservations of other processes. Never throws.
    */
   release(reservation: string): void {
-    const { kind, holder, counter } = this.#currentOf(reservation) ?? {};
-    if (counter === undefined || holder !== this.#parts.holder) return;
+    const { kind, processId, counter } = this.#currentOf(reservation) ?? {};
+    if (counter === undefined || processId !== this.#parts.processId) return;
     this.#ends.released();
     this.#open.ended(counter);
     if (kind === 'budget') this.#budgets.release(counter);
     if (kind !== 'adds-collection') return;
     this.#counts.reservationsReleased += 1;
-    this.#changes.add({ kind: 'release-collection', holder, counter });
+    this.#changes.add({ kind: 'release-collection', processId, counter });
   }
 
   /** Another server of the database answers, which may lack the last changes: what this process holds there is asked for again. */
@@ -276,8 +277,8 @@ export class Limits {
     this.#open.renew(counter, this.#parts.monotonicMs());
   }
 
-  #reported({ holder }: Reservation): void {
-    if (holder === this.#parts.holder) this.#ends.reported();
+  #reported({ processId }: Reservation): void {
+    if (processId === this.#parts.processId) this.#ends.reported();
   }
 
   /** The ends of a tenant's requests matter unless its usage comes by events, and then the proxy need not report any. */
@@ -287,7 +288,7 @@ export class Limits {
     return expects;
   }
 
-  #opened(opened: Opened): void {
+  #opened(opened: AdmittedRequest): void {
     if (this.#expectsEnd(opened.tenant)) this.#open.add(opened);
   }
 
@@ -337,17 +338,17 @@ export class Limits {
     }
   }
 
-  #passRates(ask: AdmitAsk, now: number): RateOutcome | Promise<RateOutcome> {
-    const { tenantId, tenantRpm, keyId, keyRpm } = ask;
+  #passRates(request: AdmissionRequest, now: number): RateOutcome | Promise<RateOutcome> {
+    const { tenantId, tenantRpm, keyId, keyRpm } = request;
     const tenant = tenantRpm === undefined ? undefined : this.#rates.take('tenant', tenantId, tenantRpm, now);
-    if (tenant instanceof Promise) return this.#waitForRates(ask, tenant);
+    if (tenant instanceof Promise) return this.#waitForRates(request, tenant);
     if (tenant?.kind === 'refused' || keyId === undefined || keyRpm === undefined)
       return this.#together(tenant, undefined);
     const key = this.#rates.take('key', keyId, keyRpm, now);
     return key instanceof Promise ? key.then((taken) => this.#together(tenant, taken)) : this.#together(tenant, key);
   }
 
-  async #waitForRates({ keyId, keyRpm }: AdmitAsk, pending: Promise<Taken>): Promise<RateOutcome> {
+  async #waitForRates({ keyId, keyRpm }: AdmissionRequest, pending: Promise<RateResult>): Promise<RateOutcome> {
     const tenant = await pending;
     if (tenant.kind === 'refused' || keyId === undefined || keyRpm === undefined)
       return this.#together(tenant, undefined);
@@ -355,10 +356,10 @@ export class Limits {
   }
 
   /** Both or none. */
-  #together(tenant: Taken | undefined, key: Taken | undefined): RateOutcome {
+  #together(tenant: RateResult | undefined, key: RateResult | undefined): RateOutcome {
     if (tenant?.kind === 'refused') return this.#refuseRate('This tenant', tenant.state);
     if (key?.kind === 'refused') {
-      if (tenant !== undefined) this.#rates.giveBack(tenant.windows);
+      if (tenant !== undefined) this.#rates.release(tenant.windows);
       return this.#refuseRate('This API key', key.state);
     }
     this.#counts.rateAllowed += 1;
@@ -371,40 +372,48 @@ export class Limits {
     return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
   }
 
-  #decide(ask: AdmitAsk, outcome: RateOutcome, now: number | undefined): LimitDecision | Promise<LimitDecision> {
-    return outcome.kind === 'refused' ? outcome : this.#afterRate(ask, outcome.rate, now);
+  #decide(
+    request: AdmissionRequest,
+    outcome: RateOutcome,
+    now: number | undefined,
+  ): LimitDecision | Promise<LimitDecision> {
+    return outcome.kind === 'refused' ? outcome : this.#afterRate(request, outcome.rate, now);
   }
 
   #afterRate(
-    ask: AdmitAsk,
+    request: AdmissionRequest,
     rate: RateState | undefined,
     now: number | undefined,
   ): LimitDecision | Promise<LimitDecision> {
-    if (ask.metered) return this.#spend(ask, rate, now);
-    if (ask.createsCollection) return this.#createCollection(ask, rate, now);
-    if (ask.removedCollection !== undefined) {
-      const digest = { prompt: 0, answer: collectionDigest(ask.removedCollection) };
-      return this.#admitted('removes-collection', ask, digest, rate, now);
+    if (request.metered) return this.#spend(request, rate, now);
+    if (request.createsCollection) return this.#createCollection(request, rate, now);
+    if (request.removedCollection !== undefined) {
+      const digest = { prompt: 0, answer: collectionDigest(request.removedCollection) };
+      return this.#admitted('removes-collection', request, digest, rate, now);
     }
-    if (ask.reportsUsage) return this.#admitted('reports-usage', ask, NO_TOKENS, rate, now);
-    if (ask.readsResponse) return this.#admitted('reads-response', ask, NO_TOKENS, rate, now);
+    if (request.reportsUsage) return this.#admitted('reports-usage', request, NO_TOKENS, rate, now);
+    if (request.readsResponse) return this.#admitted('reads-response', request, NO_TOKENS, rate, now);
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 
-  #spend(ask: AdmitAsk, rate: RateState | undefined, now: number | undefined): LimitDecision | Promise<LimitDecision> {
-    const { monthlyTokens } = ask;
-    const reserved = mayspend(ask, this.#parts);
-    const moment = this.#moment(ask, now);
+  #spend(
+    request: AdmissionRequest,
+    rate: RateState | undefined,
+    now: number | undefined,
+  ): LimitDecision | Promise<LimitDecision> {
+    const { monthlyTokens } = request;
+    const reserved = reservationAmount(request, this.#parts);
+    const moment = this.#moment(request, now);
     const { minute, offset } = moment;
     const { id, counter } = this.#ids.issue(minute, monthlyTokens === undefined ? 'usage' : 'budget', offset, reserved);
-    const { tenantId: tenant, keyId: key = '', userId: user = '' } = ask;
+    const { tenantId: tenant, keyId: key = '', userId: user = '' } = request;
     const opened = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset };
     if (monthlyTokens === undefined) {
       this.#opened(opened);
       return { kind: 'admitted', reservation: id, rate };
     }
     const { period, periodEndsMs } = moment;
-    const wish = {
+    const reservation = {
       tenant,
       period,
       periodEndsMs,
@@ -412,38 +421,45 @@ export class Limits {
       amount: reserved.prompt + reserved.answer,
       counter,
     };
-    const outcome = this.#budgets.reserve(wish, now);
-    if (outcome instanceof Promise) return outcome.then((granted) => this.#spent(granted, opened, id, wish, rate));
-    return this.#spent(outcome, opened, id, wish, rate);
+    const outcome = this.#budgets.reserve(reservation, now);
+    if (outcome instanceof Promise)
+      return outcome.then((granted) => this.#spent(granted, opened, id, reservation, rate));
+    return this.#spent(outcome, opened, id, reservation, rate);
   }
 
-  #spent(granted: boolean, opened: Opened, id: string, wish: TokenWish, rate: RateState | undefined): LimitDecision {
+  #spent(
+    granted: boolean,
+    opened: AdmittedRequest,
+    id: string,
+    reservation: TokenReservationRequest,
+    rate: RateState | undefined,
+  ): LimitDecision {
     if (granted) {
       this.#opened(opened);
       this.#counts.quotaAllowed += 1;
       return { kind: 'admitted', reservation: id, rate };
     }
     this.#counts.quotaRefused += 1;
-    const resetsAt = new Date(wish.periodEndsMs).toISOString();
-    const left = this.#budgets.left(wish);
+    const resetsAt = new Date(reservation.periodEndsMs).toISOString();
+    const left = this.#budgets.left(reservation);
     const rest = left === undefined ? 'has fewer' : `has ${left}`;
-    const detail = `This request needs up to ${wish.amount} tokens, but the tenant's monthly quota of ${wish.quota} ${rest} left. The quota resets at ${resetsAt}.`;
+    const detail = `This request needs up to ${reservation.amount} tokens, but the tenant's monthly quota of ${reservation.quota} ${rest} left. The quota resets at ${resetsAt}.`;
     return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
   }
 
   #createCollection(
-    ask: AdmitAsk,
+    request: AdmissionRequest,
     rate: RateState | undefined,
     now: number | undefined,
   ): LimitDecision | Promise<LimitDecision> {
-    const { tenantId, maxCollections } = ask;
-    if (maxCollections === undefined) return this.#admitted('adds-collection', ask, NO_TOKENS, rate, now);
-    const moment = this.#moment(ask, now);
+    const { tenantId, maxCollections } = request;
+    if (maxCollections === undefined) return this.#admitted('adds-collection', request, NO_TOKENS, rate, now);
+    const moment = this.#moment(request, now);
     const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, NO_TOKENS);
-    const { store, holder, reservationTtlMs } = this.#parts;
+    const { store, processId, reservationTtlMs } = this.#parts;
     this.#counts.statements += 1;
     return store
-      .reserveCollection({ holder, counter, tenant: tenantId, max: maxCollections, ttlMs: reservationTtlMs })
+      .reserveCollection({ processId, counter, tenant: tenantId, max: maxCollections, ttlMs: reservationTtlMs })
       .then((reserved) => this.#created(reserved, tenantId, id, maxCollections, rate));
   }
 
@@ -466,17 +482,17 @@ export class Limits {
 
   #admitted(
     kind: ReservationKind,
-    ask: AdmitAsk,
-    reserved: Reserved,
+    request: AdmissionRequest,
+    reserved: ReservedTokens,
     rate: RateState | undefined,
     now?: number,
   ): LimitDecision {
-    const { minute, offset } = this.#moment(ask, now);
-    this.#expectsEnd(ask.tenantId);
+    const { minute, offset } = this.#moment(request, now);
+    this.#expectsEnd(request.tenantId);
     return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };
   }
 
-  #moment({ timezone }: AdmitAsk, now?: number): Moment {
+  #moment({ timezone }: AdmissionRequest, now?: number): Moment {
     return this.#calendar.at(timezone ?? UTC, this.#nowMs(now));
   }
 

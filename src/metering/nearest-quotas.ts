@@ -5,7 +5,7 @@
 
 export interface QuotaShare {
   readonly tenant: string;
-  /** Spent and held tokens over the quota. */
+  /** Spent and held tokens divided by the quota. */
   readonly ratio: number;
   /** Milliseconds since the epoch. */
   readonly endsMs: number;

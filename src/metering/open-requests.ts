@@ -8,12 +8,12 @@
 
 import { dayOf, periodOf } from './calendar.ts';
 import type { MeteringCounts } from './counts.ts';
-import type { Notes, OpenRequest, OpenRequestStore } from './ports.ts';
+import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
 
 export interface OpenRequestsParts {
   readonly store: OpenRequestStore;
-  readonly holder: string;
+  readonly processId: string;
   readonly reservationTtlMs: number;
   readonly monotonicMs: () => number;
   readonly maxOpen: number;
@@ -21,7 +21,7 @@ export interface OpenRequestsParts {
 }
 
 /** A request, with the moment of its check as its reservation carries it. */
-export interface Opened extends Pick<OpenRequest, 'counter' | 'tenant' | 'key' | 'user' | 'prompt'> {
+export interface AdmittedRequest extends Pick<OpenRequest, 'counter' | 'tenant' | 'key' | 'user' | 'prompt'> {
   readonly minute: number;
   readonly offset: number;
 }
@@ -41,13 +41,13 @@ const MAX_BATCHES = 20;
 export class OpenRequests {
   readonly #parts: OpenRequestsParts;
   /** Not noted yet, by the number of the reservation. */
-  readonly #fresh = new Map<number, Opened>();
+  readonly #fresh = new Map<number, AdmittedRequest>();
   readonly #noted = new Map<number, Note>();
   readonly #notes = new Set<Note>();
   /** Numbers of notes that the store may forget. */
   #over: number[] = [];
   /** Words whose answer is missing: the same words are sent again. */
-  #unanswered: Notes | undefined;
+  #unanswered: OpenRequestNote | undefined;
   #lastNote = 0;
   #flushing: Promise<void> | undefined;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
@@ -61,7 +61,7 @@ export class OpenRequests {
   }
 
   /** Beyond the bound, a request is not noted. */
-  add(opened: Opened): void {
+  add(opened: AdmittedRequest): void {
     if (this.size >= this.#parts.maxOpen) this.#parts.counts.requestsNotNoted += 1;
     else this.#fresh.set(opened.counter, opened);
   }
@@ -83,7 +83,7 @@ export class OpenRequests {
   }
 
   /**
-   * Notes what is due. Never rejects: what the store did not take is sent again.
+   * Sends the notes that are due. Never rejects: what the store did not take is sent again.
    * @param heardAtMs renewals before it that other processes heard are known here
    */
   tick(heardAtMs: number): Promise<void> {
@@ -119,10 +119,10 @@ export class OpenRequests {
     }
   }
 
-  #words(): Notes | undefined {
+  #words(): OpenRequestNote | undefined {
     if (this.#fresh.size === 0 && this.#over.length === 0) return undefined;
-    const { holder, monotonicMs, reservationTtlMs } = this.#parts;
-    const taken: Opened[] = [];
+    const { processId, monotonicMs, reservationTtlMs } = this.#parts;
+    const taken: AdmittedRequest[] = [];
     for (const opened of this.#fresh.values()) {
       if (taken.length >= BATCH) break;
       taken.push(opened);
@@ -138,11 +138,11 @@ export class OpenRequests {
       this.#noted.set(counter, note);
     }
     if (taken.length > 0) this.#notes.add(note);
-    return { holder, note: note.number, requests: taken.map(requestOf), over: this.#over.splice(0, BATCH) };
+    return { processId, note: note.number, requests: taken.map(requestOf), over: this.#over.splice(0, BATCH) };
   }
 }
 
-function requestOf({ minute, offset, counter, tenant, key, user, prompt }: Opened): OpenRequest {
+function requestOf({ minute, offset, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
   const estimate = Math.min(prompt, MAX_PROMPT_TOKENS);
   return { counter, tenant, key, user, prompt: estimate, period: periodOf(minute, offset), day: dayOf(minute, offset) };
 }

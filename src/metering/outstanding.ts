@@ -2,7 +2,7 @@
 
 import type { Budget } from './budget.ts';
 import type { MeteringCounts } from './counts.ts';
-import { type Ended, Reservations } from './reservations.ts';
+import { type EndedReservation, Reservations } from './reservations.ts';
 
 export interface OutstandingParts {
   /** A reservation lives so long without being settled or renewed. */
@@ -10,7 +10,7 @@ export interface OutstandingParts {
   readonly maxReservations: number;
   readonly counts: MeteringCounts;
   /** Called with each reservation that has ended, and the tokens of it that were spent. */
-  readonly onEnded: (ended: Ended, spent: number) => void;
+  readonly onEnded: (ended: EndedReservation, spent: number) => void;
 }
 
 /** Expired in one tick at most. */
@@ -64,7 +64,7 @@ export class Outstanding {
     for (let i = 0; i < MAX_EXPIRED; i++) if (!this.#expired(this.#reservations.takeExpired(nowMs))) return;
   }
 
-  #expired(expired: Ended | undefined): boolean {
+  #expired(expired: EndedReservation | undefined): boolean {
     if (expired === undefined) return false;
     this.#parts.counts.reservationsExpired += 1;
     this.#parts.counts.tokensExpired += expired.amount;

@@ -1,7 +1,7 @@
 /** What metering needs from the store that all processes share. Implemented in `store`, and in memory by tests. */
 
 /** One wish of one batch. */
-export interface RateAsk {
+export interface RateLeaseRequest {
   /** `tenant:<id>` or `key:<id>` */
   readonly subject: string;
   /** The window's number: milliseconds since the epoch, divided by its length, rounded down. */
@@ -9,7 +9,7 @@ export interface RateAsk {
   /** Requests per window. */
   readonly limit: number;
   /** Requests wished for; fewer may be granted. */
-  readonly want: number;
+  readonly requested: number;
   /** Counted first, whatever the limit: requests admitted without a lease while the store was away; negative: leased ones given back. */
   readonly report: number;
 }
@@ -21,13 +21,13 @@ export interface RateGrant {
   readonly total: number;
 }
 
-export interface RateAnswer {
+export interface RateLeaseResult {
   /** One for each wish, in order. */
   readonly grants: readonly RateGrant[];
   /** The store's clock while the statement ran, milliseconds since the epoch. */
   readonly nowMs: number;
   /** Processes that share the limits now, this one included. */
-  readonly holders: number;
+  readonly processes: number;
 }
 
 /**
@@ -35,68 +35,68 @@ export interface RateAnswer {
  * Rejects when the store cannot be reached; what was granted by a statement whose answer is lost stays granted.
  */
 export interface RateStore {
-  /** Says too that the holder lives; with no wishes, that alone. */
-  lease(holder: string, asks: readonly RateAsk[]): Promise<RateAnswer>;
+  /** Says too that the process lives; with no wishes, that alone. */
+  lease(processId: string, requests: readonly RateLeaseRequest[]): Promise<RateLeaseResult>;
 }
 
 /** One wish for a share of a tenant's tokens in one period. */
-export interface TokenAsk {
+export interface HoldRequest {
   readonly tenant: string;
   /** The calendar month in the tenant's time zone: `2026-11`. */
   readonly period: string;
   readonly quota: number;
   /** Tokens wished for; fewer may be granted. */
-  readonly want: number;
+  readonly requested: number;
   /**
    * The sum of all changes of this hold so far but grants. They count first, whatever the quota: tokens reserved without a hold are
    * added, tokens spent or given back are taken off. A sum, so that a change counts once however often it is told.
    */
   readonly changes: number;
-  /** The sum that was told with the last wish that was answered; it stands where the holder holds nothing. */
+  /** The sum that was told with the last wish that was answered; it stands where the process holds nothing. */
   readonly confirmed: number;
 }
 
-export interface TokenGrant {
+export interface HoldGrant {
   /** Of what was wished for. */
   readonly granted: number;
-  /** What this holder holds now, this grant included. */
+  /** What this process holds now, this grant included. */
   readonly held: number;
-  /** Spent by all, and held by all. */
+  /** Tokens that all processes have spent and hold. */
   readonly used: number;
   readonly spent: number;
 }
 
-/** Reservations of the holder that another process settled. */
-export interface SettlementNews {
+/** Reservations of the process that another process settled. */
+export interface RemoteSettlement {
   readonly id: number;
   readonly counters: readonly number[];
   /** What each spent, in the same order. */
   readonly totals: readonly number[];
 }
 
-/** Reservations of the holder whose requests are still running, as another process heard. */
-export interface RenewalNews {
+/** Reservations of the process whose requests are still running, as another process heard. */
+export interface RemoteRenewal {
   readonly counters: readonly number[];
   /** Milliseconds since the store heard of it. */
   readonly ageMs: number;
 }
 
-export interface TokenAnswer {
+export interface HoldResult {
   /** One for each wish, in order. */
-  readonly grants: readonly TokenGrant[];
-  readonly news: readonly SettlementNews[];
+  readonly grants: readonly HoldGrant[];
+  readonly settlements: readonly RemoteSettlement[];
   /** Reported once. Those in an answer that is lost are lost with it. */
-  readonly renewals: readonly RenewalNews[];
-  readonly holders: number;
+  readonly renewals: readonly RemoteRenewal[];
+  readonly processes: number;
 }
 
-export interface TokenWords {
-  readonly holder: string;
+export interface HoldBatch {
+  readonly processId: string;
   /** Larger each time: a statement that reaches the store after a later one does nothing, and is rejected. */
-  readonly turn: number;
-  readonly asks: readonly TokenAsk[];
+  readonly sequence: number;
+  readonly requests: readonly HoldRequest[];
   /** News that were heard; they are not told again. */
-  readonly heard: readonly number[];
+  readonly acked: readonly number[];
 }
 
 /**
@@ -104,13 +104,13 @@ export interface TokenWords {
  * Rejects when the store cannot be reached; what a statement did whose answer is lost shows in the next answer's `held`.
  */
 export interface TokenStore {
-  hold(words: TokenWords): Promise<TokenAnswer>;
+  hold(words: HoldBatch): Promise<HoldResult>;
 }
 
 /** The end of one request, ready to be booked. */
 export interface Settlement {
   /** Who issued its reservation, and under which number. */
-  readonly holder: string;
+  readonly processId: string;
   readonly counter: number;
   /** Whether the issuer holds tokens for it, and so must hear of its end. */
   readonly held: boolean;
@@ -140,21 +140,21 @@ export interface Settlement {
   readonly response: string | undefined;
 }
 
-export interface Settled {
+export interface SettleResult {
   /** Those that were not settled before. */
   readonly booked: number;
   /** Holders of the batch that the store does not know; nothing was done for their settlements. */
-  readonly unknownHolders: readonly string[];
+  readonly unknownProcesses: readonly string[];
 }
 
 /** Books each reservation once, however often and wherever its end is told. All of a batch, or nothing. */
 export interface SettlementStore {
-  /** @param settler the holder that heard of these ends, which the store knows from then on, and which needs no news of its own reservations */
-  settle(settler: string, settlements: readonly Settlement[]): Promise<Settled>;
+  /** @param settler the process that heard of these ends, which the store knows from then on, and which needs no news of its own reservations */
+  settle(settler: string, settlements: readonly Settlement[]): Promise<SettleResult>;
 }
 
-export interface CollectionAsk {
-  readonly holder: string;
+export interface CollectionReservationRequest {
+  readonly processId: string;
   /** The reservation's number. */
   readonly counter: number;
   readonly tenant: string;
@@ -166,18 +166,18 @@ export interface CollectionAsk {
 /** Invariant: at every reservation, collections counted and creations under way together are at most the limit of that wish. */
 export interface CollectionStore {
   /** False when there are as many already. */
-  reserveCollection(ask: CollectionAsk): Promise<boolean>;
+  reserveCollection(request: CollectionReservationRequest): Promise<boolean>;
 }
 
 /** A request is still running, or its check was cancelled. */
 export interface ReservationChange {
   /**
-   * `renew-tokens`: reported to the holder with its next statement. `renew-collection`, `release-collection`: the store itself keeps
+   * `renew-tokens`: reported to the process with its next statement. `renew-collection`, `release-collection`: the store itself keeps
    * the reservation.
    */
   readonly kind: 'renew-tokens' | 'renew-collection' | 'release-collection';
   /** The process that made the reservation. */
-  readonly holder: string;
+  readonly processId: string;
   readonly counter: number;
 }
 
@@ -201,8 +201,8 @@ export interface OpenRequest {
   readonly prompt: number;
 }
 
-export interface Notes {
-  readonly holder: string;
+export interface OpenRequestNote {
+  readonly processId: string;
   /** The number of this note. The same words may come twice. */
   readonly note: number;
   readonly requests: readonly OpenRequest[];
@@ -210,8 +210,8 @@ export interface Notes {
   readonly over: readonly number[];
 }
 
-export interface LostOptions {
-  /** A holder not seen for so long is gone. */
+export interface LostRequestOptions {
+  /** A process not seen for so long is gone. */
   readonly holdTtlMs: number;
   /** A request that was renewed within this time is still running. */
   readonly reservationTtlMs: number;
@@ -219,23 +219,23 @@ export interface LostOptions {
   readonly settlementKeepMs: number;
 }
 
-export interface Lost {
+export interface LostBooking {
   /** Requests that were booked with their prompt's estimate. */
   readonly booked: number;
   /** There may be another note. */
   readonly more: boolean;
 }
 
-/** Books the noted requests of holders that are gone, each once, except if its end is known or it is still running. */
+/** Books the noted requests of processes that are gone, each once, except if its end is known or it is still running. */
 export interface OpenRequestStore {
-  noteRequests(notes: Notes): Promise<void>;
+  noteRequests(notes: OpenRequestNote): Promise<void>;
   /** Books one note. */
-  bookLost(options: LostOptions): Promise<Lost>;
+  bookLost(options: LostRequestOptions): Promise<LostBooking>;
 }
 
 export interface TidyOptions {
   readonly windowMs: number;
-  /** A holder not seen for so long is gone, and what it held is free. */
+  /** A process not seen for so long is gone, and what it held is free. */
   readonly holdTtlMs: number;
   /** How long it is remembered what was settled. */
   readonly settlementKeepMs: number;
@@ -243,8 +243,8 @@ export interface TidyOptions {
   readonly batch: number;
 }
 
-export interface Tidied {
-  /** Holds of holders that are gone. */
+export interface TidyResult {
+  /** Holds of processes that are gone. */
   readonly holds: number;
   /** Rows of all kinds that were removed. */
   readonly removed: number;
@@ -253,12 +253,12 @@ export interface Tidied {
 }
 
 export interface MeteringUpkeep {
-  tidy(options: TidyOptions): Promise<Tidied>;
+  tidy(options: TidyOptions): Promise<TidyResult>;
 }
 
 export interface ReportStore {
-  /** Whether any process settled a reservation of the holder within that time. */
-  settledLately(holder: string, withinMs: number): Promise<boolean>;
+  /** Whether any process settled a reservation of the process within that time. */
+  settledLately(processId: string, withinMs: number): Promise<boolean>;
 }
 
 export interface MeteringStore

@@ -19,20 +19,20 @@
 import { Fault } from '../domain/errors.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
 import type { MeteringCounts } from './counts.ts';
-import type { RateAnswer, RateAsk, RateStore } from './ports.ts';
-import { MAX_ASKS, RateBatch, spanAt } from './rate-batch.ts';
+import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
+import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
 import { RecentSubjects } from './rate-recent.ts';
 import { type RateState, rateState, unknownRate } from './rate-state.ts';
 import type { RateSubject } from './rate-subject.ts';
 import { RateSubjects, type SubjectKind } from './rate-subjects.ts';
-import { isExhausted, learnGrant, type RateWindow, takeShare } from './rate-window.ts';
+import { consumeShare, isExhausted, learnGrant, type RateWindow } from './rate-window.ts';
 import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
 
 export interface RateParts {
   readonly store: RateStore;
   /** This process among those that share the limits. */
-  readonly holder: string;
+  readonly processId: string;
   readonly windowMs: number;
   readonly monotonicMs: () => number;
   /** Learns from each answer of the store. */
@@ -45,7 +45,7 @@ export interface RateParts {
   readonly onFault?: (error: unknown) => void;
 }
 
-export type Taken =
+export type RateResult =
   | { readonly kind: 'taken'; readonly state: RateState; readonly windows: readonly RateWindow[] }
   | { readonly kind: 'refused'; readonly state: RateState };
 
@@ -54,7 +54,7 @@ export const MAX_LOOKED_AHEAD = 2000;
 /** Requests that a subject is expected to make in two seconds, to be given one. */
 const LIKELY = 0.5;
 /** Subjects looked at for one statement. */
-const MAX_LOOKED = 5 * MAX_ASKS;
+const MAX_LOOKED = 5 * MAX_REQUESTS;
 const MAX_ATTEMPTS = 4;
 const MAX_WAITING = 10_000;
 /** So often at least the store hears that this process lives, and this process what time it is there. */
@@ -65,8 +65,8 @@ interface Waiter {
   readonly limit: number;
   attempts: number;
   /** Its wish was in the batch that is under way. */
-  asked: boolean;
-  readonly resolve: (taken: Taken) => void;
+  isRequested: boolean;
+  readonly resolve: (taken: RateResult) => void;
 }
 
 export class RateLeases {
@@ -79,10 +79,10 @@ export class RateLeases {
   #held = 0;
   #lookedAt = 0;
   #waiting: Waiter[] = [];
-  #asking: Promise<void> | undefined;
-  #alone = false;
-  #holders = 1;
-  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #isOffline = false;
+  #processes = 1;
+  #requestedAtMs = Number.NEGATIVE_INFINITY;
   #reachableSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(parts: RateParts) {
@@ -102,7 +102,12 @@ export class RateLeases {
   }
 
   /** Warm: the answer itself. Otherwise a promise, which never rejects. Throws a Fault when too many wait already. */
-  take(kind: SubjectKind, id: string, limit: number, now = this.#parts.monotonicMs()): Taken | Promise<Taken> {
+  take(
+    kind: SubjectKind,
+    id: string,
+    limit: number,
+    now = this.#parts.monotonicMs(),
+  ): RateResult | Promise<RateResult> {
     const subject = this.#subjects.find(kind, id, now);
     subject.limit = limit;
     subject.used = true;
@@ -114,13 +119,13 @@ export class RateLeases {
       throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
-      this.#waiting.push({ subject, limit, attempts: 0, asked: false, resolve });
-      this.#ask();
+      this.#waiting.push({ subject, limit, attempts: 0, isRequested: false, resolve });
+      this.#request();
     });
   }
 
   /** Undoes what `take` gave, when the request was refused for another reason before it could count. */
-  giveBack(windows: readonly RateWindow[]): void {
+  release(windows: readonly RateWindow[]): void {
     for (const window of windows) {
       window.admitted -= 1;
       this.#hold(window, 1);
@@ -130,26 +135,26 @@ export class RateLeases {
   /** Asks for what will be needed soon; to be called every 100 ms or so. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    if (this.#clock.known && !this.#alone) this.#lookAhead(this.#clock.at(now), now);
-    if (this.#needs.urgent || this.#alone || this.#beats(now)) this.#ask();
-    return this.#asking ?? Promise.resolve();
+    if (this.#clock.known && !this.#isOffline) this.#lookAhead(this.#clock.at(now), now);
+    if (this.#needs.urgent || this.#isOffline || this.#beats(now)) this.#request();
+    return this.#running ?? Promise.resolve();
   }
 
   /** Gives back what was leased and not used. */
   async stop(): Promise<void> {
-    await this.#asking;
-    const asks: RateAsk[] = [];
+    await this.#running;
+    const requests: RateLeaseRequest[] = [];
     for (const { name, limit, windows } of this.#subjects.all()) {
       for (const window of windows) {
         const report = window.unreported - window.left;
-        if (report !== 0) asks.push({ subject: name, window: window.number, limit, want: 0, report });
+        if (report !== 0) requests.push({ subject: name, window: window.number, limit, requested: 0, report });
         this.#hold(window, -window.left);
         window.unreported = 0;
       }
     }
     try {
-      for (let at = 0; at < asks.length; at += MAX_ASKS) {
-        await this.#parts.store.lease(this.#parts.holder, asks.slice(at, at + MAX_ASKS));
+      for (let at = 0; at < requests.length; at += MAX_REQUESTS) {
+        await this.#parts.store.lease(this.#parts.processId, requests.slice(at, at + MAX_REQUESTS));
       }
     } catch (error) {
       // The windows end soon, and with them what is stranded.
@@ -174,18 +179,18 @@ export class RateLeases {
       lookedAt: this.#lookedAt,
       waiting: this.#waiting.length,
       held: this.#held,
-      alone: this.#alone,
-      holders: this.#holders,
+      isOffline: this.#isOffline,
+      processes: this.#processes,
     };
   }
 
   #beats(now: number): boolean {
-    return now - this.#askedAtMs >= BEAT_MS;
+    return now - this.#requestedAtMs >= BEAT_MS;
   }
 
   /** Undefined when only the store can say. */
-  #try(subject: RateSubject, limit: number, now: number): Taken | undefined {
-    if (this.#alone) return this.#takeAlone(subject, limit, now);
+  #try(subject: RateSubject, limit: number, now: number): RateResult | undefined {
+    if (this.#isOffline) return this.#takeFairShare(subject, limit, now);
     if (!this.#clock.known) return undefined;
     const { windowMs } = this.#parts;
     const interval = this.#clock.at(now);
@@ -206,7 +211,7 @@ export class RateLeases {
     return { kind: 'taken', state: this.#state(limit, window, interval), windows };
   }
 
-  #takeAlone(subject: RateSubject, limit: number, now: number): Taken {
+  #takeFairShare(subject: RateSubject, limit: number, now: number): RateResult {
     const { windowMs } = this.#parts;
     const interval = this.#clock.known
       ? this.#clock.at(now)
@@ -214,7 +219,7 @@ export class RateLeases {
     const first = subject.window(Math.floor(interval.earliestMs / windowMs));
     const last = subject.window(Math.floor(interval.latestMs / windowMs));
     const windows = first === last ? [first] : [first, last];
-    const leased = takeShare(windows, Math.floor(limit / this.#holders));
+    const leased = consumeShare(windows, Math.floor(limit / this.#processes));
     if (leased === undefined) return { kind: 'refused', state: this.#state(limit, first, interval) };
     this.#held -= leased.length;
     if (leased.length < windows.length) this.#needs.owesReport(subject);
@@ -234,50 +239,50 @@ export class RateLeases {
 
   /** Before a border, asks for the next window's first slice for subjects that are in use: some of them in each tick. */
   #lookAhead(interval: Interval, now: number): void {
-    const { last, ahead } = spanAt(interval, this.#parts.windowMs);
+    const { last, ahead } = windowSpanAt(interval, this.#parts.windowMs);
     if (ahead === last) return;
     for (const subject of this.#recent.next(ahead, MAX_LOOKED_AHEAD)) {
       this.#lookedAt += 1;
       if (subject.demand.within(SLICE_MS, now) < LIKELY) continue;
-      const wanted = rateSliceOf(subject, this.#holders, now);
+      const wanted = rateSliceOf(subject, this.#processes, now);
       if (wanted === 0) continue;
       const window = subject.window(ahead);
       if (!isExhausted(window, subject.limit) && window.left < wanted) this.#needs.add(subject);
     }
   }
 
-  #ask(): void {
-    if (this.#asking !== undefined) return;
-    this.#asking = this.#askStore().finally(() => {
-      this.#asking = undefined;
-      if (this.#waiting.length > 0) this.#ask();
+  #request(): void {
+    if (this.#running !== undefined) return;
+    this.#running = this.#requestFromStore().finally(() => {
+      this.#running = undefined;
+      if (this.#waiting.length > 0) this.#request();
     });
   }
 
-  async #askStore(): Promise<void> {
+  async #requestFromStore(): Promise<void> {
     // Whoever comes in this turn of the loop comes along.
     await Promise.resolve();
-    const { store, holder, counts, monotonicMs, onFault } = this.#parts;
+    const { store, processId, counts, monotonicMs, onFault } = this.#parts;
     const batch = this.#collect();
-    const asks = batch?.asks ?? [];
+    const requests = batch?.requests ?? [];
     const sentMs = monotonicMs();
     // A limit too small to slice runs low without there being anything to ask for.
-    if (asks.length === 0 && this.#waiting.length === 0 && !this.#alone && !this.#beats(sentMs)) return;
-    this.#askedAtMs = sentMs;
+    if (requests.length === 0 && this.#waiting.length === 0 && !this.#isOffline && !this.#beats(sentMs)) return;
+    this.#requestedAtMs = sentMs;
     counts.statements += 1;
     try {
-      const answer = await store.lease(holder, asks);
+      const answer = await store.lease(processId, requests);
       this.#clock.learn(sentMs, monotonicMs(), answer.nowMs);
-      this.#holders = Math.max(1, answer.holders);
+      this.#processes = Math.max(1, answer.processes);
       if (batch !== undefined) this.#learn(batch, answer);
-      this.#alone = false;
+      this.#isOffline = false;
       this.#reachableSinceMs = Math.min(this.#reachableSinceMs, sentMs);
     } catch (error) {
-      if (!this.#alone) {
+      if (!this.#isOffline) {
         counts.faults += 1;
         onFault?.(error);
       }
-      this.#alone = true;
+      this.#isOffline = true;
       this.#reachableSinceMs = Number.POSITIVE_INFINITY;
     }
     this.#serveWaiting();
@@ -287,7 +292,7 @@ export class RateLeases {
   #collect(): RateBatch | undefined {
     if (!this.#clock.known) return undefined;
     const now = this.#parts.monotonicMs();
-    const batch = new RateBatch(spanAt(this.#clock.at(now), this.#parts.windowMs), this.#holders, now);
+    const batch = new RateBatch(windowSpanAt(this.#clock.at(now), this.#parts.windowMs), this.#processes, now);
     const add = (subject: RateSubject, waits: number): boolean => {
       this.#lookedAt += 1;
       return batch.add(subject, waits);
@@ -295,7 +300,7 @@ export class RateLeases {
     for (const [subject, waiters] of Map.groupBy(this.#waiting, ({ subject }) => subject)) {
       // The others wait for the next statement, which follows at once.
       if (batch.isFull) return batch;
-      if (add(subject, waiters.length)) for (const waiter of waiters) waiter.asked = true;
+      if (add(subject, waiters.length)) for (const waiter of waiters) waiter.isRequested = true;
     }
     for (const subject of this.#needs.unreported()) {
       if (batch.isFull) return batch;
@@ -312,13 +317,13 @@ export class RateLeases {
     return batch;
   }
 
-  #learn({ asks, windows, subjects }: RateBatch, answer: RateAnswer): void {
-    for (const [i, ask] of asks.entries()) {
+  #learn({ requests, windows, subjects }: RateBatch, answer: RateLeaseResult): void {
+    for (const [i, request] of requests.entries()) {
       const window = windows[i];
       const grant = answer.grants[i];
       if (window === undefined || grant === undefined) continue;
       this.#parts.counts.rateLeased += grant.granted;
-      learnGrant(window, ask, grant);
+      learnGrant(window, request, grant);
       this.#hold(window, grant.granted);
     }
     for (const subject of subjects)
@@ -331,8 +336,8 @@ export class RateLeases {
     const now = this.#parts.monotonicMs();
     for (const waiter of waiting) {
       const taken = this.#try(waiter.subject, waiter.limit, now);
-      if (waiter.asked) waiter.attempts += 1;
-      waiter.asked = false;
+      if (waiter.isRequested) waiter.attempts += 1;
+      waiter.isRequested = false;
       if (taken !== undefined) waiter.resolve(taken);
       else if (waiter.attempts < MAX_ATTEMPTS) this.#waiting.push(waiter);
       else waiter.resolve({ kind: 'refused', state: unknownRate(waiter.limit, this.#parts.windowMs) });

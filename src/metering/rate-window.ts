@@ -1,6 +1,6 @@
 /** What this process holds of one subject in one window. */
 
-import type { RateAsk, RateGrant } from './ports.ts';
+import type { RateGrant, RateLeaseRequest } from './ports.ts';
 
 export interface RateWindow {
   readonly number: number;
@@ -27,17 +27,21 @@ export function isExhausted(window: RateWindow, limit: number): boolean {
 }
 
 /** What was granted is added to `left` by the caller, which keeps count of it. */
-export function learnGrant(window: RateWindow, { want, limit, report }: RateAsk, { granted, total }: RateGrant): void {
+export function learnGrant(
+  window: RateWindow,
+  { requested, limit, report }: RateLeaseRequest,
+  { granted, total }: RateGrant,
+): void {
   window.total = total;
   window.unreported -= report;
-  window.exhaustedAt = granted < want ? limit : undefined;
+  window.exhaustedAt = granted < requested ? limit : undefined;
 }
 
 /**
  * A share of each without the store, where a lease is left or less than that process's part of the limit was admitted.
  * Answers those whose lease was used, or undefined when there is nothing left of one of them.
  */
-export function takeShare(windows: readonly RateWindow[], part: number): RateWindow[] | undefined {
+export function consumeShare(windows: readonly RateWindow[], part: number): RateWindow[] | undefined {
   if (windows.some(({ left, admitted }) => left < 1 && admitted >= part)) return undefined;
   const leased = windows.filter(({ left }) => left >= 1);
   for (const window of windows) {

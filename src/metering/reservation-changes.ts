@@ -123,6 +123,6 @@ export class ReservationChanges {
   }
 }
 
-function keyOf({ holder, counter }: ReservationChange): string {
-  return `${holder} ${counter}`;
+function keyOf({ processId, counter }: ReservationChange): string {
+  return `${processId} ${counter}`;
 }

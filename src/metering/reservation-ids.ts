@@ -1,15 +1,15 @@
 /**
  * Reservation ids: what a check's answer carries, and what the end of the request is recognised by, in whichever process it is told of.
  *
- * 32 hexadecimal digits are one AES block: the holder that issued it, the minute, and a number that it never issues twice. Nobody without
- * the key can make one whose holder exists. 20 digits follow in the clear: what the request may spend, what is to be done at its end,
+ * 32 hexadecimal digits are one AES block: the process that issued it, the minute, and a number that it never issues twice. Nobody without
+ * the key can make one whose process exists. 20 digits follow in the clear: what the request may spend, what is to be done at its end,
  * and the tenant's clock, so that a process that never saw the request books it by the same rules and into the same month.
  *
  * The blocks are made 1024 at a time by one call of the cipher.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Reserved } from './admission.ts';
+import type { ReservedTokens } from './admission.ts';
 
 /** Bytes of the key. */
 export const RESERVATION_KEY_BYTES = 16;
@@ -24,7 +24,7 @@ export type ReservationKind =
   | 'reports-usage';
 
 export interface Reservation {
-  readonly holder: string;
+  readonly processId: string;
   readonly counter: number;
   /** Minutes since the epoch, when it was issued. */
   readonly minute: number;
@@ -66,13 +66,13 @@ const HOLDER = /^[0-9a-f]{16}$/;
 const ID = /^[0-9a-f]{52}$/;
 
 /** @param random 8 secure random bytes: no two processes of an installation have the same */
-export function holderName(random: Uint8Array): string {
+export function processIdOf(random: Uint8Array): string {
   return Buffer.from(random.subarray(0, 8)).toString('hex');
 }
 
 export class ReservationIds {
   readonly #key: Uint8Array;
-  readonly #holder: Buffer;
+  readonly #processId: Buffer;
   #digits = '';
   #used = POOL;
   #minute = -1;
@@ -82,15 +82,15 @@ export class ReservationIds {
   #headKind: ReservationKind | undefined;
   #headOffset = 0;
 
-  /** @param holder 16 hexadecimal digits, see `holderName` */
-  constructor(key: Uint8Array, holder: string) {
+  /** @param processId 16 hexadecimal digits, see `processIdOf` */
+  constructor(key: Uint8Array, processId: string) {
     if (key.length !== RESERVATION_KEY_BYTES) throw new RangeError(`a key of ${RESERVATION_KEY_BYTES} bytes is needed`);
-    if (!HOLDER.test(holder)) throw new RangeError('a holder is named by 16 hexadecimal digits');
+    if (!HOLDER.test(processId)) throw new RangeError('a processId is named by 16 hexadecimal digits');
     this.#key = key;
-    this.#holder = Buffer.from(holder, 'hex');
+    this.#processId = Buffer.from(processId, 'hex');
   }
 
-  issue(minute: number, kind: ReservationKind, offset: number, reserved: Reserved): IssuedId {
+  issue(minute: number, kind: ReservationKind, offset: number, reserved: ReservedTokens): IssuedId {
     if (this.#used >= POOL || minute !== this.#minute) this.#fill(minute);
     const at = this.#used++;
     const start = at * BLOCK_DIGITS;
@@ -100,7 +100,7 @@ export class ReservationIds {
     return { id, counter: this.#first + at };
   }
 
-  /** Who issued it and for what; undefined for what is no id. Whether that holder exists, the store knows. */
+  /** Who issued it and for what; undefined for what is no id. Whether that process exists, the store knows. */
   read(id: string): Reservation | undefined {
     if (!ID.test(id)) return undefined;
     const bytes = Buffer.from(id, 'hex');
@@ -109,7 +109,7 @@ export class ReservationIds {
     const decipher = createDecipheriv(ALGORITHM, this.#key, null).setAutoPadding(false);
     const plain = Buffer.concat([decipher.update(bytes.subarray(0, BLOCK_BYTES)), decipher.final()]);
     return {
-      holder: plain.toString('hex', 0, 8),
+      processId: plain.toString('hex', 0, 8),
       minute: FIRST_MINUTE + plain.readUIntBE(8, 3),
       counter: plain.readUIntBE(11, 5),
       kind,
@@ -127,7 +127,7 @@ export class ReservationIds {
     const plain = Buffer.alloc(POOL * BLOCK_BYTES);
     for (let i = 0; i < POOL; i++) {
       const at = i * BLOCK_BYTES;
-      this.#holder.copy(plain, at);
+      this.#processId.copy(plain, at);
       plain.writeUIntBE(minute - FIRST_MINUTE, at + 8, 3);
       plain.writeUIntBE(this.#first + i, at + 11, 5);
     }

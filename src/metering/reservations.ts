@@ -8,7 +8,7 @@
 
 import type { Budget } from './budget.ts';
 
-export interface Ended {
+export interface EndedReservation {
   readonly budget: Budget;
   readonly amount: number;
 }
@@ -65,18 +65,18 @@ export class Reservations {
     return true;
   }
 
-  take(counter: number): Ended | undefined {
+  take(counter: number): EndedReservation | undefined {
     const slot = this.#slotsOf(counter).get(counter);
     return slot === undefined ? undefined : this.#remove(slot);
   }
 
   /** Takes one that has expired. */
-  takeExpired(nowMs: number): Ended | undefined {
+  takeExpired(nowMs: number): EndedReservation | undefined {
     return this.#earliestPeriod() < periodOf(nowMs) ? this.takeOldest() : undefined;
   }
 
   /** Takes one of those that expire first. */
-  takeOldest(): Ended | undefined {
+  takeOldest(): EndedReservation | undefined {
     const slot = this.#lists.get(this.#earliestPeriod());
     return slot === undefined ? undefined : this.#remove(slot);
   }
@@ -88,7 +88,7 @@ export class Reservations {
     return this.#earliest;
   }
 
-  #remove(slot: number): Ended | undefined {
+  #remove(slot: number): EndedReservation | undefined {
     const budget = this.#budgets[slot];
     if (budget === undefined) return undefined;
     const counter = this.#counters[slot] ?? 0;

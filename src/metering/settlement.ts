@@ -2,7 +2,7 @@
 
 import { BYTES_PER_TOKEN } from '../decision/limits.ts';
 import { cutUtf8 } from '../domain/text.ts';
-import type { Reserved } from './admission.ts';
+import type { ReservedTokens } from './admission.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import type { Settlement } from './ports.ts';
 import type { Reservation } from './reservation-ids.ts';
@@ -58,9 +58,9 @@ export interface FinishedUsage {
   readonly response?: ResponseState | undefined;
 }
 
-export type Spent = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
+export type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
 
-const NOTHING: Spent = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
+const NOTHING: SpentTokens = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
 /** Answers by which the platform says that it removed a collection, or will: 200 OK, 202 Accepted, 204 No Content. */
 const REMOVED: ReadonlySet<number> = new Set([200, 202, 204]);
 /** In UTF-8. */
@@ -78,7 +78,7 @@ function isPending({ response, status, upstream }: FinishedUsage): boolean {
  * by estimate if Envoy forwarded it, unless the upstream answered with an error. The prompt's estimate is that of the check. The answer's
  * estimate comes from its text, within the answer's bound.
  */
-export function spentBy(finished: FinishedUsage, reserved: Reserved): Spent {
+export function spentBy(finished: FinishedUsage, reserved: ReservedTokens): SpentTokens {
   const { usage } = finished;
   if (isPending(finished)) {
     const { prompt, answer: completion } = reserved;
@@ -116,13 +116,13 @@ export function settlementOf(
 ): Settlement | undefined {
   const { tenant } = finished;
   if (tenant === undefined) return undefined;
-  const { holder, counter, minute, offset, kind } = reservation;
+  const { processId, counter, minute, offset, kind } = reservation;
   const metered = kind === 'usage' || kind === 'budget' || (kind === 'reports-usage' && finished.usage !== undefined);
   const spends = metered || kind === 'reads-response';
   const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
   return {
     ...spent,
-    holder,
+    processId,
     counter,
     held: kind === 'budget',
     tenant: name(tenant),
@@ -140,7 +140,7 @@ export function settlementOf(
 }
 
 /** The response that a later request may complete, or that this request found complete with its usage. */
-function responseIn(finished: FinishedUsage, metered: boolean, spent: Spent): string | undefined {
+function responseIn(finished: FinishedUsage, metered: boolean, spent: SpentTokens): string | undefined {
   const { response } = finished;
   if (metered) return isPending(finished) ? response?.id : undefined;
   return response?.complete === true && isSuccess(finished.status) && !spent.estimated && spent.total > 0

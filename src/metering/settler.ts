@@ -10,7 +10,7 @@ import type { Settlement, SettlementStore } from './ports.ts';
 
 export interface SettlerParts {
   readonly store: SettlementStore;
-  readonly holder: string;
+  readonly processId: string;
   readonly monotonicMs: () => number;
   readonly maxWaiting: number;
   readonly counts: MeteringCounts;
@@ -20,7 +20,7 @@ export interface SettlerParts {
   readonly onFault?: (error: unknown) => void;
 }
 
-interface Waiting {
+interface QueuedSettlement {
   readonly settlement: Settlement;
   readonly heardAtMs: number;
 }
@@ -35,9 +35,9 @@ const UNKNOWN_RETRY_MS = 1000;
 
 export class Settler {
   readonly #parts: SettlerParts;
-  #waiting: Waiting[] = [];
+  #waiting: QueuedSettlement[] = [];
   /** Ends whose issuer the store did not know when they were tried. */
-  #unknown: Waiting[] = [];
+  #unknown: QueuedSettlement[] = [];
   #retriedAtMs = Number.NEGATIVE_INFINITY;
   /** How many at the head of the queue are to be booked one at a time, because one of them was refused. */
   #suspects = 0;
@@ -94,17 +94,17 @@ export class Settler {
   }
 
   /** @returns false when there is no use in going on now */
-  async #book(taken: readonly Waiting[]): Promise<boolean> {
-    const { store, holder, counts, onFault } = this.#parts;
+  async #book(taken: readonly QueuedSettlement[]): Promise<boolean> {
+    const { store, processId, counts, onFault } = this.#parts;
     counts.statements += 1;
     try {
       const settlements = taken.map(({ settlement }) => settlement);
-      const { booked, unknownHolders } = await store.settle(holder, settlements);
+      const { booked, unknownProcesses } = await store.settle(processId, settlements);
       this.#done(taken);
-      const strangers = new Set(unknownHolders);
+      const strangers = new Set(unknownProcesses);
       const known =
-        strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.holder));
-      if (strangers.size > 0) this.#keepUnknown(taken.filter(({ settlement }) => strangers.has(settlement.holder)));
+        strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.processId));
+      if (strangers.size > 0) this.#keepUnknown(taken.filter(({ settlement }) => strangers.has(settlement.processId)));
       counts.settled += booked;
       // An issuer that spoke to the store while the statement ran counts as unknown although its ends were booked.
       counts.duplicates += Math.max(0, known.length - booked);
@@ -131,7 +131,7 @@ export class Settler {
     }
   }
 
-  #keepUnknown(unknown: readonly Waiting[]): void {
+  #keepUnknown(unknown: readonly QueuedSettlement[]): void {
     const now = this.#parts.monotonicMs();
     for (const waiting of unknown) {
       if (now - waiting.heardAtMs < UNKNOWN_FOR_MS) this.#unknown.push(waiting);
@@ -147,7 +147,7 @@ export class Settler {
     this.#waiting.push(...this.#unknown.splice(0));
   }
 
-  #done(taken: readonly Waiting[]): void {
+  #done(taken: readonly QueuedSettlement[]): void {
     this.#waiting = this.#waiting.slice(taken.length);
     this.#suspects = Math.max(0, this.#suspects - taken.length);
     const [first] = taken;

@@ -24,29 +24,29 @@ const IDLE_MS = 10_000;
  * Returns how many requests of a rate a process leases ahead of need; 0 for a limit too small to slice. All processes together lease at
  * most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
  */
-export function rateSliceOf(subject: RateSubject, holders: number, nowMs: number): number {
-  const most = (subject.limit * STRANDED_SHARE) / holders;
-  const least = Math.min(most, FLOOR / holders);
+export function rateSliceOf(subject: RateSubject, processes: number, nowMs: number): number {
+  const most = (subject.limit * STRANDED_SHARE) / processes;
+  const least = Math.min(most, FLOOR / processes);
   return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.within(SLICE_MS, nowMs)))));
 }
 
 /** Tokens; 0 where there is too little to slice: then each check takes what it needs. */
-export function sliceOf(budget: Budget, holders: number, nowMs: number): number {
-  if (nowMs - budget.askedAtMs > IDLE_MS) return 0;
+export function sliceOf(budget: Budget, processes: number, nowMs: number): number {
+  if (nowMs - budget.requestedAtMs > IDLE_MS) return 0;
   const left = budget.left(budget.quota) + Math.max(0, budget.spare);
-  const most = Math.floor(Math.min(budget.quota * SPARE_SHARE, left * LEFT_SHARE) / holders);
-  if (most < budget.typical) return 0;
-  return Math.min(most, Math.ceil(Math.max(budget.demand.within(SLICE_MS, nowMs), 2 * budget.typical)));
+  const most = Math.floor(Math.min(budget.quota * SPARE_SHARE, left * LEFT_SHARE) / processes);
+  if (most < budget.lastReservation) return 0;
+  return Math.min(most, Math.ceil(Math.max(budget.demand.within(SLICE_MS, nowMs), 2 * budget.lastReservation)));
 }
 
 /** Whether more will be needed before long. */
-export function runsLow(budget: Budget, nowMs: number): boolean {
-  return budget.spare < Math.max(budget.typical, budget.demand.within(LOW_MS, nowMs));
+export function isCritical(budget: Budget, nowMs: number): boolean {
+  return budget.spare < Math.max(budget.lastReservation, budget.demand.within(LOW_MS, nowMs));
 }
 
 /** Whether it is worth asking for more with the next statement. */
-export function runsShort(budget: Budget, nowMs: number): boolean {
-  return budget.spare < Math.max(budget.typical, budget.demand.within(SHORT_MS, nowMs));
+export function needsRefill(budget: Budget, nowMs: number): boolean {
+  return budget.spare < Math.max(budget.lastReservation, budget.demand.within(SHORT_MS, nowMs));
 }
 
 /** What may be given back: more than is kept for a while, so that it does not go to and fro. */

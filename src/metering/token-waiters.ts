@@ -10,13 +10,13 @@ interface Waiter {
   readonly resolve: (reserved: boolean) => void;
   readonly reject: (error: unknown) => void;
   /** Its wish is in the statement that is under way. */
-  asked: boolean;
+  isRequested: boolean;
   /** Statements that carried its wish and came back. */
   answers: number;
 }
 
 /** Undefined when only the store can say; throws a Fault when it is away and nobody can. */
-export type Attempt = (budget: Budget, amount: number, counter: number) => boolean | undefined;
+export type ReserveAttempt = (budget: Budget, amount: number, counter: number) => boolean | undefined;
 
 const MAX_WAITING = 10_000;
 /** What others spend and give back meanwhile may turn each answer around; after so many there is too little. */
@@ -35,7 +35,7 @@ export class TokenWaiters {
     return new Promise((resolve, reject) => {
       budget.waiting += 1;
       budget.waitingTokens += amount;
-      this.#waiting.push({ budget, amount, counter, resolve, reject, asked: false, answers: 0 });
+      this.#waiting.push({ budget, amount, counter, resolve, reject, isRequested: false, answers: 0 });
     });
   }
 
@@ -44,18 +44,18 @@ export class TokenWaiters {
   }
 
   /** @param wished those for which the statement that leaves now asks */
-  ask(wished: ReadonlySet<Budget>): void {
-    for (const waiter of this.#waiting) waiter.asked = wished.has(waiter.budget);
+  request(wished: ReadonlySet<Budget>): void {
+    for (const waiter of this.#waiting) waiter.isRequested = wished.has(waiter.budget);
   }
 
   /** The statement that carried their wishes is over: whoever can be answered is. */
-  serve(attempt: Attempt): void {
+  serve(attempt: ReserveAttempt): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const waiter of waiting) {
       const { budget, amount, counter } = waiter;
-      if (waiter.asked) waiter.answers += 1;
-      waiter.asked = false;
+      if (waiter.isRequested) waiter.answers += 1;
+      waiter.isRequested = false;
       try {
         const reserved = attempt(budget, amount, counter);
         if (reserved === undefined && waiter.answers < MAX_ANSWERS) {

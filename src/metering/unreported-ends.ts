@@ -11,7 +11,7 @@ import type { ReportStore } from './ports.ts';
 export interface UnreportedEndsParts {
   readonly store: ReportStore;
   /** This process. */
-  readonly holder: string;
+  readonly processId: string;
   /** A request must be this old before a missing report counts, milliseconds: the life of a reservation. */
   readonly lifeMs: number;
   readonly monotonicMs: () => number;
@@ -30,7 +30,7 @@ export class UnreportedEnds {
   #current = 0;
   #periodBeganMs: number;
   #missing = false;
-  #asking: Promise<void> | undefined;
+  #running: Promise<void> | undefined;
   /** Raised with each report, so that an answer of the store from before a report changes nothing. */
   #reports = 0;
 
@@ -69,23 +69,23 @@ export class UnreportedEnds {
   /** Asks the store if too many ends are missing. Never rejects: while the store cannot be reached, nothing is concluded. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    if (now - this.#periodBeganMs < this.#parts.lifeMs) return this.#asking ?? Promise.resolve();
+    if (now - this.#periodBeganMs < this.#parts.lifeMs) return this.#running ?? Promise.resolve();
     this.#periodBeganMs = now;
     this.#old += this.#previous;
     this.#previous = this.#current;
     this.#current = 0;
-    if (this.#old < MIN_UNREPORTED) return this.#asking ?? Promise.resolve();
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined;
+    if (this.#old < MIN_UNREPORTED) return this.#running ?? Promise.resolve();
+    this.#running ??= this.#request().finally(() => {
+      this.#running = undefined;
     });
-    return this.#asking;
+    return this.#running;
   }
 
-  async #ask(): Promise<void> {
-    const { store, holder, lifeMs, onChange } = this.#parts;
+  async #request(): Promise<void> {
+    const { store, processId, lifeMs, onChange } = this.#parts;
     const reports = this.#reports;
     // Ends of requests that are older than a life may be as old as these requests; two periods and the one under way cover them.
-    const settled = await store.settledLately(holder, 3 * lifeMs).catch(() => undefined);
+    const settled = await store.settledLately(processId, 3 * lifeMs).catch(() => undefined);
     if (settled === undefined || reports !== this.#reports) return;
     if (settled) this.reported();
     else if (!this.#missing) {

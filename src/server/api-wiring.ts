@@ -1,6 +1,7 @@
 /** The API over the credential cache, without its listener and its jobs: the use cases, their routes and the HTTP server. */
 
 import { join } from 'node:path';
+import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import { createRandomPool } from '../extauthz/random-pool.ts';
 import { trustProxies } from '../http/client-address.ts';
 import { consoleEndpoints } from '../http/console/routes.ts';
@@ -14,7 +15,6 @@ import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/
 import { homeOf } from '../iam/caller/home.ts';
 import type { WriteRate } from '../iam/caller/write-rate.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
-import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { meteringSettings } from './limits.ts';
 import type { LiveRooms } from './live-rooms.ts';

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { MeteringSettings } from '../iam/usage/parts.ts';
 import { deriveKey } from '../identity/seal.ts';
 import { Limits } from '../metering/limits.ts';
-import { holderName, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';
+import { processIdOf, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../store/metering/metering.ts';
 import type { LiveRooms } from './live-rooms.ts';
 import type { Wiring } from './wiring.ts';
@@ -30,7 +30,7 @@ export async function startLimits(
   const limits = new Limits({
     ...config.limits,
     store: postgresMetering(db),
-    holder: holderName(randomBytes(8)),
+    processId: processIdOf(randomBytes(8)),
     reservationKey: reservationKey(store.secretKey),
     otherReservationKey: store.otherSecretKey === undefined ? undefined : reservationKey(store.otherSecretKey),
     clock,

@@ -44,7 +44,7 @@ export interface MeteringStats {
     readonly subjects: number;
     readonly held: number;
     readonly waiting: number;
-    readonly alone: boolean;
+    readonly isOffline: boolean;
   };
   readonly budgets: {
     readonly budgets: number;
@@ -52,7 +52,7 @@ export interface MeteringStats {
     readonly reserved: number;
     readonly outstanding: number;
     readonly waiting: number;
-    readonly alone: boolean;
+    readonly isOffline: boolean;
   };
 }
 
@@ -178,7 +178,7 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
   );
   metrics.gauge(
     { name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' },
-    () => (stats().rates.alone || stats().budgets.alone ? 1 : 0),
+    () => (stats().rates.isOffline || stats().budgets.isOffline ? 1 : 0),
   );
   metrics.gauge(
     {

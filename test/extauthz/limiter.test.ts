@@ -3,7 +3,7 @@ import { compileTenant } from '../../src/decision/compile.ts';
 import type { Allow } from '../../src/decision/model.ts';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { limiterOver, settlingWith } from '../../src/extauthz/limiter.ts';
-import type { AdmitAsk } from '../../src/metering/admission.ts';
+import type { AdmissionRequest } from '../../src/metering/admission.ts';
 import { ACME, OWNED_KEY, present, ROUTE_LINES, USER } from './support/little-world.ts';
 
 const line = (method: string, template: string) =>
@@ -30,8 +30,8 @@ const ALLOW: Allow = {
   inlineFiles: 2,
 };
 
-function asked(allow: Allow): AdmitAsk {
-  const asks: AdmitAsk[] = [];
+function asked(allow: Allow): AdmissionRequest {
+  const asks: AdmissionRequest[] = [];
   const admission = { kind: 'admitted', reservation: 'r', rate: undefined } as const;
   const limiter = limiterOver({
     admit(ask) {

@@ -104,8 +104,8 @@ function isStale(world: World, { sinceMs }: Running): boolean {
 }
 
 function bookedTokens(world: World, { reservation }: Running): number | undefined {
-  const { holder = '', counter = 0 } = world.ids.read(reservation) ?? {};
-  return world.store.bookedTokens(holder, counter);
+  const { processId = '', counter = 0 } = world.ids.read(reservation) ?? {};
+  return world.store.bookedTokens(processId, counter);
 }
 
 /**
@@ -281,7 +281,7 @@ describe('a monthly quota', () => {
               outstanding: 0,
               held: 0,
               reserved: 0,
-              alone: false,
+              isOffline: false,
             });
           }
           expect(usedOf(budget)).toBe(budget.spent);

@@ -244,7 +244,7 @@ describe('in PostgreSQL', () => {
       const pool = openMetering(db);
       const limits = new Limits({
         store: postgresMetering(pool),
-        holder: name.repeat(16),
+        processId: name.repeat(16),
         reservationKey: Buffer.alloc(16, 7),
         // No test sees a window end.
         windowMs: 365 * 86_400_000,
@@ -260,11 +260,11 @@ describe('in PostgreSQL', () => {
     let admitted = 0;
     let spent = 0;
     const running: string[] = [];
-    const ask = askOf({ tenantRpm: limit, metered: true, monthlyTokens: quota, askedTokens: 10 });
+    const request = askOf({ tenantRpm: limit, metered: true, monthlyTokens: quota, askedTokens: 10 });
     const use = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round++) {
         const answers: (LimitDecision | Promise<LimitDecision>)[] = [];
-        for (let i = 0; i < 40; i++) for (const { limits } of processes) answers.push(limits.admit(ask));
+        for (let i = 0; i < 40; i++) for (const { limits } of processes) answers.push(limits.admit(request));
         for (const answer of await Promise.all(answers)) {
           if (answer.kind === 'refused') {
             if (answer.code === 'insufficient_quota') admitted += 1;

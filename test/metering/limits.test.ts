@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mayspend } from '../../src/metering/admission.ts';
+import { reservationAmount } from '../../src/metering/admission.ts';
 import { MAX_REVIEWED } from '../../src/metering/budgets.ts';
 import { MAX_EXPIRED } from '../../src/metering/outstanding.ts';
 import { runs } from '../support/properties.ts';
@@ -42,29 +42,29 @@ describe('a check', () => {
 
   test('is answered from memory once its tenant is warm', async () => {
     const world = new World(1, () => 5);
-    const ask = { ...tokens(1_000_000, 100), tenantRpm: 60_000, keyId: 'key_1', keyRpm: 50_000 };
+    const request = { ...tokens(1_000_000, 100), tenantRpm: 60_000, keyId: 'key_1', keyRpm: 50_000 };
     // Some load, so that slices are worth taking.
     for (let i = 0; i < 10; i++) {
-      for (let n = 0; n < 20; n++) world.admit(0, ask);
+      for (let n = 0; n < 20; n++) world.admit(0, request);
       await world.live(100);
     }
-    const admission = limitsOf(world).admit(askOf(ask));
+    const admission = limitsOf(world).admit(askOf(request));
     expect(admission).toMatchObject({ kind: 'admitted', rate: { limit: 50_000 } });
   });
 
   test('of one of many tenants shares its statements with the others: at most 2 for 1,000 checks of rate and tokens', async () => {
     const world = new World(1, () => 5);
     const TENANTS = 50;
-    const ask = { ...tokens(1_000_000_000_000, 256), tenantRpm: 100_000_000 };
+    const request = { ...tokens(1_000_000_000_000, 256), tenantRpm: 100_000_000 };
     const second = async (perStep: number): Promise<void> => {
       for (let step = 0; step < 10; step++) {
-        for (let i = 0; i < perStep; i++) world.admit(0, { ...ask, tenantId: `tenant-${i % TENANTS}` });
+        for (let i = 0; i < perStep; i++) world.admit(0, { ...request, tenantId: `tenant-${i % TENANTS}` });
         await world.live(100);
       }
     };
     // Each begins at a time of its own.
     for (let i = 0; i < TENANTS; i++) {
-      for (let n = 0; n < 5; n++) world.admit(0, { ...ask, tenantId: `tenant-${i}` });
+      for (let n = 0; n < 5; n++) world.admit(0, { ...request, tenantId: `tenant-${i}` });
       await world.live(100);
     }
     for (let i = 0; i < 3; i++) await second(300);
@@ -76,16 +76,16 @@ describe('a check', () => {
 
   test('shows the tighter of two rates, and gives the tenant back what the key refused', async () => {
     const world = new World(1, () => 1);
-    const ask = { tenantRpm: 5, keyId: 'key_1', keyRpm: 2 };
+    const request = { tenantRpm: 5, keyId: 'key_1', keyRpm: 2 };
     for (let i = 0; i < 6; i++) {
-      world.admit(0, ask);
+      world.admit(0, request);
       await world.advance(10);
     }
     expect(world.refused).toEqual(Array.from({ length: 4 }, () => 'rate_limit_exceeded'));
-    const refusal = limitsOf(world).admit(askOf(ask));
+    const refusal = limitsOf(world).admit(askOf(request));
     expect(refusal).toMatchObject({ kind: 'refused', code: 'rate_limit_exceeded', rate: { limit: 2, remaining: 0 } });
     // Three are left to the tenant's other keys.
-    for (let i = 0; i < 5; i++) world.admit(0, { ...ask, keyId: 'key_2', keyRpm: 10 });
+    for (let i = 0; i < 5; i++) world.admit(0, { ...request, keyId: 'key_2', keyRpm: 10 });
     await world.advance(50);
     expect(limitsOf(world).stats).toMatchObject({ rateAllowed: 5, rateRefused: 7 });
   });
@@ -100,7 +100,7 @@ describe('a check', () => {
   });
 
   test('reserves the estimate of its prompt, and its own limit or the default, within the maximum, for each answer', () => {
-    const ask = {
+    const request = {
       askedTokens: undefined,
       askedChoices: 1,
       maxTokensPerRequest: undefined,
@@ -108,17 +108,23 @@ describe('a check', () => {
       inlineFiles: 0,
     };
     const estimates = { tokenEstimate: 1024, fileEstimate: 1000 };
-    expect(mayspend(ask, estimates)).toEqual({ prompt: 7, answer: 1024 });
-    expect(mayspend({ ...ask, maxTokensPerRequest: 100 }, estimates)).toEqual({ prompt: 7, answer: 100 });
-    expect(mayspend({ ...ask, askedTokens: 50, askedChoices: 3 }, estimates)).toEqual({ prompt: 7, answer: 150 });
-    expect(mayspend({ ...ask, askedChoices: 4 }, estimates)).toEqual({ prompt: 7, answer: 4096 });
-    expect(mayspend({ ...ask, askedTokens: 0 }, estimates)).toEqual({ prompt: 7, answer: 0 });
-    expect(mayspend({ ...ask, inlineFiles: 3 }, estimates)).toEqual({ prompt: 3007, answer: 1024 });
-    expect(mayspend({ ...ask, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, estimates)).toEqual({
+    expect(reservationAmount(request, estimates)).toEqual({ prompt: 7, answer: 1024 });
+    expect(reservationAmount({ ...request, maxTokensPerRequest: 100 }, estimates)).toEqual({ prompt: 7, answer: 100 });
+    expect(reservationAmount({ ...request, askedTokens: 50, askedChoices: 3 }, estimates)).toEqual({
+      prompt: 7,
+      answer: 150,
+    });
+    expect(reservationAmount({ ...request, askedChoices: 4 }, estimates)).toEqual({ prompt: 7, answer: 4096 });
+    expect(reservationAmount({ ...request, askedTokens: 0 }, estimates)).toEqual({ prompt: 7, answer: 0 });
+    expect(reservationAmount({ ...request, inlineFiles: 3 }, estimates)).toEqual({ prompt: 3007, answer: 1024 });
+    expect(reservationAmount({ ...request, askedTokens: 0, askedChoices: 0, promptTokens: 0 }, estimates)).toEqual({
       prompt: 0,
       answer: 1,
     });
-    const { prompt, answer } = mayspend({ ...ask, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 }, estimates);
+    const { prompt, answer } = reservationAmount(
+      { ...request, askedTokens: Number.MAX_SAFE_INTEGER, askedChoices: 1e9 },
+      estimates,
+    );
     expect(Number.isSafeInteger(prompt + answer)).toBe(true);
   });
 
@@ -167,11 +173,11 @@ describe('a monthly quota', () => {
   test('begins anew with the month of the tenant, and what is spent counts for the month of its check', async () => {
     const world = new World(1, () => 5);
     world.nowMs = Date.parse('2026-11-30T22:59:30Z');
-    const ask = { ...tokens(100, 100), timezone: 'Europe/Berlin' };
-    world.admit(0, ask);
+    const request = { ...tokens(100, 100), timezone: 'Europe/Berlin' };
+    world.admit(0, request);
     await world.advance(100);
     world.nowMs = Date.parse('2026-11-30T23:00:05Z');
-    world.admit(0, ask);
+    world.admit(0, request);
     await world.advance(100);
     expect([world.running.length, world.refused]).toEqual([2, []]);
     world.end(0, first(world), { total: 70 });
@@ -391,7 +397,7 @@ describe('a reservation', () => {
     );
   });
 
-  test('that another process renewed lives its time from when the store heard of that, not from when its holder did', async () => {
+  test('that another process renewed lives its time from when the store heard of that, not from when its process did', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     world.admit(0, tokens(1000, 100));
@@ -399,9 +405,9 @@ describe('a reservation', () => {
     world.renew(1, first(world));
     await world.live(700);
     const renewedMs = world.nowMs - 200;
-    const [holder] = world.processes;
+    const [processId] = world.processes;
     // It cannot ask for the news of the others for a while.
-    if (holder !== undefined) holder.asleepUntilMs = world.nowMs + TTL_MS / 2;
+    if (processId !== undefined) processId.asleepUntilMs = world.nowMs + TTL_MS / 2;
     await world.live(TTL_MS / 2 + 500);
     expect(limitsOf(world).stats).toMatchObject({ reservationsRenewed: 1 });
     await world.live(renewedMs + TTL_MS - 1500 - world.nowMs);
@@ -439,8 +445,8 @@ describe('a reservation', () => {
     await world.live(3 * TTL_MS, 500);
     world.storeUp = true;
     // The other process is back first, and tidies at once.
-    const [holder] = world.processes;
-    if (holder !== undefined) holder.asleepUntilMs = world.nowMs + 2000;
+    const [processId] = world.processes;
+    if (processId !== undefined) processId.asleepUntilMs = world.nowMs + 2000;
     await world.live(500);
     void limitsOf(world, 1).tidy();
     await world.live(500);

@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { AdmitAsk } from '../../src/metering/admission.ts';
+import type { AdmissionRequest } from '../../src/metering/admission.ts';
 import { Limits } from '../../src/metering/limits.ts';
-import { holderName } from '../../src/metering/reservation-ids.ts';
+import { processIdOf } from '../../src/metering/reservation-ids.ts';
 import type { FinishedUsage } from '../../src/metering/settlement.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 interface Process {
-  readonly holder: string;
+  readonly processId: string;
   readonly limits: Limits;
   /** Milliseconds that this process's clock is ahead. */
   aheadMs: number;
@@ -37,12 +37,12 @@ interface Process {
 
 /** A process without timers: it does something only when a test says so, and then it just stops. */
 async function started(pool: number): Promise<Process> {
-  const holder = holderName(randomBytes(8));
+  const processId = processIdOf(randomBytes(8));
   const db = pools[pool] ?? expect.fail('no pool');
   const clock = { aheadMs: 0 };
   const limits = new Limits({
     store: postgresMetering(db),
-    holder,
+    processId,
     reservationKey: KEY,
     windowMs: MINUTE_MS,
     tokenEstimate: 10,
@@ -52,7 +52,7 @@ async function started(pool: number): Promise<Process> {
     monotonicMs: () => performance.now() + clock.aheadMs,
   });
   await limits.tick();
-  return Object.assign(clock, { holder, limits });
+  return Object.assign(clock, { processId, limits });
 }
 
 let dies: Process;
@@ -66,8 +66,8 @@ beforeEach(async () => {
   tenant = `t${++tenants}`;
 });
 
-async function admitted(ask: Partial<AdmitAsk>, by = dies): Promise<string> {
-  const parts = { tenantId: tenant, metered: true, keyId: 'key_1', userId: 'usr_1', promptTokens: 40, ...ask };
+async function admitted(request: Partial<AdmissionRequest>, by = dies): Promise<string> {
+  const parts = { tenantId: tenant, metered: true, keyId: 'key_1', userId: 'usr_1', promptTokens: 40, ...request };
   const admission = await by.limits.admit(askOf(parts));
   if (admission.kind !== 'admitted' || admission.reservation === undefined) return expect.fail('refused');
   return admission.reservation;
@@ -83,7 +83,7 @@ async function turn(process: Process): Promise<void> {
 async function buried(): Promise<void> {
   await database.db.query({
     text: `update metering_holders set seen_at = clock_timestamp() - interval '2 minutes' where id = $1`,
-    values: [dies.holder],
+    values: [dies.processId],
   });
   lives.aheadMs += 2 * MINUTE_MS;
   await lives.limits.tidy();
@@ -108,7 +108,7 @@ async function usage(): Promise<Readonly<Record<string, unknown>>> {
 
 const notes = async (): Promise<unknown> => {
   const text = 'select count(*)::integer as count from open_requests where holder = $1';
-  const [row] = await database.db.query({ text, values: [dies.holder] });
+  const [row] = await database.db.query({ text, values: [dies.processId] });
   return row?.['count'];
 };
 
@@ -159,7 +159,7 @@ test.each([
   await turn(lives);
   await database.db.query({
     text: `update open_requests set looked_at = null where holder = $1`,
-    values: [dies.holder],
+    values: [dies.processId],
   });
   await database.db.query({ text: `update reservation_renewals set heard_at = heard_at - interval '1 minute'` });
   await buried();
@@ -178,7 +178,7 @@ test('a request that outlives its process by minutes is booked by its end', asyn
     // The next minute: what was heard is old by then.
     await database.db.query({
       text: `update open_requests set looked_at = null where holder = $1`,
-      values: [dies.holder],
+      values: [dies.processId],
     });
     await database.db.query({ text: `update reservation_renewals set heard_at = heard_at - interval '1 minute'` });
   }

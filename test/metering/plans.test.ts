@@ -9,7 +9,7 @@ const HOLDER = 'h'.repeat(16);
 const ROWS = 1000;
 /** A connection plans a prepared statement anew five times, then keeps a plan. */
 const UNTIL_PLANS_ARE_KEPT = 8;
-/** Statements read the few holders whole. What grows with the rows of a batch is far more. */
+/** Statements read the few processes whole. What grows with the rows of a batch is far more. */
 const MOST_SCANS = 50;
 
 let database: FreshDatabase;
@@ -43,7 +43,7 @@ const store = () =>
 const numbered = <T>(from: number, count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(from + i));
 
-let turn = 0;
+let sequence = 0;
 
 test.for<[string, (from: number, count: number) => Promise<unknown>]>([
   [
@@ -51,19 +51,19 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
     (from, count) =>
       store().lease(
         HOLDER,
-        numbered(from, count, (n) => ({ subject: `key:${n}`, window: 1, limit: 6000, want: 64, report: 0 })),
+        numbered(from, count, (n) => ({ subject: `key:${n}`, window: 1, limit: 6000, requested: 64, report: 0 })),
       ),
   ],
   [
     'a hold of tokens',
     (from, count) =>
       store().hold({
-        holder: HOLDER,
-        turn: ++turn,
-        asks: numbered(from, count, (n) => ({
-          ...{ tenant: `tenant-${n}`, period: '2026-11', quota: 1e6, want: 1000, changes: 0, confirmed: 0 },
+        processId: HOLDER,
+        sequence: ++sequence,
+        requests: numbered(from, count, (n) => ({
+          ...{ tenant: `tenant-${n}`, period: '2026-11', quota: 1e6, requested: 1000, changes: 0, confirmed: 0 },
         })),
-        heard: [],
+        acked: [],
       }),
   ],
   [
@@ -73,7 +73,7 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
         HOLDER,
         numbered(from, count, (n) => ({
           ...{
-            holder: HOLDER,
+            processId: HOLDER,
             counter: 1024 * n,
             held: true,
             tenant: `tenant-${n}`,
@@ -94,7 +94,7 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
     'a renewal of reservations',
     (from, count) =>
       store().changeReservations(
-        numbered(from, count, (n) => ({ kind: 'renew-collection', holder: HOLDER, counter: n })),
+        numbered(from, count, (n) => ({ kind: 'renew-collection', processId: HOLDER, counter: n })),
         30_000,
       ),
   ],

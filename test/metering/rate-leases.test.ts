@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { StoreClock } from '../../src/domain/store-clock.ts';
 import { newCounts } from '../../src/metering/counts.ts';
-import type { RateAsk } from '../../src/metering/ports.ts';
-import { MAX_ASKS } from '../../src/metering/rate-batch.ts';
+import type { RateLeaseRequest } from '../../src/metering/ports.ts';
+import { MAX_REQUESTS } from '../../src/metering/rate-batch.ts';
 import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts';
 import { RateSubject } from '../../src/metering/rate-subject.ts';
 import { RateSubjects } from '../../src/metering/rate-subjects.ts';
@@ -111,8 +111,8 @@ describe('a limit per window', () => {
         async (limit, latency, steps) => {
           const world = new RateWorld(3, latency);
           await run(world, limit, steps);
-          const asked = steps.reduce((sum, step) => sum + (step.kind === 'take' ? step.count : 0), 0);
-          expect(world.admitted.length + world.refused).toBe(asked);
+          const total = steps.reduce((sum, step) => sum + (step.kind === 'take' ? step.count : 0), 0);
+          expect(world.admitted.length + world.refused).toBe(total);
           expect(world.processes.every(({ leases }) => leases.stats.waiting === 0)).toBe(true);
           expectLeasesAccountedFor(world);
         },
@@ -192,7 +192,7 @@ describe('a limit per window', () => {
 class Crowd {
   nowMs = 6_000_000;
   storeUp = true;
-  readonly batches: (readonly RateAsk[])[] = [];
+  readonly batches: (readonly RateLeaseRequest[])[] = [];
   readonly reported = new Map<string, number>();
   refused = 0;
   readonly leases: RateLeases;
@@ -200,18 +200,18 @@ class Crowd {
   constructor(windowMs: number) {
     this.leases = new RateLeases({
       store: {
-        lease: async (_holder, asks) => {
-          this.batches.push(asks);
+        lease: async (_holder, requests) => {
+          this.batches.push(requests);
           if (!this.storeUp) throw new Error('away');
-          const grants = asks.map(({ subject, window, want, report }) => {
+          const grants = requests.map(({ subject, window, requested, report }) => {
             const key = `${subject} ${window}`;
             if (report !== 0) this.reported.set(key, (this.reported.get(key) ?? 0) + report);
-            return { granted: want, total: want };
+            return { granted: requested, total: requested };
           });
-          return { grants, nowMs: this.nowMs, holders: 1 };
+          return { grants, nowMs: this.nowMs, processes: 1 };
         },
       },
-      holder: 'p',
+      processId: 'p',
       windowMs,
       clock: new StoreClock(),
       monotonicMs: () => this.nowMs,
@@ -235,7 +235,7 @@ class Crowd {
   }
 
   get largestBatch(): number {
-    return Math.max(0, ...this.batches.map((asks) => asks.length));
+    return Math.max(0, ...this.batches.map((requests) => requests.length));
   }
 }
 
@@ -246,7 +246,7 @@ describe('a slice', () => {
         fc.integer({ min: 1, max: 100_000 }),
         fc.integer({ min: 1, max: 64 }),
         fc.array(fc.nat({ max: 2000 }), { maxLength: 5 }),
-        (limit, holders, load) => {
+        (limit, processes, load) => {
           const subject = new RateSubject('key:k', 0, () => undefined);
           subject.limit = limit;
           let now = 0;
@@ -255,9 +255,9 @@ describe('a slice', () => {
             now += 500;
             subject.demand.within(1, now);
           }
-          const slice = rateSliceOf(subject, holders, now);
-          expect(slice * holders).toBeLessThanOrEqual(0.04 * limit);
-          expect(slice).toBeGreaterThanOrEqual(Math.floor(Math.min(64, 0.04 * limit) / holders));
+          const slice = rateSliceOf(subject, processes, now);
+          expect(slice * processes).toBeLessThanOrEqual(0.04 * limit);
+          expect(slice).toBeGreaterThanOrEqual(Math.floor(Math.min(64, 0.04 * limit) / processes));
         },
       ),
     );
@@ -290,7 +290,7 @@ describe('a slice', () => {
 
 describe('many limited subjects', () => {
   /** A border lies between: the windows of one subject are not divided. */
-  const MOST_ASKS = MAX_ASKS + 2;
+  const MOST_ASKS = MAX_REQUESTS + 2;
 
   test('that are each used once in a window cost no work but when they are used, also at its border', async () => {
     const SUBJECTS = 30_000;
@@ -327,7 +327,7 @@ describe('many limited subjects', () => {
       for (let key = 0; key < SUBJECTS; key += 40) crowd.use(key + ((crowd.nowMs / 100) % 40));
       most = Math.max(most, await crowd.tick());
     }
-    expect(most).toBeLessThanOrEqual(MAX_LOOKED_AHEAD + 5 * MAX_ASKS);
+    expect(most).toBeLessThanOrEqual(MAX_LOOKED_AHEAD + 5 * MAX_REQUESTS);
     expect(crowd.largestBatch).toBeLessThanOrEqual(MOST_ASKS);
     // Some of them have a share of the window that begins now.
     const { waiting } = crowd.leases.stats;
@@ -349,7 +349,7 @@ describe('many limited subjects', () => {
       expect(await crowd.tick()).toBeLessThanOrEqual(MOST_ASKS);
     }
     crowd.storeUp = true;
-    for (let i = 0; i < 6; i++) expect(await crowd.tick()).toBeLessThanOrEqual(6 * MAX_ASKS);
+    for (let i = 0; i < 6; i++) expect(await crowd.tick()).toBeLessThanOrEqual(6 * MAX_REQUESTS);
     const window = Math.floor(crowd.nowMs / 60_000);
     for (let key = 1; key < SUBJECTS; key++) expect(crowd.reported.get(`key:${key} ${window}`)).toBe(3);
     const { length } = crowd.batches;

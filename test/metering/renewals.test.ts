@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AdmitAsk, LimitDecision } from '../../src/metering/admission.ts';
+import type { AdmissionRequest, LimitDecision } from '../../src/metering/admission.ts';
 import { Limits } from '../../src/metering/limits.ts';
-import { holderName } from '../../src/metering/reservation-ids.ts';
+import { processIdOf } from '../../src/metering/reservation-ids.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
     (pool) =>
       new Limits({
         store: postgresMetering(pool),
-        holder: holderName(randomBytes(8)),
+        processId: processIdOf(randomBytes(8)),
         reservationKey: KEY,
         windowMs: 60_000,
         tokenEstimate: 10,
@@ -50,34 +50,35 @@ function both(): readonly [Limits, Limits] {
   return [one, two];
 }
 
-const admit = async (by: Limits, ask: Partial<AdmitAsk>): Promise<LimitDecision> => await by.admit(askOf(ask));
+const admit = async (by: Limits, request: Partial<AdmissionRequest>): Promise<LimitDecision> =>
+  await by.admit(askOf(request));
 
-async function admitted(by: Limits, ask: Partial<AdmitAsk>): Promise<string> {
-  const admission = await admit(by, ask);
+async function admitted(by: Limits, request: Partial<AdmissionRequest>): Promise<string> {
+  const admission = await admit(by, request);
   if (admission.kind !== 'admitted' || admission.reservation === undefined) return expect.fail('refused');
   return admission.reservation;
 }
 
 test('tokens stay reserved beyond their time while another process hears that the request is still running, and no longer', async () => {
-  const [holder, other] = both();
-  const ask = { tenantId: 'streams', metered: true, monthlyTokens: 1000, askedTokens: 900 };
-  const reservation = await admitted(holder, ask);
+  const [processId, other] = both();
+  const request = { tenantId: 'streams', metered: true, monthlyTokens: 1000, askedTokens: 900 };
+  const reservation = await admitted(processId, request);
   const renewed = (): number => {
     other.renew(reservation);
-    return holder.stats.reservationsRenewed;
+    return processId.stats.reservationsRenewed;
   };
   // The other process sends at most two renewals of one reservation in a second: it is heard of for 3 s and more.
   await expect.poll(renewed, PATIENT).toBeGreaterThanOrEqual((3 * TTL_MS) / 1000 + 2);
-  expect(holder.stats).toMatchObject({ reservationsExpired: 0, budgets: { outstanding: 1, reserved: 900 } });
-  expect(await admit(other, ask)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
-  await expect.poll(() => holder.stats.reservationsExpired, PATIENT).toBe(1);
-  await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+  expect(processId.stats).toMatchObject({ reservationsExpired: 0, budgets: { outstanding: 1, reserved: 900 } });
+  expect(await admit(other, request)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
+  await expect.poll(() => processId.stats.reservationsExpired, PATIENT).toBe(1);
+  await expect.poll(async () => (await admit(other, request)).kind, PATIENT).toBe('admitted');
 });
 
 test('a collection stays reserved beyond its time while any process hears that the request is still running, and no longer', async () => {
-  const [holder, other] = both();
-  const ask = { tenantId: 'creates', createsCollection: true, maxCollections: 1 };
-  const reservation = await admitted(holder, ask);
+  const [processId, other] = both();
+  const request = { tenantId: 'creates', createsCollection: true, maxCollections: 1 };
+  const reservation = await admitted(processId, request);
   const reservedUntil = async (): Promise<number> => {
     other.renew(reservation);
     const [row] = await database.db.query({
@@ -87,20 +88,20 @@ test('a collection stays reserved beyond its time while any process hears that t
   };
   const first = await reservedUntil();
   await expect.poll(reservedUntil, PATIENT).toBeGreaterThan(first + 2 * TTL_MS);
-  expect(await admit(other, ask)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
-  await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
+  expect(await admit(other, request)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });
+  await expect.poll(async () => (await admit(other, request)).kind, PATIENT).toBe('admitted');
 });
 
 test('a cancelled check gives back its tokens and its collection at once, for the other process too', async () => {
-  const [holder, other] = both();
+  const [processId, other] = both();
   const spend = { tenantId: 'cancels', metered: true, monthlyTokens: 1000, askedTokens: 900 };
   const create = { tenantId: 'cancels', createsCollection: true, maxCollections: 1 };
-  const reservations = [await admitted(holder, spend), await admitted(holder, create)];
-  for (const ask of [spend, create]) expect((await admit(other, ask)).kind).toBe('refused');
-  const { reservationsExpired } = holder.stats;
-  for (const reservation of reservations) holder.release(reservation);
-  expect(holder.stats.reservationsReleased).toBe(2);
-  for (const ask of [spend, create])
-    await expect.poll(async () => (await admit(other, ask)).kind, PATIENT).toBe('admitted');
-  expect(holder.stats.reservationsExpired).toBe(reservationsExpired);
+  const reservations = [await admitted(processId, spend), await admitted(processId, create)];
+  for (const request of [spend, create]) expect((await admit(other, request)).kind).toBe('refused');
+  const { reservationsExpired } = processId.stats;
+  for (const reservation of reservations) processId.release(reservation);
+  expect(processId.stats.reservationsReleased).toBe(2);
+  for (const request of [spend, create])
+    await expect.poll(async () => (await admit(other, request)).kind, PATIENT).toBe('admitted');
+  expect(processId.stats.reservationsExpired).toBe(reservationsExpired);
 });

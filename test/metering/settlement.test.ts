@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { newCounts } from '../../src/metering/counts.ts';
 import type { Settlement } from '../../src/metering/ports.ts';
-import { holderName, ReservationIds, type ReservationKind } from '../../src/metering/reservation-ids.ts';
+import { processIdOf, ReservationIds, type ReservationKind } from '../../src/metering/reservation-ids.ts';
 import { type FinishedUsage, settlementOf, spentBy } from '../../src/metering/settlement.ts';
 import { Settler } from '../../src/metering/settler.ts';
 
@@ -151,8 +151,8 @@ describe('what a request spent', () => {
   });
 
   test('is an estimate of the part that the upstream did not report', () => {
-    const asked = { ...usage, completion: undefined, total: undefined };
-    expect(spentBy(finished({ usage: asked, textBytes: 41 }), reserved)).toEqual({
+    const partial = { ...usage, completion: undefined, total: undefined };
+    expect(spentBy(finished({ usage: partial, textBytes: 41 }), reserved)).toEqual({
       prompt: 10,
       completion: 11,
       cached: 5,
@@ -172,7 +172,7 @@ describe('what a request spent', () => {
 
 describe('a settlement', () => {
   const reservation = {
-    holder: HOLDER,
+    processId: HOLDER,
     counter: 7,
     minute: MINUTE,
     kind: 'usage' as const,
@@ -229,18 +229,18 @@ describe('reservation ids', () => {
           }),
           { maxLength: 50 },
         ),
-        (asks) => {
+        (requests) => {
           const issuer = new ReservationIds(KEY, HOLDER);
           const reader = new ReservationIds(KEY, '0'.repeat(16));
           let minute = MINUTE;
           const counters = new Set<number>();
-          for (const { later, kind, offset, prompt, answer } of asks) {
+          for (const { later, kind, offset, prompt, answer } of requests) {
             minute += later;
             const { id, counter } = issuer.issue(minute, kind, offset, { prompt, answer });
-            expect(reader.read(id)).toEqual({ holder: HOLDER, counter, minute, kind, offset, prompt, answer });
+            expect(reader.read(id)).toEqual({ processId: HOLDER, counter, minute, kind, offset, prompt, answer });
             counters.add(counter);
           }
-          expect(counters.size).toBe(asks.length);
+          expect(counters.size).toBe(requests.length);
         },
       ),
     );
@@ -259,9 +259,9 @@ describe('reservation ids', () => {
     expect(new Set(issued.map(({ counter }) => counter)).size).toBe(5000);
   });
 
-  test('made by someone without the key name a holder that does not exist', () => {
+  test('made by someone without the key name a process that does not exist', () => {
     const { id } = new ReservationIds(Buffer.alloc(16, 2), HOLDER).issue(MINUTE, 'usage', 0, ONE);
-    expect(new ReservationIds(KEY, HOLDER).read(id)?.holder).not.toBe(HOLDER);
+    expect(new ReservationIds(KEY, HOLDER).read(id)?.processId).not.toBe(HOLDER);
   });
 
   test('of another form are none', () => {
@@ -270,7 +270,7 @@ describe('reservation ids', () => {
     for (const text of ['', id.slice(1), `${id}0`, id.toUpperCase(), `${id.slice(0, 32)}ff${id.slice(34)}`]) {
       expect(ids.read(text)).toBeUndefined();
     }
-    expect(holderName(new Uint8Array(8).fill(255))).toBe('f'.repeat(16));
+    expect(processIdOf(new Uint8Array(8).fill(255))).toBe('f'.repeat(16));
   });
 });
 
@@ -278,7 +278,7 @@ describe('settling', () => {
   const one = (counter: number): Settlement => {
     const made = settlementOf(
       finished({}),
-      { holder: HOLDER, counter, minute: MINUTE, kind: 'budget', offset: 0, prompt: 0, answer: 1 },
+      { processId: HOLDER, counter, minute: MINUTE, kind: 'budget', offset: 0, prompt: 0, answer: 1 },
       true,
     );
     if (made === undefined) throw new Error('no settlement');
@@ -292,10 +292,10 @@ describe('settling', () => {
       store: {
         settle: async (_settler, settlements) => {
           settle(settlements.map(({ counter }) => counter));
-          return { booked: settlements.length, unknownHolders: [] };
+          return { booked: settlements.length, unknownProcesses: [] };
         },
       },
-      holder: HOLDER,
+      processId: HOLDER,
       monotonicMs: () => 0,
       maxWaiting,
       counts,

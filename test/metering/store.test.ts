@@ -82,7 +82,7 @@ describe('in PostgreSQL', () => {
         for (const batch of batches) {
           const ends = batch.map((name) => ({
             ...{
-              holder: 'c'.repeat(16),
+              processId: 'c'.repeat(16),
               counter: counter++,
               held: false,
               tenant,
@@ -133,7 +133,7 @@ describe('in PostgreSQL', () => {
     ).toBe(100);
   });
 
-  test('what a holder holds is always the sum that its budget says', async () => {
+  test('what a process holds is always the sum that its budget says', async () => {
     const [row] = await database.db.query({
       text: `select count(*) from token_budgets b where b.held <>
         coalesce((select sum(h.held) from token_holds h where h.tenant_id = b.tenant_id and h.period = b.period), 0)`,
@@ -146,7 +146,7 @@ describe('in PostgreSQL', () => {
     await database.db.query({
       text: `insert into rate_windows (subject, number, made_at) select 'tenant:old', n, now() - interval '1 hour' from generate_series(1, 25) n`,
     });
-    await store.lease('lives', [{ subject: 'tenant:new', window: 1, limit: 5, want: 1, report: 0 }]);
+    await store.lease('lives', [{ subject: 'tenant:new', window: 1, limit: 5, requested: 1, report: 0 }]);
     await database.db.query({
       text: `insert into metering_holders (id, seen_at) values ('long-gone', now() - interval '9 days')`,
     });
@@ -174,8 +174,8 @@ describe('in PostgreSQL', () => {
     await blocker.connect();
     await blocker.query('begin');
     await blocker.query('lock table rate_windows');
-    const asks = [{ subject: 'tenant:blocked', window: 1, limit: 5, want: 1, report: 0 }];
-    await expect(postgresMetering(own).lease('h', asks)).rejects.toBeInstanceOf(Fault);
+    const requests = [{ subject: 'tenant:blocked', window: 1, limit: 5, requested: 1, report: 0 }];
+    await expect(postgresMetering(own).lease('h', requests)).rejects.toBeInstanceOf(Fault);
     await blocker.end();
     await own.close();
   });
@@ -189,7 +189,7 @@ describe('in PostgreSQL', () => {
       (pool, i) =>
         new RateLeases({
           store: postgresMetering(pool),
-          holder: `three-${i}`,
+          processId: `three-${i}`,
           windowMs,
           clock: new StoreClock(),
           monotonicMs: () => performance.now(),

@@ -9,15 +9,15 @@ const LIFE_MS = 1000;
 /** The watch in a time of its own, with a store that says what the test says. */
 function stand() {
   const said: number[] = [];
-  const state = { nowMs: 0, settled: false as boolean | Error, asked: 0 };
+  const state = { nowMs: 0, settled: false as boolean | Error, isRequested: 0 };
   const ends = new UnreportedEnds({
     store: {
       settledLately: () => {
-        state.asked += 1;
+        state.isRequested += 1;
         return state.settled instanceof Error ? Promise.reject(state.settled) : Promise.resolve(state.settled);
       },
     },
-    holder: 'me',
+    processId: 'me',
     lifeMs: LIFE_MS,
     monotonicMs: () => state.nowMs,
     onChange: (requests) => said.push(requests),
@@ -51,7 +51,7 @@ describe('the watch over reported ends', () => {
     admit(5);
     for (let i = 0; i < 5; i++) ends.released();
     await pass(5 * LIFE_MS);
-    expect([ends.requests, said, state.asked]).toEqual([0, [], 0]);
+    expect([ends.requests, said, state.isRequested]).toEqual([0, [], 0]);
   });
 
   test('begins again with each report, and says that ends are reported again', async () => {

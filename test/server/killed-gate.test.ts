@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Limits } from '../../src/metering/limits.ts';
-import { holderName } from '../../src/metering/reservation-ids.ts';
+import { processIdOf } from '../../src/metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { ADMIN, decider, done, login, makeKey, SECRET_KEY } from './support/client.ts';
@@ -54,12 +54,12 @@ it('another process books the requests of a killed gate once, with the estimates
     }
     gate.close();
   }
-  const holders = await eventually('all are noted', async () => {
+  const processes = await eventually('all are noted', async () => {
     const found = await noted();
     return found.length === 6 && new Set(found);
   });
   const [gate, ...others] = await processesOf(server.pid, 'gate');
-  expect([holders.size, others]).toEqual([1, []]);
+  expect([processes.size, others]).toEqual([1, []]);
   const killed = gate ?? expect.fail('no gate');
   process.kill(killed, 'SIGKILL');
   await eventually('the gate is gone', async () => !(await isRunning(killed)));
@@ -67,13 +67,13 @@ it('another process books the requests of a killed gate once, with the estimates
   // A minute of silence passes, in which the other process could hear of the gate.
   await database.db.query({
     text: `update metering_holders set seen_at = seen_at - interval '2 minutes' where id = any ($1::text[])`,
-    values: [[...holders]],
+    values: [[...processes]],
   });
   const pool = openMetering(database.db);
   let aheadMs = 0;
   const limits = new Limits({
     store: postgresMetering(pool),
-    holder: holderName(randomBytes(8)),
+    processId: processIdOf(randomBytes(8)),
     reservationKey: Buffer.alloc(16, 3),
     windowMs: 60_000,
     tokenEstimate: 10,

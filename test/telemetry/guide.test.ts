@@ -26,8 +26,8 @@ test('the guide explains every metric, and no other', async () => {
       settlementsWaiting: 0,
       changesWaiting: 0,
       unreported: 0,
-      rates: { subjects: 0, held: 0, waiting: 0, alone: false },
-      budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, alone: false },
+      rates: { subjects: 0, held: 0, waiting: 0, isOffline: false },
+      budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, isOffline: false },
     }),
     () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
   );

@@ -90,8 +90,8 @@ describe('telemetry of a server', () => {
           settlementsWaiting: 7,
           changesWaiting: 0,
           unreported: 12,
-          rates: { subjects: 1, held: 9, waiting: 0, alone: false },
-          budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, alone: true },
+          rates: { subjects: 1, held: 9, waiting: 0, isOffline: false },
+          budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, isOffline: true },
         };
       },
       () => ({ streams: 2, entries: 10, running: 3, broken: 1, unreadable: 4, failed: 0 }),

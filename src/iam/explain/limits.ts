@@ -8,7 +8,7 @@
 import type { ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Allow, Identity, TenantView } from '../../decision/model.ts';
 import type { RouteMatch } from '../../decision/routes.ts';
-import { mayspend } from '../../metering/admission.ts';
+import { reservationAmount } from '../../metering/admission.ts';
 import { type LimitsState, readLimits } from '../usage/limit-queries.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { momentOf } from '../usage/period.ts';
@@ -78,7 +78,7 @@ function tokensOf(
   estimates: MeteringParts['metering'],
   periodEndsMs: number,
 ): ExplainedLimit {
-  const { prompt, answer } = mayspend(
+  const { prompt, answer } = reservationAmount(
     { ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request },
     estimates,
   );

@@ -1,6 +1,6 @@
 /** How many collections a tenant has, those being made included. */
 
-import type { CollectionAsk } from '../../metering/ports.ts';
+import type { CollectionReservationRequest } from '../../metering/ports.ts';
 import { firstRow, type Queries } from './statement.ts';
 
 const RESERVE = {
@@ -10,8 +10,8 @@ const RESERVE = {
 
 export async function reserveCollection(
   db: Queries,
-  { holder, counter, tenant, max, ttlMs }: CollectionAsk,
+  { processId, counter, tenant, max, ttlMs }: CollectionReservationRequest,
 ): Promise<boolean> {
-  const row = await firstRow(db, { ...RESERVE, values: [holder, counter, tenant, max, ttlMs] });
+  const row = await firstRow(db, { ...RESERVE, values: [processId, counter, tenant, max, ttlMs] });
   return row['reserved'] === true;
 }

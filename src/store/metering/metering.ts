@@ -1,6 +1,6 @@
 /** What metering asks of the store, joined. */
 
-import type { MeteringStore, Tidied, TidyOptions } from '../../metering/ports.ts';
+import type { MeteringStore, TidyOptions, TidyResult } from '../../metering/ports.ts';
 import type { Database } from '../database.ts';
 import { reserveCollection } from './collections.ts';
 import { bookLost, noteRequests } from './open-requests.ts';
@@ -22,14 +22,14 @@ export function openMetering(db: Pick<Database, 'reopen'>): Database {
 
 export function postgresMetering(db: Queries): MeteringStore {
   return {
-    lease: (holder, asks) => leaseRates(db, holder, asks),
+    lease: (processId, asks) => leaseRates(db, processId, asks),
     hold: (words) => holdTokens(db, words),
     settle: (settler, settlements) => settle(db, settler, settlements),
     reserveCollection: (ask) => reserveCollection(db, ask),
     changeReservations: (changes, ttlMs) => changeReservations(db, changes, ttlMs),
     noteRequests: (notes) => noteRequests(db, notes),
     bookLost: (options) => bookLost(db, options),
-    settledLately: (holder, withinMs) => settledLately(db, holder, withinMs),
+    settledLately: (processId, withinMs) => settledLately(db, processId, withinMs),
     tidy: (options) => tidy(db, options),
   };
 }
@@ -38,7 +38,7 @@ export function postgresMetering(db: Queries): MeteringStore {
 const KEPT_WINDOWS = 3;
 const WINDOW_SLACK_MS = 60_000;
 
-async function tidy(db: Queries, { windowMs, holdTtlMs, settlementKeepMs, batch }: TidyOptions): Promise<Tidied> {
+async function tidy(db: Queries, { windowMs, holdTtlMs, settlementKeepMs, batch }: TidyOptions): Promise<TidyResult> {
   const row = await firstRow(db, {
     name: 'metering_tidy',
     text: `select coalesce(windows, 0) as windows, coalesce(holds, 0) as holds, coalesce(creations, 0) as creations,

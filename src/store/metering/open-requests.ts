@@ -1,6 +1,6 @@
-/** Notes of requests under way: one statement for a batch, and one for each note of a process that died. */
+/** Notes of requests in progress: one statement for a batch, and one for each note of a process that died. */
 
-import type { Lost, LostOptions, Notes, OpenRequest } from '../../metering/ports.ts';
+import type { LostBooking, LostRequestOptions, OpenRequest, OpenRequestNote } from '../../metering/ports.ts';
 import { firstRow, numberIn, type Queries } from './statement.ts';
 
 const NOTE = {
@@ -16,9 +16,9 @@ const NOTE = {
     select true as noted`,
 };
 
-export async function noteRequests(db: Queries, { holder, note, requests, over }: Notes): Promise<void> {
-  const entries = JSON.stringify(requests.map((request, n) => entryOf(holder, request, n)));
-  await firstRow(db, { ...NOTE, values: [holder, note, entries, over] });
+export async function noteRequests(db: Queries, { processId, note, requests, over }: OpenRequestNote): Promise<void> {
+  const entries = JSON.stringify(requests.map((request, n) => entryOf(processId, request, n)));
+  await firstRow(db, { ...NOTE, values: [processId, note, entries, over] });
 }
 
 const BOOK = {
@@ -28,17 +28,17 @@ const BOOK = {
 
 export async function bookLost(
   db: Queries,
-  { holdTtlMs, reservationTtlMs, settlementKeepMs }: LostOptions,
-): Promise<Lost> {
+  { holdTtlMs, reservationTtlMs, settlementKeepMs }: LostRequestOptions,
+): Promise<LostBooking> {
   const row = await firstRow(db, { ...BOOK, values: [holdTtlMs, reservationTtlMs, settlementKeepMs] });
   return { booked: numberIn(row, 'booked'), more: row['found'] === true };
 }
 
 /** As the type `metering_entry` has it: its end is booked as one that spent the prompt, under no model. */
-function entryOf(holder: string, request: OpenRequest, n: number): Readonly<Record<string, unknown>> {
+function entryOf(processId: string, request: OpenRequest, n: number): Readonly<Record<string, unknown>> {
   return {
     n,
-    holder,
+    holder: processId,
     counter: request.counter,
     held: false,
     tenant_id: request.tenant,

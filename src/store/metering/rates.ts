@@ -1,6 +1,6 @@
 /** Shares of rates: one statement for a batch of windows. */
 
-import type { RateAnswer, RateAsk } from '../../metering/ports.ts';
+import type { RateLeaseRequest, RateLeaseResult } from '../../metering/ports.ts';
 import { firstRow, numberIn, type Queries, rowsIn } from './statement.ts';
 
 const LEASE = {
@@ -16,21 +16,25 @@ const LEASE = {
     from told`,
 };
 
-export async function leaseRates(db: Queries, holder: string, asks: readonly RateAsk[]): Promise<RateAnswer> {
+export async function leaseRates(
+  db: Queries,
+  processId: string,
+  requests: readonly RateLeaseRequest[],
+): Promise<RateLeaseResult> {
   const row = await firstRow(db, {
     ...LEASE,
     values: [
-      holder,
-      asks.map(({ subject }) => subject),
-      asks.map(({ window }) => window),
-      asks.map(({ limit }) => limit),
-      asks.map(({ want }) => want),
-      asks.map(({ report }) => report),
+      processId,
+      requests.map(({ subject }) => subject),
+      requests.map(({ window }) => window),
+      requests.map(({ limit }) => limit),
+      requests.map(({ requested }) => requested),
+      requests.map(({ report }) => report),
     ],
   });
   const grants = rowsIn(row, 'grants').map((grant) => ({
     granted: numberIn(grant, 'given'),
     total: numberIn(grant, 'total'),
   }));
-  return { grants, nowMs: numberIn(row, 'now_ms'), holders: numberIn(row, 'holders') };
+  return { grants, nowMs: numberIn(row, 'now_ms'), processes: numberIn(row, 'holders') };
 }

@@ -14,7 +14,7 @@ export async function changeReservations(
   ttlMs: number,
 ): Promise<void> {
   const kinds = changes.map(({ kind }) => kind);
-  const holders = changes.map(({ holder }) => holder);
+  const processes = changes.map(({ processId }) => processId);
   const counters = changes.map(({ counter }) => counter);
-  await firstRow(db, { ...CHANGE, values: [kinds, holders, counters, ttlMs] });
+  await firstRow(db, { ...CHANGE, values: [kinds, processes, counters, ttlMs] });
 }

@@ -1,6 +1,6 @@
 /** The ends of requests: each reservation is booked once, with everything that follows from it, in one statement. */
 
-import type { Settled, Settlement } from '../../metering/ports.ts';
+import type { Settlement, SettleResult } from '../../metering/ports.ts';
 import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
 
 const SETTLE = {
@@ -13,9 +13,9 @@ const SETTLE = {
     from (select metering_beat($1) offset 0) b, lateral metering_settle($1, $2::jsonb) s`,
 };
 
-export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<Settled> {
+export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<SettleResult> {
   const row = await firstRow(db, { ...SETTLE, values: [settler, JSON.stringify(settlements.map(entryOf))] });
-  return { booked: numberIn(row, 'booked'), unknownHolders: textsIn(row, 'unknown_holders') };
+  return { booked: numberIn(row, 'booked'), unknownProcesses: textsIn(row, 'unknown_holders') };
 }
 
 /** Rows of one holder that are looked at: each stands for 1024 reservations, so these are the last 65,536. */
@@ -29,16 +29,16 @@ const SETTLED_LATELY = {
 };
 
 /** Reports whether any process settled a reservation of the holder within that time. */
-export async function settledLately(db: Queries, holder: string, withinMs: number): Promise<boolean> {
-  return numberIn(await firstRow(db, { ...SETTLED_LATELY, values: [holder, withinMs] }), 'blocks') > 0;
+export async function settledLately(db: Queries, processId: string, withinMs: number): Promise<boolean> {
+  return numberIn(await firstRow(db, { ...SETTLED_LATELY, values: [processId, withinMs] }), 'blocks') > 0;
 }
 
 /** As the type `metering_entry` has it. */
 function entryOf(settlement: Settlement, n: number): Readonly<Record<string, unknown>> {
-  const { holder, counter, held, period, day, estimated, books } = settlement;
+  const { processId, counter, held, period, day, estimated, books } = settlement;
   return {
     n,
-    holder,
+    holder: processId,
     counter,
     held,
     tenant_id: settlement.tenant,

@@ -1,6 +1,6 @@
 /** Holds on token budgets, and news of reservations that others settled or renewed: one statement for a batch. */
 
-import type { TokenAnswer, TokenWords } from '../../metering/ports.ts';
+import type { HoldBatch, HoldResult } from '../../metering/ports.ts';
 import { firstRow, numberIn, numbersIn, type Queries, rowsIn } from './statement.ts';
 
 /** News of each kind in one answer at most. */
@@ -31,19 +31,22 @@ const HOLD = {
     from told`,
 };
 
-export async function holdTokens(db: Queries, { holder, turn, asks, heard }: TokenWords): Promise<TokenAnswer> {
+export async function holdTokens(
+  db: Queries,
+  { processId, sequence, requests, acked }: HoldBatch,
+): Promise<HoldResult> {
   const row = await firstRow(db, {
     ...HOLD,
     values: [
-      holder,
-      turn,
-      asks.map(({ tenant }) => tenant),
-      asks.map(({ period }) => period),
-      asks.map(({ quota }) => quota),
-      asks.map(({ want }) => want),
-      asks.map(({ changes }) => changes),
-      asks.map(({ confirmed }) => confirmed),
-      heard,
+      processId,
+      sequence,
+      requests.map(({ tenant }) => tenant),
+      requests.map(({ period }) => period),
+      requests.map(({ quota }) => quota),
+      requests.map(({ requested }) => requested),
+      requests.map(({ changes }) => changes),
+      requests.map(({ confirmed }) => confirmed),
+      acked,
     ],
   });
   return {
@@ -53,7 +56,7 @@ export async function holdTokens(db: Queries, { holder, turn, asks, heard }: Tok
       used: numberIn(grant, 'used'),
       spent: numberIn(grant, 'settled'),
     })),
-    news: rowsIn(row, 'news').map((news) => ({
+    settlements: rowsIn(row, 'news').map((news) => ({
       id: numberIn(news, 'id'),
       counters: numbersIn(news, 'counters'),
       totals: numbersIn(news, 'totals'),
@@ -62,6 +65,6 @@ export async function holdTokens(db: Queries, { holder, turn, asks, heard }: Tok
       counters: numbersIn(renewal, 'counters'),
       ageMs: numberIn(renewal, 'age_ms'),
     })),
-    holders: numberIn(row, 'holders'),
+    processes: numberIn(row, 'holders'),
   };
 }

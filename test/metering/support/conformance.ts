@@ -2,17 +2,17 @@
 
 import { describe, expect, test } from 'vitest';
 import type {
+  HoldRequest,
+  HoldResult,
   MeteringStore,
-  RateAsk,
+  RateLeaseRequest,
   ReservationChange,
   Settlement,
-  TokenAnswer,
-  TokenAsk,
 } from '../../../src/metering/ports.ts';
 
 export interface StoreUnderTest {
   readonly store: MeteringStore;
-  /** Spent and held by all. */
+  /** Tokens that all processes have spent and hold. */
   budget(tenant: string, period: string): Promise<{ readonly spent: number; readonly used: number }>;
   usage(tenant: string): Promise<{ readonly requests: number; readonly tokens: number; readonly estimated: number }>;
   collections(tenant: string): Promise<number>;
@@ -22,23 +22,23 @@ const PERIOD = '2026-11';
 const TIDY = { windowMs: 60_000, holdTtlMs: 600_000, settlementKeepMs: 86_400_000, batch: 1000 };
 
 let names = 0;
-/** Each test has holders and tenants of its own. */
+/** Each test has processes and tenants of its own. */
 function fresh(prefix: string): string {
   names += 1;
   return `${prefix}${names}`;
 }
 
-function rate(subject: string, parts: Partial<RateAsk>): RateAsk {
-  return { subject, window: 100, limit: 10, want: 0, report: 0, ...parts };
+function rate(subject: string, parts: Partial<RateLeaseRequest>): RateLeaseRequest {
+  return { subject, window: 100, limit: 10, requested: 0, report: 0, ...parts };
 }
 
-function tokens(tenant: string, parts: Partial<TokenAsk>): TokenAsk {
-  return { tenant, period: PERIOD, quota: 100, want: 0, changes: 0, confirmed: 0, ...parts };
+function tokens(tenant: string, parts: Partial<HoldRequest>): HoldRequest {
+  return { tenant, period: PERIOD, quota: 100, requested: 0, changes: 0, confirmed: 0, ...parts };
 }
 
-function settlement(holder: string, counter: number, parts: Partial<Settlement>): Settlement {
+function settlement(processId: string, counter: number, parts: Partial<Settlement>): Settlement {
   return {
-    holder,
+    processId,
     counter,
     held: true,
     tenant: 'acme',
@@ -68,28 +68,30 @@ function shuffled<T>(values: readonly T[], seed: number): T[] {
 }
 
 export function conformance(under: () => StoreUnderTest): void {
-  /** A holder's words in turn. */
-  function speaker(holder: string): (asks: readonly TokenAsk[], heard?: readonly number[]) => Promise<TokenAnswer> {
-    let turn = 0;
-    return (asks, heard = []) => under().store.hold({ holder, turn: ++turn, asks, heard });
+  /** A process's words in turn. */
+  function speaker(
+    processId: string,
+  ): (requests: readonly HoldRequest[], acked?: readonly number[]) => Promise<HoldResult> {
+    let sequence = 0;
+    return (requests, acked = []) => under().store.hold({ processId, sequence: ++sequence, requests, acked });
   }
 
   describe('rates', () => {
     test('grant what is left of a window, in the order of the wishes, and never more than its limit', async () => {
       const [a, b] = [fresh('tenant:a'), fresh('tenant:b')];
       const { store } = under();
-      const first = await store.lease(fresh('h'), [rate(b, { want: 4 }), rate(a, { want: 12 })]);
+      const first = await store.lease(fresh('h'), [rate(b, { requested: 4 }), rate(a, { requested: 12 })]);
       expect(first.grants).toEqual([
         { granted: 4, total: 4 },
         { granted: 10, total: 10 },
       ]);
       const second = await store.lease(fresh('h'), [
-        rate(a, { want: 1 }),
-        rate(b, { want: 9 }),
-        rate(a, { want: 3, limit: 12 }),
+        rate(a, { requested: 1 }),
+        rate(b, { requested: 9 }),
+        rate(a, { requested: 3, limit: 12 }),
       ]);
       expect(second.grants.map(({ granted }) => granted)).toEqual([0, 6, 2]);
-      expect((await store.lease(fresh('h'), [rate(a, { want: 5, window: 101 })])).grants).toEqual([
+      expect((await store.lease(fresh('h'), [rate(a, { requested: 5, window: 101 })])).grants).toEqual([
         { granted: 5, total: 5 },
       ]);
     });
@@ -97,11 +99,11 @@ export function conformance(under: () => StoreUnderTest): void {
     test('count what is reported whatever the limit, and take back what is returned', async () => {
       const subject = fresh('tenant:a');
       const { store } = under();
-      await store.lease(fresh('h'), [rate(subject, { want: 8 })]);
-      expect((await store.lease(fresh('h'), [rate(subject, { report: 5, want: 1 })])).grants).toEqual([
+      await store.lease(fresh('h'), [rate(subject, { requested: 8 })]);
+      expect((await store.lease(fresh('h'), [rate(subject, { report: 5, requested: 1 })])).grants).toEqual([
         { granted: 0, total: 13 },
       ]);
-      expect((await store.lease(fresh('h'), [rate(subject, { report: -6, want: 9 })])).grants).toEqual([
+      expect((await store.lease(fresh('h'), [rate(subject, { report: -6, requested: 9 })])).grants).toEqual([
         { granted: 3, total: 10 },
       ]);
     });
@@ -109,13 +111,15 @@ export function conformance(under: () => StoreUnderTest): void {
     test('are held by many at once, whatever the order in which each names them', async () => {
       const subjects = Array.from({ length: 12 }, () => fresh('tenant:c'));
       const granted = new Map<string, number>();
-      const work = Array.from({ length: 8 }, async (_, holder) => {
+      const work = Array.from({ length: 8 }, async (_, processId) => {
         const name = fresh('h');
         for (let round = 0; round < 6; round++) {
-          const asks = shuffled(subjects, holder + round).map((subject) => rate(subject, { want: 3, limit: 50 }));
-          const { grants } = await under().store.lease(name, asks);
-          for (const [i, ask] of asks.entries()) {
-            granted.set(ask.subject, (granted.get(ask.subject) ?? 0) + (grants[i]?.granted ?? 0));
+          const requests = shuffled(subjects, processId + round).map((subject) =>
+            rate(subject, { requested: 3, limit: 50 }),
+          );
+          const { grants } = await under().store.lease(name, requests);
+          for (const [i, request] of requests.entries()) {
+            granted.set(request.subject, (granted.get(request.subject) ?? 0) + (grants[i]?.granted ?? 0));
           }
         }
       });
@@ -125,23 +129,23 @@ export function conformance(under: () => StoreUnderTest): void {
 
     test('come with the number of processes that share them', async () => {
       const { store } = under();
-      const before = (await store.lease(fresh('h'), [])).holders;
-      expect((await store.lease(fresh('h'), [])).holders).toBe(before + 1);
+      const before = (await store.lease(fresh('h'), [])).processes;
+      expect((await store.lease(fresh('h'), [])).processes).toBe(before + 1);
     });
   });
 
   describe('token budgets', () => {
-    test('grant what is neither spent nor held, and follow what holders say of their holds', async () => {
+    test('grant what is neither spent nor held, and follow what processes say of their holds', async () => {
       const tenant = fresh('t');
       const [one, two] = [speaker(fresh('h')), speaker(fresh('h'))];
-      expect((await one([tokens(tenant, { want: 70 })])).grants).toEqual([
+      expect((await one([tokens(tenant, { requested: 70 })])).grants).toEqual([
         { granted: 70, held: 70, used: 70, spent: 0 },
       ]);
-      expect((await two([tokens(tenant, { want: 70 })])).grants).toEqual([
+      expect((await two([tokens(tenant, { requested: 70 })])).grants).toEqual([
         { granted: 30, held: 30, used: 100, spent: 0 },
       ]);
       expect((await one([tokens(tenant, { changes: -20 })])).grants[0]).toMatchObject({ held: 50, used: 80 });
-      expect((await two([tokens(tenant, { changes: 5, want: 50 })])).grants[0]).toMatchObject({
+      expect((await two([tokens(tenant, { changes: 5, requested: 50 })])).grants[0]).toMatchObject({
         granted: 15,
         held: 50,
         used: 100,
@@ -152,7 +156,7 @@ export function conformance(under: () => StoreUnderTest): void {
     test('count a change once, however often it is told', async () => {
       const tenant = fresh('t');
       const say = speaker(fresh('h'));
-      await say([tokens(tenant, { want: 60 })]);
+      await say([tokens(tenant, { requested: 60 })]);
       for (let i = 0; i < 3; i++) await say([tokens(tenant, { changes: -25, confirmed: 0 })]);
       expect((await say([tokens(tenant, { changes: -35, confirmed: 0 })])).grants[0]).toMatchObject({
         held: 25,
@@ -160,10 +164,10 @@ export function conformance(under: () => StoreUnderTest): void {
       });
     });
 
-    test('begin anew with a holder that held nothing any more', async () => {
+    test('begin anew with a process that held nothing any more', async () => {
       const tenant = fresh('t');
       const say = speaker(fresh('h'));
-      await say([tokens(tenant, { want: 60 })]);
+      await say([tokens(tenant, { requested: 60 })]);
       expect((await say([tokens(tenant, { changes: -60 })])).grants[0]).toMatchObject({ held: 0, used: 0 });
       expect((await say([tokens(tenant, {})])).grants[0]).toMatchObject({ held: 0, used: 0 });
       expect((await say([tokens(tenant, { changes: 9, confirmed: 4 })])).grants[0]).toMatchObject({ held: 5, used: 5 });
@@ -171,10 +175,12 @@ export function conformance(under: () => StoreUnderTest): void {
 
     test('hear nothing of a statement that was overtaken', async () => {
       const tenant = fresh('t');
-      const holder = fresh('h');
+      const processId = fresh('h');
       const { store } = under();
-      await store.hold({ holder, turn: 5, asks: [tokens(tenant, { want: 10 })], heard: [] });
-      await expect(store.hold({ holder, turn: 4, asks: [tokens(tenant, { want: 10 })], heard: [] })).rejects.toThrow();
+      await store.hold({ processId, sequence: 5, requests: [tokens(tenant, { requested: 10 })], acked: [] });
+      await expect(
+        store.hold({ processId, sequence: 4, requests: [tokens(tenant, { requested: 10 })], acked: [] }),
+      ).rejects.toThrow();
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 10 });
     });
 
@@ -184,16 +190,16 @@ export function conformance(under: () => StoreUnderTest): void {
         Array.from({ length: 8 }, async (_, i) => {
           const say = speaker(fresh('h'));
           for (let round = 0; round < 5; round++) {
-            await say(shuffled(tenants, i + round).map((tenant) => tokens(tenant, { want: 7 })));
+            await say(shuffled(tenants, i + round).map((tenant) => tokens(tenant, { requested: 7 })));
           }
         }),
       );
       for (const tenant of tenants) expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 100 });
     });
 
-    test('get back what a holder held that is seen no more', async () => {
+    test('get back what a process held that is seen no more', async () => {
       const tenant = fresh('t');
-      await speaker(fresh('h'))([tokens(tenant, { want: 60 })]);
+      await speaker(fresh('h'))([tokens(tenant, { requested: 60 })]);
       const { store } = under();
       await store.tidy(TIDY);
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 60 });
@@ -204,11 +210,11 @@ export function conformance(under: () => StoreUnderTest): void {
 
   describe('settlements', () => {
     test('book each reservation once, however often it is told at once', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
+      await store.lease(processId, []);
       const all = Array.from({ length: 40 }, (_, i) =>
-        settlement(holder, 1000 + i, { tenant, estimated: i % 2 === 0 }),
+        settlement(processId, 1000 + i, { tenant, estimated: i % 2 === 0 }),
       );
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, i) => store.settle(fresh('s'), [...shuffled(all, i), ...all.slice(0, 5)])),
@@ -218,19 +224,19 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 280, used: 280 });
     });
 
-    test('book the noted requests of a holder that is gone, each once, and those that are still running later', async () => {
-      const [tenant, holder, other] = [fresh('t'), fresh('h'), fresh('h')];
+    test('book the noted requests of a process that is gone, each once, and those that are still running later', async () => {
+      const [tenant, processId, other] = [fresh('t'), fresh('h'), fresh('h')];
       const { store } = under();
-      for (const each of [holder, other]) await store.lease(each, []);
+      for (const each of [processId, other]) await store.lease(each, []);
       const requests = [0, 1, 2].map((counter) => ({
         ...{ counter, tenant, period: PERIOD, day: '2026-11-21', key: 'key_1', user: 'usr_1', prompt: 10 },
       }));
-      const notes = { holder, note: 1, requests, over: [] };
+      const notes = { processId, note: 1, requests, over: [] };
       for (let told = 0; told < 2; told++) await store.noteRequests(notes);
-      await store.noteRequests({ holder, note: 2, requests, over: [] });
-      await store.noteRequests({ holder, note: 3, requests: [], over: [2] });
-      await store.settle(other, [settlement(holder, 0, { tenant })]);
-      await store.changeReservations([{ kind: 'renew-tokens', holder, counter: 1 }], 30_000);
+      await store.noteRequests({ processId, note: 2, requests, over: [] });
+      await store.noteRequests({ processId, note: 3, requests: [], over: [2] });
+      await store.settle(other, [settlement(processId, 0, { tenant })]);
+      await store.changeReservations([{ kind: 'renew-tokens', processId, counter: 1 }], 30_000);
       const options = { holdTtlMs: 600_000, reservationTtlMs: 600_000, settlementKeepMs: 86_400_000 };
       expect(await store.bookLost(options)).toEqual({ booked: 0, more: false });
       const gone = { ...options, holdTtlMs: -1 };
@@ -240,24 +246,24 @@ export function conformance(under: () => StoreUnderTest): void {
       await expect.poll(() => store.bookLost({ ...gone, reservationTtlMs: 0 })).toEqual({ booked: 1, more: true });
       expect(await store.bookLost(gone)).toEqual({ booked: 0, more: false });
       expect(await under().usage(tenant)).toEqual({ requests: 3, tokens: 27, estimated: 20 });
-      expect(await store.settle(other, [settlement(holder, 2, { tenant })])).toMatchObject({ booked: 0 });
+      expect(await store.settle(other, [settlement(processId, 2, { tenant })])).toMatchObject({ booked: 0 });
     });
 
-    test('tell whether any process settled a reservation of a holder lately', async () => {
+    test('tell whether any process settled a reservation of a process lately', async () => {
       const [issuer, settler, silent] = [fresh('h'), fresh('h'), fresh('h')];
       const { store } = under();
-      for (const holder of [issuer, silent]) await store.lease(holder, []);
+      for (const processId of [issuer, silent]) await store.lease(processId, []);
       await store.settle(settler, [settlement(issuer, 70_000, {})]);
-      const answers = [issuer, silent, settler].map((holder) => store.settledLately(holder, 60_000));
+      const answers = [issuer, silent, settler].map((processId) => store.settledLately(processId, 60_000));
       expect(await Promise.all(answers)).toEqual([true, false, false]);
       await expect.poll(() => store.settledLately(issuer, 1)).toBe(false);
     });
 
-    test('do nothing for a holder that the store does not know, and name it', async () => {
+    test('do nothing for a process that the store does not know, and name it', async () => {
       const [tenant, settler, nobody] = [fresh('t'), fresh('s'), fresh('nobody')];
       const { store } = under();
       const batch = [settlement(nobody, 1, { tenant }), settlement(nobody, 2, { tenant })];
-      expect(await store.settle(settler, batch)).toEqual({ booked: 0, unknownHolders: [nobody] });
+      expect(await store.settle(settler, batch)).toEqual({ booked: 0, unknownProcesses: [nobody] });
       expect((await under().usage(tenant)).requests).toBe(0);
     });
 
@@ -266,57 +272,59 @@ export function conformance(under: () => StoreUnderTest): void {
       const { store } = under();
       expect(await store.settle(settler, [settlement(settler, 1, { tenant })])).toEqual({
         booked: 1,
-        unknownHolders: [],
+        unknownProcesses: [],
       });
       expect((await under().usage(tenant)).requests).toBe(1);
     });
 
-    test('are told to the holder that issued the reservation, until it has heard', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
-      const say = speaker(holder);
+    test('are told to the process that issued the reservation, until it has heard', async () => {
+      const [tenant, processId] = [fresh('t'), fresh('h')];
+      const say = speaker(processId);
       await say([]);
       const { store } = under();
-      await store.settle(holder, [settlement(holder, 1, { tenant })]);
+      await store.settle(processId, [settlement(processId, 1, { tenant })]);
       await store.settle(fresh('s'), [
-        settlement(holder, 2, { tenant, total: 9 }),
-        settlement(holder, 3, { tenant, held: false }),
+        settlement(processId, 2, { tenant, total: 9 }),
+        settlement(processId, 3, { tenant, held: false }),
       ]);
-      const { news } = await say([]);
-      expect(news.map(({ counters, totals }) => ({ counters, totals }))).toEqual([{ counters: [2], totals: [9] }]);
-      expect((await say([])).news).toEqual(news);
-      const heard = news.map(({ id }) => id);
-      expect((await say([], heard)).news).toEqual([]);
-      expect((await say([])).news).toEqual([]);
+      const { settlements } = await say([]);
+      expect(settlements.map(({ counters, totals }) => ({ counters, totals }))).toEqual([
+        { counters: [2], totals: [9] },
+      ]);
+      expect((await say([])).settlements).toEqual(settlements);
+      const acked = settlements.map(({ id }) => id);
+      expect((await say([], acked)).settlements).toEqual([]);
+      expect((await say([])).settlements).toEqual([]);
     });
 
     test('keep a response that goes on as it was booked until its usage is told, once and in its tenant only', async () => {
-      const [holder, other, tenant, stranger] = [fresh('h'), fresh('h'), fresh('t'), fresh('t')];
+      const [processId, other, tenant, stranger] = [fresh('h'), fresh('h'), fresh('t'), fresh('t')];
       const { store, budget, usage } = under();
       const begun = { tenant, response: 'resp_1', prompt: 60, completion: 150, cached: 0, total: 210, estimated: true };
       const done = { response: 'resp_1', books: false, held: false, prompt: 50, completion: 20, cached: 0, total: 70 };
-      await store.lease(holder, []);
+      await store.lease(processId, []);
       await store.lease(other, []);
-      await store.settle(holder, [settlement(holder, 1, begun), settlement(holder, 2, { tenant })]);
+      await store.settle(processId, [settlement(processId, 1, begun), settlement(processId, 2, { tenant })]);
       expect(await usage(tenant)).toEqual({ requests: 2, tokens: 217, estimated: 210 });
       await store.settle(other, [settlement(other, 1, { ...done, tenant: stranger })]);
       expect([await usage(stranger), await usage(tenant)]).toMatchObject([{ tokens: 0 }, { tokens: 217 }]);
       const told = [2, 3].map((counter) =>
         settlement(other, counter, { ...done, tenant, period: '2026-12', model: 'x' }),
       );
-      await Promise.all([store.settle(other, told), store.settle(holder, told), store.settle(other, told)]);
-      await store.settle(holder, [settlement(holder, 1, begun)]);
+      await Promise.all([store.settle(other, told), store.settle(processId, told), store.settle(other, told)]);
+      await store.settle(processId, [settlement(processId, 1, begun)]);
       await store.settle(other, [settlement(other, 4, { ...done, tenant })]);
       expect(await usage(tenant)).toEqual({ requests: 2, tokens: 77, estimated: 0 });
       expect([(await budget(tenant, PERIOD)).spent, (await budget(tenant, '2026-12')).spent]).toEqual([77, 0]);
     });
 
     test('correct a response to more than it was booked with, also if both are told at once', async () => {
-      const [holder, tenant] = [fresh('h'), fresh('t')];
+      const [processId, tenant] = [fresh('h'), fresh('t')];
       const { store, budget, usage } = under();
-      await store.lease(holder, []);
-      await store.settle(holder, [
-        settlement(holder, 1, { tenant, response: 'r', estimated: true }),
-        settlement(holder, 2, {
+      await store.lease(processId, []);
+      await store.settle(processId, [
+        settlement(processId, 1, { tenant, response: 'r', estimated: true }),
+        settlement(processId, 2, {
           tenant,
           response: 'r',
           books: false,
@@ -333,10 +341,10 @@ export function conformance(under: () => StoreUnderTest): void {
     });
 
     test('book nothing where another source counts', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
-      expect((await store.settle(holder, [settlement(holder, 1, { tenant, books: false })])).booked).toBe(1);
+      await store.lease(processId, []);
+      expect((await store.settle(processId, [settlement(processId, 1, { tenant, books: false })])).booked).toBe(1);
       expect((await under().usage(tenant)).requests).toBe(0);
       expect((await under().budget(tenant, PERIOD)).spent).toBe(0);
     });
@@ -344,14 +352,17 @@ export function conformance(under: () => StoreUnderTest): void {
 
   describe('renewals of token reservations', () => {
     test('reach the process that holds the reservation, once and with their age, and no other', async () => {
-      const [holder, other] = [fresh('h'), fresh('h')];
-      const [say, hear] = [speaker(holder), speaker(other)];
+      const [processId, other] = [fresh('h'), fresh('h')];
+      const [say, hear] = [speaker(processId), speaker(other)];
       await say([]);
       await hear([]);
       const { store } = under();
-      const renew = (name: string, counter: number) => ({ kind: 'renew-tokens' as const, holder: name, counter });
-      await store.changeReservations([renew(holder, 2 ** 39), renew(holder, 7), renew(fresh('nobody'), 8)], 60_000);
-      await store.changeReservations([renew(holder, 9)], 60_000);
+      const renew = (name: string, counter: number) => ({ kind: 'renew-tokens' as const, processId: name, counter });
+      await store.changeReservations(
+        [renew(processId, 2 ** 39), renew(processId, 7), renew(fresh('nobody'), 8)],
+        60_000,
+      );
+      await store.changeReservations([renew(processId, 9)], 60_000);
       await new Promise((resolve) => setTimeout(resolve, 30));
       expect((await hear([])).renewals).toEqual([]);
       const { renewals } = await say([]);
@@ -362,50 +373,53 @@ export function conformance(under: () => StoreUnderTest): void {
   });
 
   describe('collections', () => {
-    const ask = (holder: string, counter: number, tenant: string) => ({
-      holder,
+    const request = (processId: string, counter: number, tenant: string) => ({
+      processId,
       counter,
       tenant,
       max: 5,
       ttlMs: 60_000,
     });
-    const end = (holder: string, counter: number, tenant: string, collections: -1 | 0 | 1, collection?: number) =>
-      settlement(holder, counter, { tenant, held: false, books: false, total: 0, collections, collection });
+    const end = (processId: string, counter: number, tenant: string, collections: -1 | 0 | 1, collection?: number) =>
+      settlement(processId, counter, { tenant, held: false, books: false, total: 0, collections, collection });
     /** Books creations (`+`) and removals of names (`a`, `b` ...) one after the other, and returns the count after each. */
     async function counts(...steps: readonly string[]): Promise<number[]> {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
+      await store.lease(processId, []);
       const seen: number[] = [];
       for (const [i, step] of steps.entries()) {
-        const entry = step === '+' ? end(holder, i, tenant, 1) : end(holder, i, tenant, -1, step.charCodeAt(0));
-        await store.settle(holder, [entry]);
+        const entry = step === '+' ? end(processId, i, tenant, 1) : end(processId, i, tenant, -1, step.charCodeAt(0));
+        await store.settle(processId, [entry]);
         seen.push(await under().collections(tenant));
       }
       return seen;
     }
 
     test('are never too many, though many are created at once', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const made = await Promise.all(
-        Array.from({ length: 20 }, (_, i) => under().store.reserveCollection(ask(holder, i, tenant))),
+        Array.from({ length: 20 }, (_, i) => under().store.reserveCollection(request(processId, i, tenant))),
       );
       expect(made.filter(Boolean).length).toBe(5);
     });
 
     test('count when they were made, and no longer when they were removed or never made', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
-      for (let i = 0; i < 5; i++) expect(await store.reserveCollection(ask(holder, i, tenant))).toBe(true);
-      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(false);
-      await store.settle(holder, [0, 1, 2].map((i) => end(holder, i, tenant, 1)).concat(end(holder, 3, tenant, 0)));
+      await store.lease(processId, []);
+      for (let i = 0; i < 5; i++) expect(await store.reserveCollection(request(processId, i, tenant))).toBe(true);
+      expect(await store.reserveCollection(request(processId, 5, tenant))).toBe(false);
+      await store.settle(
+        processId,
+        [0, 1, 2].map((i) => end(processId, i, tenant, 1)).concat(end(processId, 3, tenant, 0)),
+      );
       expect(await under().collections(tenant)).toBe(3);
-      expect(await store.reserveCollection(ask(holder, 6, tenant))).toBe(true);
-      expect(await store.reserveCollection(ask(holder, 7, tenant))).toBe(false);
-      await store.settle(holder, [end(holder, 8, tenant, -1), end(holder, 8, tenant, -1)]);
+      expect(await store.reserveCollection(request(processId, 6, tenant))).toBe(true);
+      expect(await store.reserveCollection(request(processId, 7, tenant))).toBe(false);
+      await store.settle(processId, [end(processId, 8, tenant, -1), end(processId, 8, tenant, -1)]);
       expect(await under().collections(tenant)).toBe(2);
-      expect(await store.reserveCollection(ask(holder, 9, tenant))).toBe(true);
+      expect(await store.reserveCollection(request(processId, 9, tenant))).toBe(true);
     });
 
     test('are given back once per name, however often the platform says that it removed them', async () => {
@@ -425,93 +439,93 @@ export function conformance(under: () => StoreUnderTest): void {
     });
 
     test('are given back in the order in which a batch tells of them', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
+      await store.lease(processId, []);
       const steps: (-1 | 1)[] = [1, 1, -1, -1, 1, -1, -1];
       await store.settle(
-        holder,
-        steps.map((step, i) => end(holder, i, tenant, step, step < 0 ? 9 : undefined)),
+        processId,
+        steps.map((step, i) => end(processId, i, tenant, step, step < 0 ? 9 : undefined)),
       );
       expect(await under().collections(tenant)).toBe(1);
     });
 
     test('are not fewer than none', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
-      await store.settle(holder, [end(holder, 1, tenant, -1)]);
-      await store.settle(holder, [end(holder, 2, tenant, 1)]);
+      await store.lease(processId, []);
+      await store.settle(processId, [end(processId, 1, tenant, -1)]);
+      await store.settle(processId, [end(processId, 2, tenant, 1)]);
       expect(await under().collections(tenant)).toBe(1);
     });
 
     test('are reserved for longer while their creation is renewed, and not again once that has expired', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      const change = (kind: ReservationChange['kind'], counter: number) => ({ kind, holder, counter });
-      await store.reserveCollection({ ...ask(holder, 0, tenant), max: 2, ttlMs: 300 });
-      await store.reserveCollection({ ...ask(holder, 1, tenant), max: 2, ttlMs: -1 });
+      const change = (kind: ReservationChange['kind'], counter: number) => ({ kind, processId, counter });
+      await store.reserveCollection({ ...request(processId, 0, tenant), max: 2, ttlMs: 300 });
+      await store.reserveCollection({ ...request(processId, 1, tenant), max: 2, ttlMs: -1 });
       await store.changeReservations(
         [0, 1, 7].map((counter) => change('renew-collection', counter)),
         60_000,
       );
       await new Promise((resolve) => setTimeout(resolve, 320));
-      expect(await store.reserveCollection({ ...ask(holder, 2, tenant), max: 2 })).toBe(true);
-      expect(await store.reserveCollection({ ...ask(holder, 3, tenant), max: 2 })).toBe(false);
+      expect(await store.reserveCollection({ ...request(processId, 2, tenant), max: 2 })).toBe(true);
+      expect(await store.reserveCollection({ ...request(processId, 3, tenant), max: 2 })).toBe(false);
       // A renewal that is due sooner takes nothing away.
       await store.changeReservations([change('renew-collection', 0)], 1);
       await new Promise((resolve) => setTimeout(resolve, 20));
-      expect(await store.reserveCollection({ ...ask(holder, 4, tenant), max: 2 })).toBe(false);
+      expect(await store.reserveCollection({ ...request(processId, 4, tenant), max: 2 })).toBe(false);
     });
 
     test('are free at once when the check that reserved one is cancelled, and count if the creation is told of after all', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      await store.lease(holder, []);
-      for (let i = 0; i < 5; i++) await store.reserveCollection(ask(holder, i, tenant));
+      await store.lease(processId, []);
+      for (let i = 0; i < 5; i++) await store.reserveCollection(request(processId, i, tenant));
       await store.changeReservations(
-        [3, 4, 99].map((counter) => ({ kind: 'release-collection', holder, counter })),
+        [3, 4, 99].map((counter) => ({ kind: 'release-collection', processId, counter })),
         60_000,
       );
-      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(true);
-      await store.settle(holder, [end(holder, 3, tenant, 1)]);
+      expect(await store.reserveCollection(request(processId, 5, tenant))).toBe(true);
+      await store.settle(processId, [end(processId, 3, tenant, 1)]);
       expect(await under().collections(tenant)).toBe(1);
-      expect(await store.reserveCollection(ask(holder, 6, tenant))).toBe(false);
+      expect(await store.reserveCollection(request(processId, 6, tenant))).toBe(false);
     });
 
     test('are renewed and released by many at once, in whatever order each names them', async () => {
       const tenants = Array.from({ length: 6 }, () => fresh('t'));
-      const holder = fresh('h');
+      const processId = fresh('h');
       const { store } = under();
-      await store.lease(holder, []);
-      for (const [i, tenant] of tenants.entries()) await store.reserveCollection(ask(holder, i, tenant));
+      await store.lease(processId, []);
+      for (const [i, tenant] of tenants.entries()) await store.reserveCollection(request(processId, i, tenant));
       await Promise.all(
         Array.from({ length: 8 }, async (_, n) => {
           for (let round = 0; round < 5; round++) {
             const changes = shuffled([...tenants.keys()], n + round).map((counter) => ({
               kind: 'renew-collection' as const,
-              holder,
+              processId,
               counter,
             }));
             await store.changeReservations(changes, 60_000);
             await Promise.all(
               shuffled(tenants, n * round).map((tenant) =>
-                store.reserveCollection({ ...ask(holder, 0, tenant), max: 1 }),
+                store.reserveCollection({ ...request(processId, 0, tenant), max: 1 }),
               ),
             );
-            await store.settle(holder, [end(holder, 100 + n * 10 + round, tenants[n % 6] ?? '', 0)]);
+            await store.settle(processId, [end(processId, 100 + n * 10 + round, tenants[n % 6] ?? '', 0)]);
           }
         }),
       );
       for (const [i, tenant] of tenants.entries())
-        expect(await store.reserveCollection({ ...ask(holder, 50 + i, tenant), max: 2 })).toBe(true);
+        expect(await store.reserveCollection({ ...request(processId, 50 + i, tenant), max: 2 })).toBe(true);
     });
 
     test('whose creation nobody told the end of do not count for ever', async () => {
-      const [tenant, holder] = [fresh('t'), fresh('h')];
+      const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
-      for (let i = 0; i < 5; i++) await store.reserveCollection({ ...ask(holder, i, tenant), ttlMs: -1 });
-      expect(await store.reserveCollection(ask(holder, 5, tenant))).toBe(true);
+      for (let i = 0; i < 5; i++) await store.reserveCollection({ ...request(processId, i, tenant), ttlMs: -1 });
+      expect(await store.reserveCollection(request(processId, 5, tenant))).toBe(true);
     });
   });
 }

@@ -1,21 +1,21 @@
 /** The store that all processes share, in memory: what the statements do, and nothing of how. */
 
 import type {
-  CollectionAsk,
-  Lost,
-  LostOptions,
+  CollectionReservationRequest,
+  HoldBatch,
+  HoldResult,
+  LostBooking,
+  LostRequestOptions,
   MeteringStore,
-  Notes,
   OpenRequest,
-  RateAnswer,
-  RateAsk,
+  OpenRequestNote,
+  RateLeaseRequest,
+  RateLeaseResult,
   ReservationChange,
-  Settled,
   Settlement,
-  Tidied,
+  SettleResult,
   TidyOptions,
-  TokenAnswer,
-  TokenWords,
+  TidyResult,
 } from '../../../src/metering/ports.ts';
 
 interface Hold {
@@ -47,16 +47,16 @@ export class MemoryStore implements MeteringStore {
   >();
   /** Requests booked, and their tokens, by tenant. */
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
-  readonly #holders = new Map<string, { seenMs: number; turn: number }>();
+  readonly #processes = new Map<string, { seenMs: number; sequence: number }>();
   readonly #responses = new Map<string, Settlement>();
   /** The tokens booked for each settled reservation. */
   readonly #settled = new Map<string, number>();
   readonly #settledMs = new Map<string, number>();
-  readonly #news: { id: number; holder: string; counter: number; total: number }[] = [];
+  readonly #unacked: { id: number; processId: string; counter: number; total: number }[] = [];
   readonly #now: () => number;
-  readonly #renewals: { holder: string; counter: number; heardMs: number }[] = [];
+  readonly #renewals: { processId: string; counter: number; heardMs: number }[] = [];
   #lastNews = 0;
-  readonly #notes = new Map<string, { holder: string; requests: readonly OpenRequest[]; lookedMs: number }>();
+  readonly #notes = new Map<string, { processId: string; requests: readonly OpenRequest[]; lookedMs: number }>();
 
   constructor(now: () => number) {
     this.#now = now;
@@ -80,7 +80,7 @@ export class MemoryStore implements MeteringStore {
       collections,
       creations,
       usage,
-      holders: this.#holders,
+      processes: this.#processes,
       settled: this.#settled,
       counted: this.#counted,
     });
@@ -90,100 +90,100 @@ export class MemoryStore implements MeteringStore {
       refill(this.collections, kept.collections);
       refill(this.creations, kept.creations);
       refill(this.usage, kept.usage);
-      refill(this.#holders, kept.holders);
+      refill(this.#processes, kept.processes);
       refill(this.#counted, kept.counted);
       this.#settled.clear();
       for (const [id, tokens] of kept.settled) this.#settled.set(id, tokens);
-      this.#news.length = 0;
+      this.#unacked.length = 0;
       this.#renewals.length = 0;
     };
   }
 
   /** Returns the tokens booked for a reservation, or undefined if none are booked yet. */
-  bookedTokens(holder: string, counter: number): number | undefined {
-    return this.#settled.get(`${holder} ${counter}`);
+  bookedTokens(processId: string, counter: number): number | undefined {
+    return this.#settled.get(`${processId} ${counter}`);
   }
 
-  lease(holder: string, asks: readonly RateAsk[]): Promise<RateAnswer> {
-    this.#beat(holder);
-    const grants = asks.map(({ subject, window, limit, want, report }) => {
+  lease(processId: string, requests: readonly RateLeaseRequest[]): Promise<RateLeaseResult> {
+    this.#beat(processId);
+    const grants = requests.map(({ subject, window, limit, requested, report }) => {
       const key = `${subject} ${window}`;
       const before = Math.max(0, (this.windows.get(key) ?? 0) + report);
-      const granted = Math.max(0, Math.min(want, limit - before));
+      const granted = Math.max(0, Math.min(requested, limit - before));
       this.windows.set(key, before + granted);
       return { granted, total: before + granted };
     });
-    return Promise.resolve({ grants, nowMs: this.#now(), holders: this.#live() });
+    return Promise.resolve({ grants, nowMs: this.#now(), processes: this.#live() });
   }
 
-  hold({ holder, turn, asks, heard }: TokenWords): Promise<TokenAnswer> {
-    const known = this.#holders.get(holder);
-    if (known !== undefined && known.turn >= turn) return Promise.reject(new Error('a later word was heard'));
-    this.#holders.set(holder, { seenMs: this.#now(), turn });
-    const grants = asks.map(({ tenant, period, quota, want, changes, confirmed }) => {
+  hold({ processId, sequence, requests, acked }: HoldBatch): Promise<HoldResult> {
+    const known = this.#processes.get(processId);
+    if (known !== undefined && known.sequence >= sequence) return Promise.reject(new Error('a later word was acked'));
+    this.#processes.set(processId, { seenMs: this.#now(), sequence });
+    const grants = requests.map(({ tenant, period, quota, requested, changes, confirmed }) => {
       const budget = this.budget(tenant, period);
-      const hold = budget.holds.get(holder) ?? { held: 0, changes: confirmed };
+      const hold = budget.holds.get(processId) ?? { held: 0, changes: confirmed };
       const change = Math.max(changes - hold.changes, -hold.held);
-      const granted = Math.max(0, Math.min(want, quota - usedOf(budget) - change));
+      const granted = Math.max(0, Math.min(requested, quota - usedOf(budget) - change));
       const held = hold.held + change + granted;
-      if (held === 0) budget.holds.delete(holder);
-      else budget.holds.set(holder, { held, changes });
+      if (held === 0) budget.holds.delete(processId);
+      else budget.holds.set(processId, { held, changes });
       return { granted, held, used: usedOf(budget), spent: budget.spent };
     });
-    const told = new Set(heard);
-    const news = this.#news
-      .filter((one) => one.holder === holder && !told.has(one.id))
+    const told = new Set(acked);
+    const settlements = this.#unacked
+      .filter((one) => one.processId === processId && !told.has(one.id))
       .map(({ id, counter, total }) => ({ id, counters: [counter], totals: [total] }));
-    const kept = this.#news.filter(({ id }) => !told.has(id));
-    this.#news.splice(0, this.#news.length, ...kept);
+    const kept = this.#unacked.filter(({ id }) => !told.has(id));
+    this.#unacked.splice(0, this.#unacked.length, ...kept);
     const renewals = this.#renewals
-      .filter((one) => one.holder === holder)
+      .filter((one) => one.processId === processId)
       .map(({ counter, heardMs }) => ({ counters: [counter], ageMs: this.#now() - heardMs }));
-    this.#renewals.splice(0, this.#renewals.length, ...this.#renewals.filter((one) => one.holder !== holder));
-    return Promise.resolve({ grants, news, renewals, holders: this.#live() });
+    this.#renewals.splice(0, this.#renewals.length, ...this.#renewals.filter((one) => one.processId !== processId));
+    return Promise.resolve({ grants, settlements, renewals, processes: this.#live() });
   }
 
-  settle(settler: string, settlements: readonly Settlement[]): Promise<Settled> {
+  settle(settler: string, settlements: readonly Settlement[]): Promise<SettleResult> {
     let booked = 0;
-    const unknownHolders = new Set<string>();
+    const unknownProcesses = new Set<string>();
     this.#beat(settler);
     for (const settlement of settlements) {
-      const { holder, counter, tenant, total, held, collections } = settlement;
-      if (!this.#holders.has(holder)) {
-        unknownHolders.add(holder);
+      const { processId, counter, tenant, total, held, collections } = settlement;
+      if (!this.#processes.has(processId)) {
+        unknownProcesses.add(processId);
         continue;
       }
-      if (collections !== undefined) this.creations.delete(`${holder} ${counter}`);
-      if (this.#settled.has(`${holder} ${counter}`)) continue;
-      this.#settled.set(`${holder} ${counter}`, settlement.books ? total : 0);
-      this.#settledMs.set(holder, this.#now());
+      if (collections !== undefined) this.creations.delete(`${processId} ${counter}`);
+      if (this.#settled.has(`${processId} ${counter}`)) continue;
+      this.#settled.set(`${processId} ${counter}`, settlement.books ? total : 0);
+      this.#settledMs.set(processId, this.#now());
       booked += 1;
       if (settlement.books) this.#book(settlement);
       this.#respond(settlement);
       if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
-      if (held && holder !== settler) this.#news.push({ id: ++this.#lastNews, holder, counter, total });
+      if (held && processId !== settler) this.#unacked.push({ id: ++this.#lastNews, processId, counter, total });
     }
-    return Promise.resolve({ booked, unknownHolders: [...unknownHolders] });
+    return Promise.resolve({ booked, unknownProcesses: [...unknownProcesses] });
   }
 
-  settledLately(holder: string, withinMs: number): Promise<boolean> {
-    return Promise.resolve(this.#now() - (this.#settledMs.get(holder) ?? Number.NEGATIVE_INFINITY) < withinMs);
+  settledLately(processId: string, withinMs: number): Promise<boolean> {
+    return Promise.resolve(this.#now() - (this.#settledMs.get(processId) ?? Number.NEGATIVE_INFINITY) < withinMs);
   }
 
-  reserveCollection({ holder, counter, tenant, max, ttlMs }: CollectionAsk): Promise<boolean> {
+  reserveCollection({ processId, counter, tenant, max, ttlMs }: CollectionReservationRequest): Promise<boolean> {
     const under = [...this.creations.values()].filter((one) => one.tenant === tenant && one.expiresMs > this.#now());
     if ((this.collections.get(tenant) ?? 0) + under.length >= max) return Promise.resolve(false);
-    this.creations.set(`${holder} ${counter}`, { tenant, expiresMs: this.#now() + ttlMs });
+    this.creations.set(`${processId} ${counter}`, { tenant, expiresMs: this.#now() + ttlMs });
     return Promise.resolve(true);
   }
 
   changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void> {
-    for (const { kind, holder, counter } of changes) {
-      const key = `${holder} ${counter}`;
+    for (const { kind, processId, counter } of changes) {
+      const key = `${processId} ${counter}`;
       const creation = this.creations.get(key);
       switch (kind) {
         case 'renew-tokens':
-          if (this.#holders.has(holder)) this.#renewals.push({ holder, counter, heardMs: this.#now() });
+          if (this.#processes.has(processId)) this.#renewals.push({ processId, counter, heardMs: this.#now() });
           break;
         case 'renew-collection':
           if (creation !== undefined && creation.expiresMs > this.#now()) {
@@ -200,43 +200,45 @@ export class MemoryStore implements MeteringStore {
     return Promise.resolve();
   }
 
-  noteRequests({ holder, note, requests, over }: Notes): Promise<void> {
-    for (const number of over) this.#notes.delete(`${holder} ${number}`);
-    const key = `${holder} ${note}`;
+  noteRequests({ processId, note, requests, over }: OpenRequestNote): Promise<void> {
+    for (const number of over) this.#notes.delete(`${processId} ${number}`);
+    const key = `${processId} ${note}`;
     if (requests.length > 0 && !this.#notes.has(key)) {
-      this.#notes.set(key, { holder, requests, lookedMs: Number.NEGATIVE_INFINITY });
+      this.#notes.set(key, { processId, requests, lookedMs: Number.NEGATIVE_INFINITY });
     }
     return Promise.resolve();
   }
 
-  async bookLost({ holdTtlMs, reservationTtlMs }: LostOptions): Promise<Lost> {
+  async bookLost({ holdTtlMs, reservationTtlMs }: LostRequestOptions): Promise<LostBooking> {
     const now = this.#now();
     for (const [key, note] of this.#notes) {
-      const { holder, requests } = note;
-      if (now - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs || now - note.lookedMs < reservationTtlMs)
+      const { processId, requests } = note;
+      if (now - (this.#processes.get(processId)?.seenMs ?? 0) <= holdTtlMs || now - note.lookedMs < reservationTtlMs)
         continue;
-      const renewed = this.#renewals.filter((one) => one.holder === holder && now - one.heardMs <= reservationTtlMs);
-      const running = new Set(renewed.map(({ counter }) => counter));
-      const seenMs = this.#holders.get(holder)?.seenMs ?? 0;
-      const { booked } = await this.settle(
-        holder,
-        requests.filter(({ counter }) => !running.has(counter)).map(entryOf(holder)),
+      const renewed = this.#renewals.filter(
+        (one) => one.processId === processId && now - one.heardMs <= reservationTtlMs,
       );
-      this.#holders.set(holder, { seenMs, turn: this.#holders.get(holder)?.turn ?? 0 });
+      const running = new Set(renewed.map(({ counter }) => counter));
+      const seenMs = this.#processes.get(processId)?.seenMs ?? 0;
+      const { booked } = await this.settle(
+        processId,
+        requests.filter(({ counter }) => !running.has(counter)).map(entryOf(processId)),
+      );
+      this.#processes.set(processId, { seenMs, sequence: this.#processes.get(processId)?.sequence ?? 0 });
       const rest = requests.filter(({ counter }) => running.has(counter));
       if (rest.length === 0) this.#notes.delete(key);
-      else this.#notes.set(key, { holder, requests: rest, lookedMs: now });
+      else this.#notes.set(key, { processId, requests: rest, lookedMs: now });
       return { booked, more: true };
     }
     return { booked: 0, more: false };
   }
 
-  tidy({ holdTtlMs }: TidyOptions): Promise<Tidied> {
+  tidy({ holdTtlMs }: TidyOptions): Promise<TidyResult> {
     let holds = 0;
     for (const { holds: held } of this.budgets.values()) {
-      for (const holder of held.keys()) {
-        if (this.#now() - (this.#holders.get(holder)?.seenMs ?? 0) <= holdTtlMs) continue;
-        held.delete(holder);
+      for (const processId of held.keys()) {
+        if (this.#now() - (this.#processes.get(processId)?.seenMs ?? 0) <= holdTtlMs) continue;
+        held.delete(processId);
         holds += 1;
       }
     }
@@ -287,21 +289,21 @@ export class MemoryStore implements MeteringStore {
     this.budget(tenant, period).spent += total;
   }
 
-  #beat(holder: string): void {
-    this.#holders.set(holder, { seenMs: this.#now(), turn: this.#holders.get(holder)?.turn ?? 0 });
+  #beat(processId: string): void {
+    this.#processes.set(processId, { seenMs: this.#now(), sequence: this.#processes.get(processId)?.sequence ?? 0 });
   }
 
   #live(): number {
-    return [...this.#holders.values()].filter(({ seenMs }) => this.#now() - seenMs < LIVE_MS).length;
+    return [...this.#processes.values()].filter(({ seenMs }) => this.#now() - seenMs < LIVE_MS).length;
   }
 }
 
 /** A request that spent its prompt's estimate. */
 const entryOf =
-  (holder: string) =>
+  (processId: string) =>
   ({ counter, tenant, period, day, key, user, prompt }: OpenRequest): Settlement => ({
     ...{
-      holder,
+      processId,
       counter,
       held: false,
       tenant,

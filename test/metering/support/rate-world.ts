@@ -2,8 +2,8 @@
 
 import { StoreClock } from '../../../src/domain/store-clock.ts';
 import { type MeteringCounts, newCounts } from '../../../src/metering/counts.ts';
-import type { RateAnswer, RateAsk, RateStore } from '../../../src/metering/ports.ts';
-import { RateLeases, type Taken } from '../../../src/metering/rate-leases.ts';
+import type { RateLeaseRequest, RateLeaseResult, RateStore } from '../../../src/metering/ports.ts';
+import { RateLeases, type RateResult } from '../../../src/metering/rate-leases.ts';
 import type { SubjectKind } from '../../../src/metering/rate-subjects.ts';
 
 export const WINDOW_MS = 1000;
@@ -55,7 +55,7 @@ export class RateWorld {
       const counts = newCounts();
       const leases = new RateLeases({
         store,
-        holder: `p${i}`,
+        processId: `p${i}`,
         windowMs: WINDOW_MS,
         clock: new StoreClock(),
         monotonicMs,
@@ -69,7 +69,7 @@ export class RateWorld {
 
   #storeOf(process: number): RateStore {
     return {
-      lease: (_holder, asks) =>
+      lease: (_holder, requests) =>
         new Promise((resolve, reject) => {
           this.statements += 1;
           this.#later(() => {
@@ -77,7 +77,7 @@ export class RateWorld {
               this.#later(() => this.#deliver(process, () => reject(new Error('away'))));
               return;
             }
-            const answer = this.#grant(asks);
+            const answer = this.#grant(requests);
             this.#later(() => this.#deliver(process, () => resolve(answer)));
           });
         }),
@@ -92,18 +92,18 @@ export class RateWorld {
     this.#deliveries.push({ atMs: this.nowMs + this.#latency(), run });
   }
 
-  #grant(asks: readonly RateAsk[]): RateAnswer {
-    const grants = asks.map(({ subject, window, limit, want, report }) => {
+  #grant(requests: readonly RateLeaseRequest[]): RateLeaseResult {
+    const grants = requests.map(({ subject, window, limit, requested, report }) => {
       const key = `${subject} ${window}`;
       const before = (this.granted.get(key) ?? 0) + report;
-      const granted = Math.max(0, Math.min(want, limit - before));
+      const granted = Math.max(0, Math.min(requested, limit - before));
       this.granted.set(key, before + granted);
       return { granted, total: before + granted };
     });
     return {
       grants,
       nowMs: this.nowMs + this.storeShiftMs,
-      holders: this.processes.filter(({ alive }) => alive).length,
+      processes: this.processes.filter(({ alive }) => alive).length,
     };
   }
 
@@ -116,7 +116,7 @@ export class RateWorld {
     else this.#note(process, subject, taken);
   }
 
-  #note(process: number, subject: string, taken: Taken): void {
+  #note(process: number, subject: string, taken: RateResult): void {
     const taker = this.processes[process];
     if (taker?.alive !== true) return;
     if (taken.kind === 'taken') taker.used += taken.windows.length;

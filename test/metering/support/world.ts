@@ -4,7 +4,7 @@
  */
 
 import { Fault } from '../../../src/domain/errors.ts';
-import type { AdmitAsk, LimitDecision } from '../../../src/metering/admission.ts';
+import type { AdmissionRequest, LimitDecision } from '../../../src/metering/admission.ts';
 import { Limits, type LimitsParts } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
 import { type Reservation, ReservationIds } from '../../../src/metering/reservation-ids.ts';
@@ -19,7 +19,7 @@ type Life = Pick<Process, 'alive'>;
 
 export interface Process {
   readonly limits: Limits;
-  readonly holder: string;
+  readonly processId: string;
   alive: boolean;
   /** Until then it does nothing by itself: it was stopped, and does not know it. */
   asleepUntilMs: number;
@@ -40,7 +40,7 @@ export function reservedBy(reservation: Reservation | undefined): number {
   return reservation === undefined ? 0 : reservation.prompt + reservation.answer;
 }
 
-export function askOf(parts: Partial<AdmitAsk>): AdmitAsk {
+export function askOf(parts: Partial<AdmissionRequest>): AdmissionRequest {
   return {
     tenantId: 'acme',
     tenantRpm: undefined,
@@ -111,11 +111,11 @@ export class World {
   #start(i: number): Process {
     const started = ++this.#started;
     const beganMs = this.nowMs - 1000 * started;
-    const holder = `${started}`.padStart(16, '0');
+    const processId = `${started}`.padStart(16, '0');
     const life = { alive: true, asleepUntilMs: 0 };
     const limits = new Limits({
       store: this.#storeOf(life),
-      holder,
+      processId,
       ...this.#keysOf(i),
       windowMs: 60_000,
       tokenEstimate: 10,
@@ -125,7 +125,7 @@ export class World {
       now: () => this.nowMs + (this.#localSkewsMs[i] ?? 0),
       monotonicMs: () => this.nowMs - beganMs,
     });
-    return Object.assign(life, { limits, holder });
+    return Object.assign(life, { limits, processId });
   }
 
   #storeOf(process: Life): MeteringStore {
@@ -162,24 +162,24 @@ export class World {
     this.#deliveries.push({ atMs: this.nowMs + this.#latency(), run });
   }
 
-  admit(process: number, parts: Partial<AdmitAsk>): void {
+  admit(process: number, parts: Partial<AdmissionRequest>): void {
     const admitting = this.processes[process];
     if (admitting === undefined) return;
     const { limits } = admitting;
-    const ask = askOf(parts);
+    const request = askOf(parts);
     const note = (admission: LimitDecision): void => {
       this.pending -= 1;
       if (admission.kind === 'refused') this.refused.push(admission.code);
       else if (admission.reservation !== undefined) {
-        const request = {
+        const running = {
           reservation: admission.reservation,
-          tenant: ask.tenantId,
+          tenant: request.tenantId,
           process: admitting,
           admittedMs: this.nowMs,
           sinceMs: this.nowMs,
         };
-        this.running.push(request);
-        this.admitted.push(request);
+        this.running.push(running);
+        this.admitted.push(running);
       }
     };
     const fail = (error: unknown): void => {
@@ -189,7 +189,7 @@ export class World {
     };
     this.pending += 1;
     try {
-      const admission = limits.admit(ask);
+      const admission = limits.admit(request);
       if (admission instanceof Promise) void admission.then(note, fail);
       else note(admission);
     } catch (error) {

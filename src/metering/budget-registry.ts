@@ -10,7 +10,7 @@ export interface PeriodOfTenant {
   readonly periodEndsMs: number;
 }
 
-export class BudgetShelf {
+export class BudgetRegistry {
   readonly #max: number;
   readonly #budgets = new Map<string, Budget>();
   readonly #tokens: TokenSums = { held: 0, reserved: 0 };
