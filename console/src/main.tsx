@@ -10,7 +10,7 @@ import { applyTheme } from './shell/theme.ts';
 
 applyTheme();
 if (wasSignedIn()) {
-  // What the first screen needs comes while the session is looked for, not after it. A file that does not come is the router's affair.
+  // Loads the files of the first screen while the session is requested. The router handles a file that fails to load.
   const isHome = /^\/console\/?$/.test(location.pathname);
   const parts = [import('./shell/shell.tsx'), ...(isHome ? [import('./screens/overview/overview.tsx')] : [])];
   for (const part of parts) part.catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * The addresses of the console. What a list shows and which drawer is open is in the address, so that it can be sent to somebody.
- * Every screen is loaded when it is first opened.
+ * The addresses of the console. The filters of a list and the open drawer are in the address, so that a link can be
+ * shared. Each screen is loaded when it is first opened.
  */
 
 import {
@@ -62,7 +62,7 @@ const inside = createRoute({
   errorComponent: LoadError,
 });
 
-/** A session that ended elsewhere leads to the door; every other failure is an error of the page. */
+/** A session that ended elsewhere leads to the sign-in page; every other failure is an error of the page. */
 async function isKnown(): Promise<boolean> {
   try {
     await queries.ensureQueryData(meQuery);

@@ -6,7 +6,10 @@ import { permissions as text } from '../text/en/permissions.ts';
 import { client } from './client.ts';
 
 const PAGE = 200;
-/** A server with more routes of its own than this is shown without the last permissions; they are still written as patterns. */
+/**
+ * A server with more routes of its own than this is shown without the last permissions; they are still written as
+ * patterns.
+ */
 const MAX_PAGES = 5;
 const FRESH_MS = 300_000;
 
@@ -18,7 +21,7 @@ export interface Catalog {
   readonly isPart: boolean;
   /** Present if the server did not list them. */
   readonly failure: { readonly error: unknown; readonly retry: () => void } | undefined;
-  /** What a pattern permits, to follow "may". */
+  /** The permitted actions of a pattern, as a phrase that follows "may". */
   readonly meaning: (pattern: string) => string;
 }
 

@@ -1,8 +1,12 @@
-/** The console's one client of the API. Its refresh token is in an HttpOnly cookie; the access token is in memory alone. */
+/**
+ * The console's one client of the API. Its refresh token is in an HttpOnly cookie; the access token is in memory alone.
+ */
 
 import { type Client, type Credentials, createClient, type SessionEnd } from '../../../client/index.ts';
 
-/** In this browser's storage while somebody is signed in. It holds nothing: it only saves a question whose answer is known. */
+/**
+ * Present in this browser's storage while a user is signed in. It saves a request for the session when there is none.
+ */
 const SIGNED_IN = 'postern.signed-in';
 
 type Listener = (end: SessionEnd) => void;
@@ -32,7 +36,7 @@ export async function signOut({ everywhere }: { readonly everywhere: boolean }):
   }
 }
 
-/** Whether somebody was signed in when this browser was last here. */
+/** Reports whether a user was signed in at the last visit of this browser. */
 export function wasSignedIn(): boolean {
   return localStorage.getItem(SIGNED_IN) !== null;
 }
@@ -42,7 +46,7 @@ export async function isSignedIn(): Promise<boolean> {
   return wasSignedIn() && (await client.resume());
 }
 
-/** Calls `listener` when a session ends that nobody ended here. Returns how to stop that. */
+/** Calls `listener` when a session ends without a sign-out in this page. Returns a function that stops this. */
 export function onSessionEnd(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

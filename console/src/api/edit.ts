@@ -1,4 +1,4 @@
-/** An edit of one resource: what is typed, what of it is changed, and what becomes of it when somebody else saves first. */
+/** An edit of one resource: the typed values, their changes, and the conflict with another save. */
 
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';

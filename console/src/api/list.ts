@@ -3,7 +3,7 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import type { ListPath, Operation, Row } from '../../../client/index.ts';
 
-/** What a list's screen shows. */
+/** The state of a list's screen. */
 export type List<T> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly retry: () => void }
@@ -24,10 +24,10 @@ export type ListQuery<P extends ListPath> =
   Operation<'GET', P> extends { readonly query?: infer Q } ? Exclude<Q, undefined> : never;
 
 /**
- * Loads the first page, and each further one only when it is asked for.
+ * Loads the first page, and each further page on request.
  *
- * @param load fetches one page; it is given the cursor of the page, and none for the first
- * @param key what the list depends on, the tenant first
+ * @param load fetches one page by its cursor; the first page has none
+ * @param key the inputs of the list, the tenant first
  */
 export function useList<P extends ListPath>(
   key: readonly unknown[],

@@ -1,4 +1,4 @@
-/** What permission patterns cover, and how resource constraints read. */
+/** The coverage of permission patterns, and resource constraints as text. */
 
 import type { ResourceConstraints } from '../../../client/index.ts';
 import { permissions as text } from '../text/en/permissions.ts';
@@ -37,7 +37,7 @@ export function unneeded(patterns: readonly string[], known: readonly string[]):
 }
 
 export interface Granted<R> {
-  /** Of one resource, all given by the same roles in the same way. */
+  /** One resource's permissions, which the same roles give in the same way. */
   readonly permissions: readonly string[];
   readonly givers: readonly R[];
 }
@@ -50,7 +50,8 @@ interface RoleLike {
 /**
  * Each permission that the roles give together with the roles that give it, and the known ones that no role gives.
  *
- * @param detailOf what else the permissions of one row have in common, such as the policies that deny them to holders of the role
+ * @param detailOf what else the permissions of one row have in common, such as the policies that deny them to holders
+ *   of the role
  * @param isPlatformAdmin false: `admin:tenants` counts as not given
  */
 export function effective<R extends RoleLike>(
@@ -94,7 +95,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 export type GlobFault = 'empty' | 'long' | 'stars' | 'control';
 
-/** What keeps a text from being a name or glob of a resource constraint; undefined: nothing. */
+/** Returns why a text is no name or glob of a resource constraint; undefined if it is one. */
 export function globFault(glob: string): GlobFault | undefined {
   if (glob === '') return 'empty';
   if ([...glob].length > MAX_GLOB_LENGTH) return 'long';

@@ -22,7 +22,7 @@ export function isPolicyName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** A policy of exactly the searched name comes first, whatever page it is on. */
+/** A policy with exactly the searched name comes first, also if it is on a later page. */
 export function usePolicies(filter: PolicyFilter): List<Policy> {
   const tenant = useTenant();
   const q = filter.q ?? '';
@@ -66,7 +66,7 @@ export function usePolicy(name: string) {
   });
 }
 
-/** Everything that shows policies is asked for again. */
+/** Invalidates every query that shows policies. */
 export async function policiesChanged(queries: QueryClient, tenant: string): Promise<void> {
   const keys = [
     [tenant, 'policies'],

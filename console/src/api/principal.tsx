@@ -1,4 +1,7 @@
-/** The name of a user or a key, found once for each id. Until it is found, and where the caller may not know it, the id stands. */
+/**
+ * The name of a user or a key, found once for each id. Until it is found, and where the caller may not know it, the id
+ * stands.
+ */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -30,12 +33,12 @@ export function useName(type: PrincipalType, id: string, isWanted = true): strin
   return data === '' ? undefined : data;
 }
 
-/** What people call a key. */
+/** The display name of a key. */
 export function nameOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
   return name ?? description;
 }
 
-/** A link to where the principal is managed. In a list of many, only names that somebody sees are asked for. */
+/** A link to the page of the principal. A list requests only the names that are in view. */
 export function Principal({ type, id }: { readonly type: PrincipalType; readonly id: string }) {
   const { place, isSeen } = useSeen<HTMLAnchorElement>();
   const name = useName(type, id, isSeen) ?? shortened(id);

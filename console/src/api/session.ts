@@ -1,4 +1,4 @@
-/** Who is signed in, in which tenant they act, and what they may do. */
+/** The signed-in user, the tenant in which it acts, and its permissions. */
 
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
@@ -42,8 +42,8 @@ export function useTenant(): Tenant {
 }
 
 /**
- * Why the caller may not use a permission; undefined: nothing is known against it. Policies and constraints decide besides: the server
- * has the last word, and its refusal is shown in place.
+ * Why the caller may not use a permission; undefined: nothing is known against it. Policies and constraints decide
+ * besides: the server has the last word, and its refusal is shown in place.
  */
 export function useDenied(permission: string): string | undefined {
   const { permissions } = useMe();

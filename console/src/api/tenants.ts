@@ -1,4 +1,6 @@
-/** Tenants as pickers need them: at most a page, a tenant of exactly the typed id first. For platform administrators. */
+/**
+ * Tenants as pickers need them: at most a page, a tenant of exactly the typed id first. For platform administrators.
+ */
 
 import { useQuery } from '@tanstack/react-query';
 import { ProblemError, type Tenant } from '../../../client/index.ts';

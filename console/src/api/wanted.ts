@@ -1,11 +1,11 @@
-/** What a typed or pasted text asks a search for. */
+/** The search that a typed or pasted text requests. */
 
 const REQUEST_ID = /^req_[0-9A-Za-z]{1,64}$/;
 /** Up to as many characters of a key as lists show, wherever in the text it begins. */
 const KEY_PREFIX = /psk_\w{0,4}/;
 const ACCESS_TOKEN = /\beyJ[\w-]{16,}/;
 
-/** What a typed text asks for. */
+/** The search that a typed text requests. */
 export type Wanted =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'request'; readonly id: string }
@@ -15,8 +15,8 @@ export type Wanted =
   | { readonly kind: 'text'; readonly q: string };
 
 /**
- * Reads a text that somebody typed or pasted into a search. Searches are in addresses, and addresses are logged on their way: of an API key
- * no more than the prefix that lists show is ever searched for, and nothing of an access token.
+ * Reads a text that a user typed or pasted into a search. Searches are in URLs, which proxies log. The search of an API
+ * key therefore has only the prefix that lists show, and an access token is never searched for.
  */
 export function wantedOf(typed: string): Wanted {
   const text = typed.trim();

@@ -14,7 +14,7 @@ export function AccountMenu() {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const leave = async (everywhere: boolean): Promise<void> => {
-    // Whatever became of the call, nothing of the session is left in this page.
+    // This page drops the session, also if the call fails.
     await signOut({ everywhere }).catch(() => undefined);
     queries.clear();
     await navigate({ to: '/sign-in', search: {} });

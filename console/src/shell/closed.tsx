@@ -100,7 +100,7 @@ function ownQuestion({ type, id }: ReturnType<typeof useMe>) {
 
 const SHOWN = 6;
 
-/** What the caller's roles give, as far as it fits a sentence. */
+/** The permissions of the caller's roles, up to the length of a sentence. */
 function Has() {
   const { roles, permissions } = useMe();
   const shown = permissions.slice(0, SHOWN);
@@ -131,7 +131,7 @@ function Has() {
   );
 }
 
-/** What stands before one of several names. */
+/** The separator before one of several names. */
 function joint(index: number, count: number): string {
   if (index === 0) return '';
   return index === count - 1 ? shell.closed.and : ', ';

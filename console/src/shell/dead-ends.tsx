@@ -1,4 +1,4 @@
-/** What is shown where there is no page, and where one failed to load. */
+/** The pages for an unknown address, and for a page that failed to load. */
 
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
 import { shell } from '../text/en/shell.ts';

@@ -21,7 +21,10 @@ export function Guard({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** By the caller's roles the server will refuse. It is asked all the same: a policy may allow, and a refusal has an id. */
+/**
+ * The caller's roles do not permit the request. The page sends it nevertheless: a policy may allow it, and a rejection
+ * has a request id.
+ */
 function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readonly children: ReactNode }) {
   const tenant = useTenant();
   const queries = useQueryClient();

@@ -1,4 +1,4 @@
-/** The ways to the screens. What the caller may not see leads to a page that says why, so it stays in its place. */
+/** The links to the screens. A link to a screen that the caller must not see leads to a page with the reason. */
 
 import { Link } from '@tanstack/react-router';
 import { shell } from '../text/en/shell.ts';

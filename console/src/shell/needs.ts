@@ -1,4 +1,4 @@
-/** What each screen needs, in one place. A screen that is not here is open to everybody, and shows what the caller may see. */
+/** The permission that each screen needs. Every user may open the other screens, which show only permitted data. */
 
 import { useMatches } from '@tanstack/react-router';
 import type { Client } from '../../../client/index.ts';
@@ -8,7 +8,10 @@ export interface Need {
   readonly permission: string;
   /** It works for platform administrators only. */
   readonly isPlatform: boolean;
-  /** The request of the screen's first page, as small as it can be: the server has the last word, and its answer has a request id. */
+  /**
+   * The request of the screen's first page, as small as it can be: the server has the last word, and its answer has a
+   * request id.
+   */
   readonly request: string;
   readonly ask: (client: Client, signal: AbortSignal) => Promise<unknown>;
 }
@@ -61,22 +64,22 @@ export const NEEDS = {
   },
 } as const satisfies Readonly<Record<string, Need>>;
 
-/** A screen that not everybody may open. */
+/** A screen that needs a permission. */
 export type GuardedScreen = keyof typeof NEEDS;
 
 declare module '@tanstack/react-router' {
   interface StaticDataRouteOption {
-    /** Absent: everybody may open the route. */
+    /** Absent if every user may open the route. */
     readonly guarded?: GuardedScreen;
   }
 }
 
-/** The screen of the address, if not everybody may open it. */
+/** Returns the screen of the address, if it needs a permission. */
 export function useGuardedScreen(): GuardedScreen | undefined {
   return useMatches({ select: (matches) => matches.at(-1)?.staticData.guarded });
 }
 
-/** Tells which screens nothing is known against. */
+/** Returns a function that reports whether the caller has the permission of a screen. */
 export function useMayOpen(): (screen: GuardedScreen) => boolean {
   const { permissions, platform_admin: isPlatformAdmin } = useMe();
   return (screen) => {

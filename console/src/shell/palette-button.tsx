@@ -12,7 +12,8 @@ type PaletteComponent = Awaited<ReturnType<typeof load>>['Palette'];
 
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
-  // Not lazy(): it needs a transition, which waits for every other transition, such as a navigation, and can be lost with it.
+  // Not lazy(): it needs a transition, which waits for every other transition, such as a navigation, and can be lost
+  // with it.
   const [Palette, setPalette] = useState<PaletteComponent>();
   const toggle = (): void => {
     setOpen((before) => !before);

@@ -1,4 +1,4 @@
-/** Reads search parameters. What an address says wrongly counts as not said: an old link still opens its screen. */
+/** Reads search parameters. An invalid parameter counts as absent, so an old link still opens its screen. */
 
 export type Given = Readonly<Record<string, unknown>>;
 

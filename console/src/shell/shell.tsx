@@ -1,4 +1,4 @@
-/** The frame of every screen behind the door: rail, bar, content. */
+/** The frame of every screen after the sign-in: rail, bar, content. */
 
 import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -51,7 +51,7 @@ export function Shell() {
   );
 }
 
-/** Leads to the door when the session ends elsewhere, and back to the same place after it. */
+/** Opens the sign-in page when the session ends elsewhere, and returns to the same page afterwards. */
 function useSignInWhenOver(): void {
   const navigate = useNavigate();
   const router = useRouter();

@@ -1,7 +1,7 @@
 /**
  * The keys that work on every screen: the palette, the page's search, a new key, Explain, and sending the open form.
  *
- * Single keys belong to whoever types: in fields, menus and lists they do nothing here. Over an open dialog only its own form is sent.
+ * Single keys have no effect in fields, menus and lists. While a dialog is open, the shortcut sends only its form.
  */
 
 import { useNavigate } from '@tanstack/react-router';
@@ -104,7 +104,10 @@ function focusSearch(): boolean {
   return true;
 }
 
-/** Presses the button of the form that is open: in the topmost dialog, else where the focus is, else the only one of the page. */
+/**
+ * Presses the button of the form that is open: in the topmost dialog, else where the focus is, else the only one of the
+ * page.
+ */
 function sendForm(): boolean {
   const dialog = [...document.querySelectorAll(DIALOG)].at(-1);
   const focused = document.activeElement?.closest('form') ?? undefined;

@@ -1,4 +1,4 @@
-/** What is odd about the tenant of the address: it is not there, it is suspended, or the caller may not act in it. */
+/** Notes about the tenant of the address: it does not exist, it is suspended, or the caller must not act in it. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

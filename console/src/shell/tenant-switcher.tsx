@@ -1,4 +1,7 @@
-/** The tenant that the caller acts in. Platform administrators change it: a search that loads one page, never all tenants. */
+/**
+ * The tenant that the caller acts in. Platform administrators change it: a search that loads one page, never all
+ * tenants.
+ */
 
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -94,7 +97,7 @@ function Chooser({ current, onChosen }: { readonly current: string; readonly onC
   );
 }
 
-/** Goes to the same screen of another tenant. What is searched, opened or shown there belongs to this one, and stays behind. */
+/** Opens the same screen of another tenant, without the search and the open resource, which belong to this tenant. */
 export function useActIn(): (tenant: string) => void {
   const navigate = useNavigate();
   const params = useParams({ strict: false });

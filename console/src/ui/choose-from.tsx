@@ -1,4 +1,7 @@
-/** A search field over a short list, walked by the arrows while somebody types. Whoever gives the items has searched. */
+/**
+ * A search field over a short list. The arrow keys move in the list during typing. The caller passes the matching
+ * items.
+ */
 
 import type { ReactNode } from 'react';
 import { Autocomplete, ListBox, ListBoxItem } from 'react-aria-components';

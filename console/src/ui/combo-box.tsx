@@ -37,7 +37,7 @@ interface ComboBoxProps {
   readonly isRequired?: boolean;
 }
 
-/** `items` are shown as they are: whoever gives them has searched. */
+/** Shows `items` without a search of its own; the caller passes the matching ones. */
 export function ComboBox(props: ComboBoxProps) {
   const { label, items, typed, onType, onChoose, chosen, isFree = false, says, hint, error, isMono = false } = props;
   return (

@@ -20,7 +20,10 @@ interface ConfirmProps {
   readonly refusal?: ReactNode;
 }
 
-/** Asks before an action that takes something away. The dialog stays open until the caller closes it, so that a refusal shows in it. */
+/**
+ * Asks before an action that takes something away. The dialog stays open until the caller closes it, so that a refusal
+ * shows in it.
+ */
 export function Confirm(props: ConfirmProps) {
   const { title, children, action, tone = 'danger', word, isPending, onConfirm, onClose, refusal } = props;
   const [typed, setTyped] = useState('');

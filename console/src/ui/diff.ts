@@ -1,4 +1,4 @@
-/** What differs between two JSON values, member by member. */
+/** The difference between two JSON values, by member. */
 
 export interface Difference {
   /** `conditions.weekly_hours.not_in`; empty for a value that is no object. */
@@ -10,7 +10,10 @@ export interface Difference {
   readonly isChanged: boolean;
 }
 
-/** Every member of both values, those of objects within objects too; lists are compared whole. In the order of the second value. */
+/**
+ * Every member of both values, those of objects within objects too; lists are compared whole. In the order of the
+ * second value.
+ */
 export function differences(before: unknown, after: unknown, path = ''): readonly Difference[] {
   if (isObject(before) || isObject(after)) {
     const was = isObject(before) ? before : {};

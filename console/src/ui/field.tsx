@@ -64,7 +64,10 @@ export function TextField(props: TextFieldProps) {
   );
 }
 
-/** While a field shows the server's refusal, the browser must not treat the field as invalid: it would not submit the form again. */
+/**
+ * While a field shows the server's refusal, the browser must not treat the field as invalid: it would not submit the
+ * form again.
+ */
 export function validationBehavior(error: string | undefined): 'native' | 'aria' {
   return error === undefined ? 'native' : 'aria';
 }
@@ -84,7 +87,7 @@ export function FieldLabel({
   );
 }
 
-/** What stands under a field: the error, or else the hint. */
+/** The text under a field: the error, or the hint if there is none. */
 export function Below({ hint, error }: { readonly hint?: ReactNode; readonly error?: string | undefined }) {
   if (error !== undefined) return <FieldError className={styles.error}>{error}</FieldError>;
   if (hint === undefined) return null;
@@ -105,7 +108,7 @@ interface SearchFieldProps {
   readonly isCombo?: boolean;
 }
 
-/** What a field is to assistive technology if the list that it searches is always open. */
+/** The ARIA attributes of a field whose list is always open. */
 export const OPEN_COMBO = { role: 'combobox', 'aria-expanded': true, 'aria-haspopup': 'listbox' } as const;
 
 /** Its label is read, not shown: the placeholder says what it searches. */

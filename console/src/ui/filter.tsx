@@ -1,4 +1,4 @@
-/** A filter of a list: a button that opens what there is to choose. What is chosen stands beside it as a chip. */
+/** A filter of a list: a button that opens the choices, and a chip for each chosen one. */
 
 import type { ReactNode } from 'react';
 import { Button, Dialog, DialogTrigger, Popover } from 'react-aria-components';

@@ -1,4 +1,4 @@
-/** A list of the server's, page by page: a grid that arrows walk through, its skeleton, its end, and what is said when it is empty. */
+/** A list that the server returns page by page: a grid with arrow keys, its skeleton, its end, and its empty state. */
 
 import type { ReactNode } from 'react';
 import { Cell, Column, Row, type Selection, Table, TableBody, TableHeader } from 'react-aria-components';
@@ -26,7 +26,7 @@ interface ListTableProps<T extends object> {
   readonly label: string;
   readonly list: List<T>;
   readonly idOf: (row: T) => string;
-  /** The same array: rows that did not change are not made anew. */
+  /** Pass the same array each time, so that unchanged rows do not render again. */
   readonly columns: readonly ListColumn<T>[];
   readonly onOpen?: (row: T) => void;
   readonly empty: ReactNode;

@@ -49,7 +49,9 @@ export function useCopy(): { readonly copied: boolean; readonly copy: (text: str
   return { copied, copy };
 }
 
-/** An id, shortened in the middle; a press copies all of it. `shown` says how it looks when it is shortened another way. */
+/**
+ * An id, shortened in the middle; a press copies all of it. `shown` says how it looks when it is shortened another way.
+ */
 export function Id({ value, shown }: { readonly value: string; readonly shown?: string }) {
   const { copied, copy } = useCopy();
   const text = copied ? common.copied : (shown ?? shortened(value));
@@ -95,7 +97,7 @@ export function Skeleton({ width = 2 }: { readonly width?: 1 | 2 | 3 }) {
   return <span className={classes(styles.skeleton, styles[`w${width}`])} />;
 }
 
-/** What is missing, why one wants it, and the next step. */
+/** An empty state: the missing resource, its purpose, and the next step. */
 export function Empty({
   title,
   children,

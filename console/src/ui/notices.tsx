@@ -1,4 +1,4 @@
-/** What a role, a policy or a key says without any effect, such as a pattern that nothing needs. */
+/** The parts of a role, a policy or a key without effect, such as a pattern that matches no permission. */
 
 import type { Notice } from '../../../client/index.ts';
 import { common } from '../text/en/common.ts';

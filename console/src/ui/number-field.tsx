@@ -20,7 +20,10 @@ interface NumberFieldProps {
 
 const MAX_DIGITS = 15;
 
-/** From 0 up. What is typed counts at once; thousands are grouped while the field does not have the focus. Anything but digits is not taken. */
+/**
+ * A field for integers from 0. Each keystroke changes the value. The field groups thousands while it has no focus, and
+ * accepts only digits.
+ */
 export function NumberField({ label, value, onChange, hint, error, placeholder, isOptional }: NumberFieldProps) {
   const [hasFocus, setFocus] = useState(false);
   return (

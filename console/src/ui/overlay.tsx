@@ -1,4 +1,4 @@
-/** What floats: the drawer, which has a URL of its own, the dialog, for what must be answered now, and menus. */
+/** Overlays: the drawer, which has a URL of its own, the dialog, which needs an answer, and menus. */
 
 import type { ReactNode } from 'react';
 import {
@@ -96,7 +96,7 @@ interface MenuProps {
   /** Absent: what `children` say. */
   readonly label?: string;
   readonly choices: readonly Choice[];
-  /** What opens it; three dots when it is absent. */
+  /** The button that opens the menu; default: three dots. */
   readonly children?: ReactNode;
   readonly className?: string | undefined;
 }

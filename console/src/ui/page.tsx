@@ -35,7 +35,7 @@ export function Sentence({ children }: { readonly children: ReactNode }) {
   return <p className={styles.sentence}>{children}</p>;
 }
 
-/** Search and filters above a list; the first takes the room of a search field. */
+/** Search and filters above a list. The first child has the width of a search field. */
 export function Tools({ children, end }: { readonly children: ReactNode; readonly end?: ReactNode }) {
   return (
     <div className={styles.tools}>

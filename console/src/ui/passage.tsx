@@ -1,4 +1,4 @@
-/** The passage: steps one after the other, as open arches, up to the one that decides. What was never reached is one line. */
+/** The passage: the steps as open arches, up to the deciding step. The steps after it are one line. */
 
 import type { ReactNode } from 'react';
 import { common } from '../text/en/common.ts';
@@ -11,7 +11,9 @@ export interface PassageStep {
   readonly number: string;
   readonly name: string;
   readonly says: ReactNode;
-  /** passed: an open arch. stopped: a closed door. arrived: the last arch, lit. skipped: nobody came so far. */
+  /**
+   * passed: an open arch. stopped: a closed arch. arrived: the last arch, lit. skipped: a step after the deciding one.
+   */
   readonly kind: 'passed' | 'stopped' | 'arrived' | 'skipped';
   /** A word at the end of the line. */
   readonly mark?: string | undefined;

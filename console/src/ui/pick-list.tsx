@@ -1,4 +1,7 @@
-/** A choice of several from a list that is searched: what is chosen stands above it, and the list shows what the search finds. */
+/**
+ * A choice of several from a list that is searched: what is chosen stands above it, and the list shows what the search
+ * finds.
+ */
 
 import { type ReactNode, useId } from 'react';
 import { ListBox, ListBoxItem, type Selection } from 'react-aria-components';

@@ -1,4 +1,4 @@
-/** A failed call, said in place: what failed, what it needs, and the request's id for whoever is asked for help. */
+/** A failed call: the error, the missing permission, and the id of the request for support. */
 
 import { Link } from '@tanstack/react-router';
 import { ConnectionError, ProblemError } from '../../../client/index.ts';
@@ -66,7 +66,7 @@ export function sentenceOf(error: unknown): string {
   return common.unexpected;
 }
 
-/** What the API says about one member of the form, such as `/email`. */
+/** The API's error about one member of the form, such as `/email`. */
 export function fieldError(error: unknown, pointer: string): string | undefined {
   if (!(error instanceof ProblemError)) return undefined;
   return error.errors.find(({ path }) => path === pointer || path.startsWith(`${pointer}/`))?.message;

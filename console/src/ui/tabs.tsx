@@ -9,7 +9,7 @@ interface TabsProps<T extends string> {
   readonly value: T;
   readonly onChange: (value: T) => void;
   readonly tabs: readonly { readonly value: T; readonly label: ReactNode }[];
-  /** What the chosen tab shows. */
+  /** The content of the chosen tab. */
   readonly children: ReactNode;
 }
 

@@ -2,7 +2,9 @@ import { useEffect, useState } from 'react';
 
 const SETTLED_MS = 200;
 
-/** The value as it was when it had not changed for a moment: what somebody types is asked for when they pause, not at every letter. */
+/**
+ * The value after it has not changed for a moment, so that typing sends a request at a pause and not for each letter.
+ */
 export function useLate<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

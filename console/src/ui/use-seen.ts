@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 /** How far below the screen something counts as seen already. */
 const AHEAD = '200px';
 
-/** Whether an element has been in view: for what is asked for only if somebody looks. */
+/** Reports whether an element has been in view, for data that is requested only then. */
 export function useSeen<E extends Element>() {
   const place = useRef<E>(null);
   const [isSeen, setSeen] = useState(false);

@@ -2,10 +2,10 @@ import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useLate } from './use-late.ts';
 
 /**
- * The text of a search field whose value is in the address. What is typed gets there when the typing pauses, and a link to another search
- * gets into the field.
+ * The text of a search field whose value is in the address. The typed text replaces it when the typing pauses, and a
+ * link to another search replaces the text of the field.
  *
- * @param held what the address has
+ * @param held the value in the address
  * @param onSettle puts the typed text into the address
  */
 export function useTyped(held: string, onSettle: (text: string) => void): readonly [string, (text: string) => void] {

@@ -85,7 +85,7 @@ const NO_FILTERS: AuditSearch = {
   to: undefined,
 };
 
-/** The link finds the row by its request, however many rows are newer by then. */
+/** The link finds the row by its request, also when there are many newer rows. */
 function CopyLink({ row: { id, request_id: requestId } }: { readonly row: AuditRow }) {
   const router = useRouter();
   const tenant = useTenant().id;

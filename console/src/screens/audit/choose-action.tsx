@@ -1,4 +1,4 @@
-/** What was done. The list has what the server records today; any other action can be typed. */
+/** The filter by action. The list has the actions that the server records. Other actions can be typed. */
 
 import { useState } from 'react';
 import { audit as text } from '../../text/en/audit.ts';

@@ -85,7 +85,10 @@ function Shown({ trial, answer, why }: ShownProps) {
   );
 }
 
-/** A denial is recorded under its request id. Only a sample of allows is, so the link of an allow asks the same question instead. */
+/**
+ * A denial is recorded under its request id. Only a sample of allows is, so the link of an allow asks the same question
+ * instead.
+ */
 function ToExplanation({ trial: { method, path, model }, answer, why }: ShownProps) {
   if (answer.isProblem && answer.requestId?.startsWith(POSTERN_ID))
     return <RecordedLink requestId={answer.requestId} />;
@@ -102,7 +105,10 @@ function Decision({ answer: { status, isProblem } }: { readonly answer: TrialAns
   return status >= 500 ? <State tone="care">{text.fault}</State> : <State tone="deny">{text.denied}</State>;
 }
 
-/** Read from the explanation, which knows the key's own tenant. Null: an earlier step ended the decision, or nothing explains it. */
+/**
+ * Read from the explanation, which knows the key's own tenant. Null: an earlier step ended the decision, or nothing
+ * explains it.
+ */
 function tokensLeft(why: Why): string | null {
   const tokens =
     why.kind === 'explained' ? why.explanation.limits.find(({ name }) => name === 'monthly_tokens') : undefined;

@@ -1,6 +1,6 @@
 /**
- * The settings of each client: the address, a model, and the key in an environment variable. Every client sends the key as
- * `Authorization: Bearer`, the header that Postern reads.
+ * The settings of each client: the address, a model, and the key in an environment variable. Every client sends the key
+ * as `Authorization: Bearer`, the header that Postern reads.
  */
 
 import { connect as text } from '../../text/en/connect.ts';
@@ -32,8 +32,9 @@ export type ClientKind = (typeof CLIENTS)[number];
 const VARIABLE = '$POSTERN_API_KEY';
 
 /**
- * The variables that the SDKs and most coding agents read by themselves. Anthropic's SDKs append `/v1` to the address, and several of their
- * versions send `ANTHROPIC_API_KEY` in a header of their own: the token always goes into `Authorization`.
+ * The variables that the SDKs and most coding agents read by themselves. Anthropic's SDKs append `/v1` to the address,
+ * and several of their versions send `ANTHROPIC_API_KEY` in a header of their own: the token always goes into
+ * `Authorization`.
  */
 export function envOf(address: string, key: string): string {
   return [

@@ -1,4 +1,4 @@
-/** What to do when there is no directory. */
+/** The next steps if no directory is configured. */
 
 import { useState } from 'react';
 import { common } from '../../text/en/common.ts';

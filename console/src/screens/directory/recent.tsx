@@ -1,4 +1,4 @@
-/** What the last tests came to, whoever ran them. */
+/** The results of the last tests of all administrators. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { AuditRow } from '../../../../client/index.ts';
@@ -15,7 +15,7 @@ import styles from './directory.module.css';
 
 const SHOWN = 5;
 
-/** Of the caller's own tenant, as a test is recorded there. */
+/** Shows the tests of the caller's own tenant, where the server records them. */
 export function Recent() {
   const me = useMe();
   const rows = useQuery({

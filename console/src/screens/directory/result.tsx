@@ -1,4 +1,4 @@
-/** What a test came to: the sentence, the steps, and what the groups of the person become. */
+/** The result of a test: the sentence, the steps, and the roles from the groups of the user. */
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -108,7 +108,7 @@ function Advice({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** What a login does without. Certain only after all steps have passed. */
+/** The parts that a login does not need. They are certain only after all steps have passed. */
 function Gaps({ absent }: { readonly absent: readonly StepName[] }) {
   const gaps = (['tls', 'service_bind'] as const).filter((name) => absent.includes(name));
   if (gaps.length === 0) return null;

@@ -1,4 +1,4 @@
-/** What would have to change for the deciding step to pass; said only where the answer makes it certain. */
+/** The changes after which the deciding step would pass. Shown only if the answer makes them certain. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -54,7 +54,9 @@ export function Changes({ explanation, subject }: ChangesProps) {
   );
 }
 
-/** Returns the id of the user that owns the key; undefined if the tenant owns it, or if the caller may not read the key. */
+/**
+ * Returns the id of the user that owns the key; undefined if the tenant owns it, or if the caller may not read the key.
+ */
 function useOwner(subject: Subject | undefined): string | undefined {
   const { id: tenant, client } = useTenant();
   const id = subject?.type === 'api_key' ? subject.id : '';

@@ -1,4 +1,4 @@
-/** What the deciding step looked at: policies with their conditions, or what each role gives. */
+/** The inputs of the deciding step: policies with their conditions, or the permissions of each role. */
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

@@ -38,7 +38,8 @@ export function Explain() {
   );
   const requestId = search.request_id;
   const recorded = useRecorded(requestId);
-  // As text, because the answer is read again when the window gets the focus, and that must not undo what was typed since.
+  // As text, because the answer is read again when the window gets the focus, and that must not undo what was typed
+  // since.
   const filled = recorded.data ? JSON.stringify(searchOfRecorded(recorded.data)) : undefined;
   useEffect(() => {
     if (filled !== undefined)

@@ -62,7 +62,7 @@ function shown(step: Step, explanation: Explanation, subject: Subject | undefine
   }
 }
 
-/** What a step found, with a way to where that is managed; else what the server says about it. */
+/** The finding of a step with a link to its page; without a link, the detail that the server sends. */
 function passed({ line, name, detail }: Step, explanation: Explanation, subject: Subject | undefined): ReactNode {
   const { route, permission, resources, grants } = explanation;
   switch (name) {

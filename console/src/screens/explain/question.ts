@@ -5,7 +5,7 @@ import type { ExplainSearch } from './search.ts';
 
 export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** Paths that are asked about most. Any other can be typed. */
+/** The most common paths. Other paths can be typed. */
 export const PATHS = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -26,7 +26,7 @@ export const PATHS = [
   '/v1/rerank',
 ] as const;
 
-/** What is read from the body of these, so there has to be one. */
+/** Paths whose body the decision reads, so that the request needs one. */
 const READ_BODIES: readonly string[] = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -42,7 +42,7 @@ const READ_BODIES: readonly string[] = [
   '/v1/rerank',
 ];
 
-/** What the form holds. `subject` is undefined until somebody is chosen. */
+/** The values of the form. `subject` is undefined until a principal is chosen. */
 export interface Draft {
   readonly kind: 'user' | 'key';
   readonly subject: string | undefined;

@@ -141,7 +141,7 @@ function subjectOf({ principal }: Pick<ExplainedDecision, 'principal'>): Explain
   return principal.type === 'user' ? { user: principal.id } : { key: principal.id };
 }
 
-/** What a recorded decision fills the form with. Collections of its body are not among it. */
+/** The values of the form from a recorded decision. They have no collections of its body. */
 export function searchOfRecorded(decision: ExplainedDecision): ExplainSearch | undefined {
   const { request, resources } = decision;
   if (request === null) return undefined;

@@ -1,4 +1,7 @@
-/** Whom the question is about: one page of what the server finds for the typed text. An id that is pasted is taken as it is. */
+/**
+ * Whom the question is about: one page of what the server finds for the typed text. An id that is pasted is taken as it
+ * is.
+ */
 
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -167,7 +167,7 @@ export function Keys() {
   );
 }
 
-/** What lists show of the key, and its own rate limit. */
+/** The shown part of the key, and its rate limit. */
 function KeyText({ apiKey: { prefix, last_four: lastFour, rate_limit_rpm: rate } }: { readonly apiKey: ApiKey }) {
   return (
     <span className={styles.nowrap}>

@@ -12,7 +12,7 @@ export interface KeysSearch {
   readonly creator?: string;
   /** The open drawer: a key's id, or `new`. */
   readonly open?: string;
-  /** What the drawer of a key shows in place of the key. */
+  /** The view that the drawer shows instead of the key. */
   readonly act?: 'edit';
 }
 

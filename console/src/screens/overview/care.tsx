@@ -1,4 +1,7 @@
-/** What will need somebody: locked accounts, users that the directory no longer vouches for, policies that bind no one, patterns that nothing needs. */
+/**
+ * Work for administrators: locked accounts, users suspended by the directory, policies that apply to no principal, and
+ * patterns that match no permission.
+ */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** What was changed last, by whom. Logins are left out: the audit log has them. */
+/** The last changes and their actors. It has no logins; the audit log has them. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,6 @@
-/** Allowed requests stand on the sill, denied ones hang below it. Every number of it is in the table that opens beneath. */
+/**
+ * Allowed requests stand on the sill, denied ones hang below it. Every number of it is in the table that opens beneath.
+ */
 
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { stack } from 'd3-shape';

@@ -17,7 +17,7 @@ export interface Bar {
   readonly startMs: number;
   readonly allowed: number;
   readonly denied: number;
-  /** Of each reason of `Decided.reasons`, in its order; the last is that of all others. */
+  /** The count of each reason, in the order of `Decided.reasons`; the last one counts all other reasons. */
   readonly byReason: readonly number[];
 }
 

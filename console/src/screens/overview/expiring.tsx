@@ -15,7 +15,7 @@ import { Section } from './section.tsx';
 
 const SOON_MS = 14 * 86_400_000;
 const HOUR_MS = 3_600_000;
-/** The API has the order of ids: the first to expire are found among so many. */
+/** The API lists keys in the order of ids, so the screen reads this number of keys and sorts them by expiry. */
 const LOOKED_AT = 50;
 const SHOWN = 4;
 

@@ -11,7 +11,10 @@ interface Month {
   readonly resetsAt: string | null;
 }
 
-/** When the quota is used up if the rest of the month is as its beginning was; undefined: not before it resets, or nothing to tell it from. */
+/**
+ * Returns when the quota is used up at the average usage of the month; undefined if that is after the reset, or if
+ * there is no usage yet.
+ */
 export function paceEnds({ limit, used, resetsAt }: Month, nowMs: number): number | undefined {
   if (limit === null || used === null || resetsAt === null || used <= 0 || used >= limit) return undefined;
   const endMs = Date.parse(resetsAt);

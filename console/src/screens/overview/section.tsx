@@ -6,7 +6,7 @@ import styles from './overview.module.css';
 
 interface SectionProps {
   readonly head: ReactNode;
-  /** A permission; absent: everybody may read it. */
+  /** The required permission; absent if every user may read it. */
   readonly needs?: string;
   readonly children: ReactNode;
 }

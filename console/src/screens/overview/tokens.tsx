@@ -1,4 +1,4 @@
-/** Tokens of the month beside the quota, and when it begins anew. */
+/** The tokens of the month, the quota, and the time of its reset. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -32,7 +32,7 @@ interface ConditionsProps {
   readonly zone: string | undefined;
 }
 
-/** What a new condition begins as. */
+/** The initial value of a new condition. */
 const STARTS: Readonly<Record<ConditionKind, Omit<Clause, 'kind'>>> = {
   weekly_hours: { is: false, operand: ['Mon-Fri 08:00-18:00'] },
   day_of_week: { is: true, operand: ['Sat', 'Sun'] },

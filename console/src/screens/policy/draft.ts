@@ -1,4 +1,4 @@
-/** What of a policy is edited, and what is wrong with it before the server says so. */
+/** The edited values of a policy, and the errors that the form finds before the request. */
 
 import type { NewPolicy, Policy, PolicyConditions } from '../../../../client/index.ts';
 import { globFault, isPattern, RESOURCE_KINDS } from '../../api/permissions.ts';
@@ -64,7 +64,10 @@ export interface Clause {
 
 export const CONDITION_KINDS: readonly ConditionKind[] = ['weekly_hours', 'day_of_week', 'time', 'ip_address'];
 
-/** Returns the clauses of conditions in the order in which they are shown. Members that this console does not know are not among them. */
+/**
+ * Returns the clauses of conditions in the order in which they are shown. Members that this console does not know are
+ * not among them.
+ */
 export function clausesOf(conditions: PolicyConditions): readonly Clause[] {
   return CONDITION_KINDS.flatMap((kind) => {
     const operators = operatorsOf(conditions, kind);
@@ -91,7 +94,10 @@ export function operatorOf({ kind, is }: Pick<Clause, 'kind' | 'is'>): 'in' | 'n
   return is ? 'in' : 'not_in';
 }
 
-/** Returns conditions of clauses, with the zone if a clause needs a clock; in one order, so that equal conditions are equal as JSON. */
+/**
+ * Returns conditions of clauses, with the zone if a clause needs a clock; in one order, so that equal conditions are
+ * equal as JSON.
+ */
 export function conditionsOf(clauses: readonly Clause[], timezone: string | undefined): PolicyConditions {
   const entries = CONDITION_KINDS.flatMap((kind) => {
     const own = clauses

@@ -1,4 +1,4 @@
-/** What a policy consists of, apart from its name. */
+/** The fields of a policy except its name. */
 
 import { useState } from 'react';
 import type { PolicyConditions } from '../../../../client/index.ts';

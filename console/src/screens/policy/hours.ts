@@ -1,4 +1,7 @@
-/** The week grid and the windows of `weekly_hours`: 7 x 24 cells on one side, texts such as `Mon-Fri 08:00-18:00` on the other. */
+/**
+ * The week grid and the windows of `weekly_hours`: 7 x 24 cells on one side, texts such as `Mon-Fri 08:00-18:00` on the
+ * other.
+ */
 
 export const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const DAY_NAMES: readonly string[] = DAYS;
@@ -26,7 +29,9 @@ interface Window {
   readonly end: number;
 }
 
-/** Returns the minute of the day that `HH:MM` begins; undefined for any other text. `24:00` is the end of a day only. */
+/**
+ * Returns the minute of the day that `HH:MM` begins; undefined for any other text. `24:00` is the end of a day only.
+ */
 export function timeOf(text: string, isEnd: boolean): number | undefined {
   if (isEnd && text === '24:00') return DAY_HOURS * HOUR_MINUTES;
   return TIME.test(text) ? Number(text.slice(0, 2)) * HOUR_MINUTES + Number(text.slice(3)) : undefined;
@@ -52,7 +57,10 @@ export function isWindow(text: string): boolean {
   return windowOf(text) !== undefined;
 }
 
-/** Returns the cells that the windows light; undefined if one of them cannot be read or does not begin and end at a full hour. */
+/**
+ * Returns the cells that the windows light; undefined if one of them cannot be read or does not begin and end at a full
+ * hour.
+ */
 export function hoursOf(windows: readonly string[]): Hours | undefined {
   const hours = [...NO_HOURS];
   for (const text of windows) {
@@ -76,8 +84,8 @@ interface Run {
 }
 
 /**
- * Writes lit cells as windows: equal hours of consecutive days are one window, and hours over midnight belong to the day on which they begin.
- * At most 84 windows, the earliest first; none if no cell is lit.
+ * Writes lit cells as windows: equal hours of consecutive days are one window, and hours over midnight belong to the
+ * day on which they begin. At most 84 windows, the earliest first; none if no cell is lit.
  */
 export function windowsOf(hours: Hours): readonly string[] {
   const daysOf = new Map<string, boolean[]>();

@@ -93,7 +93,10 @@ export function isAddress(text: string): boolean {
   return addressOf(text) !== undefined;
 }
 
-/** Reports whether the server takes the text as an address or a CIDR block, without host bits, leading zeros or a zone id. */
+/**
+ * Reports whether the server takes the text as an address or a CIDR block, without host bits, leading zeros or a zone
+ * id.
+ */
 export function isNetwork(text: string): boolean {
   return networkOf(text) !== undefined;
 }

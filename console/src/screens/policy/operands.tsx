@@ -1,4 +1,4 @@
-/** What conditions compare with: days, a span of time, networks and a time zone. */
+/** The operands of conditions: days, a time span, networks and a time zone. */
 
 import { useId, useState } from 'react';
 import { ToggleButton, ToggleButtonGroup } from 'react-aria-components';

@@ -25,12 +25,15 @@ export interface ReadRecent {
 export type Recent = ReadRecent | { readonly kind: 'refused' };
 
 const OUTCOMES: readonly Outcome[] = ['deny', 'allow'];
-/** Of each outcome. Each takes two requests: one reads the recorded decision, one simulates it. */
+/** The maximum for each outcome. Each sample takes two requests: one reads the recorded decision, one simulates it. */
 export const MAX_TRIED = 12;
-/** Of each outcome: the newest, from which those to try are chosen. */
+/** The number of the newest decisions of each outcome, among which the samples are chosen. */
 const LOOKED_THROUGH = 100;
 
-/** Reads recent denials and allows with their requests. Decisions without a principal, or without an exact record, are left out. */
+/**
+ * Reads recent denials and allows with their requests. Decisions without a principal, or without an exact record, are
+ * left out.
+ */
 export async function recentSamples(tenant: Tenant): Promise<Recent> {
   try {
     const [deny, allow] = await Promise.all(
@@ -65,8 +68,9 @@ function totalOf(page: Page | undefined): number {
 type Row = Pick<RecentDecision, 'request_id' | 'principal' | 'method' | 'path' | 'resources' | 'client_ip'>;
 
 /**
- * Returns at most 12 decisions: the newest of each different request first, then others, the newest first. Requests differ in principal, method,
- * path, resources or address. Decisions without a principal or a method are never chosen, because they cannot be asked about again.
+ * Returns at most 12 decisions: the newest of each different request first, then others, the newest first. Requests
+ * differ in principal, method, path, resources or address. Decisions without a principal or a method are never chosen,
+ * because they cannot be simulated.
  */
 export function chosen<R extends Row>(rows: readonly R[]): readonly R[] {
   const known = new Set<string>();
@@ -82,7 +86,7 @@ export function chosen<R extends Row>(rows: readonly R[]): readonly R[] {
   return [...first, ...again].slice(0, MAX_TRIED);
 }
 
-/** @returns undefined if the decision is no longer kept, or cannot be asked about again */
+/** @returns undefined if the server no longer has the decision, or if it cannot be simulated */
 async function sampleOf({ client }: Tenant, id: string): Promise<Sample | undefined> {
   try {
     const path = { request_id: id };

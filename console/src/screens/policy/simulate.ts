@@ -41,7 +41,10 @@ export async function simulate(
   return { simulated, failed: results.length - simulated.length };
 }
 
-/** The subject may be gone, and a recorded request may be one that cannot be asked about; a fault of the proposal is shown. */
+/**
+ * Reports whether the error is about the sample: its subject was deleted, or its request cannot be simulated. Other
+ * errors are about the proposal.
+ */
 function isOfSample(error: ProblemError): boolean {
   if (error.status === 404) return true;
   return error.status === 422 && error.errors.every(({ path }) => !path.startsWith('/policies'));

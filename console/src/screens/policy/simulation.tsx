@@ -29,7 +29,7 @@ interface SimulationProps {
 interface Outcome extends SimulationResult {
   readonly recent: Recent | undefined;
   readonly samples: readonly Sample[];
-  /** What was asked, to tell whether it still is. */
+  /** The simulated proposal, to detect a later edit. */
   readonly asked: string;
 }
 
@@ -72,7 +72,7 @@ export function Simulation({ proposal, fault }: SimulationProps) {
   );
 }
 
-/** What was tried, and of how much. */
+/** The number of simulated decisions, and of how many. */
 function scopeOf({ samples, recent }: Outcome): string {
   const count = (source: Sample['source']): number => samples.filter((sample) => sample.source === source).length;
   const recorded = recent?.kind === 'read' ? recent.recorded : { deny: 0, allow: 0 };

@@ -86,7 +86,7 @@ function clausePieces({ kind, is, operand }: Clause): readonly Piece[] {
   }
 }
 
-/** All of the week and none of it are said as what they come to. */
+/** The whole week and no time at all have texts of their own. */
 export function hoursPieces(is: boolean, windows: readonly string[]): readonly Piece[] {
   const hours = hoursOf(windows);
   if (hours?.every(Boolean)) return [plain(' '), strong(is ? text.always : text.never)];

@@ -1,7 +1,7 @@
 /**
- * Seven days of 24 hours to light and darken: by pointer, where a drag fills the rectangle that it spans, and by keyboard, where the grid is one
- * stop of Tab. Names of days and hours take all of theirs. A finger that moves at once scrolls the page, because the grid may fill the screen:
- * a tap changes one cell, and a finger that is held first draws.
+ * A grid of seven days with 24 hours. A drag of the pointer fills the rectangle that it spans. For the keyboard, the
+ * grid is one stop of Tab. The name of a day or of an hour changes the whole row or column. On a touch screen, a tap
+ * changes one cell, a long press draws, and an immediate move scrolls the page, because the grid may fill the screen.
  */
 
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
@@ -14,7 +14,7 @@ import styles from './week-grid.module.css';
 interface WeekGridProps {
   readonly hours: Hours;
   readonly onChange: (hours: Hours) => void;
-  /** What a lit cell means, and what a dark one. */
+  /** The meaning of a lit cell, and of a dark one. */
   readonly lit: string;
   readonly dark: string;
   /** Lit hours are hours of denial. */
@@ -100,7 +100,8 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
     toggle(touch.current.place);
     touch.current = undefined;
   };
-  // Names take a whole press, because a finger that scrolls the page may begin on one. Screen readers press cells without a pointer (detail 0).
+  // Names take a whole press, because a finger that scrolls the page may begin on one. Screen readers press cells
+  // without a pointer (detail 0).
   const onClick = (event: MouseEvent): void => {
     const place = placeOf(event.target);
     if (place !== undefined && (isName(place) || event.detail === 0)) toggle(place);

@@ -1,4 +1,7 @@
-/** Deletes a role after its name is typed. One that is in use is deleted only after a second confirmation, which takes it from all. */
+/**
+ * Deletes a role after its name is typed. One that is in use is deleted only after a second confirmation, which takes
+ * it from all.
+ */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

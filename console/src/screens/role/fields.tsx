@@ -1,4 +1,4 @@
-/** What a role consists of, apart from its name. */
+/** The fields of a role except its name. */
 
 import type { ResourceConstraints } from '../../../../client/index.ts';
 import { useCatalog } from '../../api/catalog.ts';
@@ -28,7 +28,7 @@ interface RoleFormProps {
   readonly set: (change: Partial<RoleFields>) => void;
   readonly error: unknown;
   readonly isReadOnly?: boolean;
-  /** Patterns of which is said above that nothing needs them. */
+  /** Patterns that a notice above lists as matching no permission. */
   readonly noted?: readonly string[];
 }
 
@@ -79,7 +79,7 @@ interface ConstraintFieldsProps {
   /** If a kind is absent, every name is allowed. */
   readonly constraints: ResourceConstraints;
   readonly onChange: (constraints: ResourceConstraints) => void;
-  /** Of the call that sent them as `resource_constraints`. */
+  /** The error of the call that sent them as `resource_constraints`. */
   readonly error: unknown;
 }
 

@@ -18,7 +18,7 @@ export function useRole(name: string) {
   });
 }
 
-/** Everything that shows roles is asked for again. */
+/** Invalidates every query that shows roles. */
 export async function rolesChanged(queries: QueryClient, tenant: string): Promise<void> {
   const keys = [[tenant, 'roles'], [tenant, 'role'], [tenant, 'users'], [tenant, 'user'], [tenant, 'audit'], ['me']];
   await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));

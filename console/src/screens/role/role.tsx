@@ -1,4 +1,4 @@
-/** One role: what it gives, who has it, and which policies are attached. Built-in ones are shown only. */
+/** One role: its permissions, its holders and its policies. Built-in roles are read-only. */
 
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';

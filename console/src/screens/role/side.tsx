@@ -1,4 +1,4 @@
-/** Beside the editor: who has the role, and which policies are attached to it. */
+/** Beside the editor: the holders of the role, and its policies. */
 
 import { Link } from '@tanstack/react-router';
 import type { Role } from '../../../../client/index.ts';

@@ -1,4 +1,7 @@
-/** Chooses permission patterns: the known ones by name or meaning, and any other that is typed. Says what the choice covers. */
+/**
+ * Chooses permission patterns: the known ones by name or meaning, and any other that is typed. Says what the choice
+ * covers.
+ */
 
 import { useState } from 'react';
 import { type Catalog, useCatalog } from '../../api/catalog.ts';
@@ -17,7 +20,7 @@ interface PermissionPickerProps {
   readonly onChange: (patterns: readonly string[]) => void;
   readonly error?: string | undefined;
   readonly isReadOnly?: boolean;
-  /** Patterns of which is said elsewhere that nothing needs them. */
+  /** Patterns that a notice lists as matching no permission. */
   readonly noted?: readonly string[];
 }
 
@@ -65,7 +68,7 @@ interface BelowProps {
   readonly catalog: Catalog;
 }
 
-/** What the chosen patterns cover, and which of them nothing needs. */
+/** The permissions that the chosen patterns cover, and the patterns that cover none. */
 function Below({ patterns, noted, catalog }: BelowProps) {
   const { known, isPart, isLoading, failure } = catalog;
   if (failure !== undefined) return <Problem error={failure.error} onRetry={failure.retry} />;

@@ -1,6 +1,6 @@
 /**
- * Sets a password with a one-time token. The token stands in the address's fragment, which browsers send to no server, and leaves the address as
- * soon as the page has read it.
+ * Sets a password with a one-time token. The token stands in the address's fragment, which browsers send to no server,
+ * and leaves the address as soon as the page has read it.
  */
 
 import { useMutation } from '@tanstack/react-query';

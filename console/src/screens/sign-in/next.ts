@@ -1,6 +1,9 @@
 const HOME = '/console/';
 
-/** Where to go after signing in. Only the console's own addresses count: a link to the door leads nobody anywhere else. */
+/**
+ * Returns the page after the sign-in. It accepts only paths of the console, so a link to the sign-in page cannot
+ * redirect elsewhere.
+ */
 export function insidePath(next: string | undefined): string {
   if (next === undefined) return HOME;
   // A browser reads a backslash as a slash, and "//" as the beginning of a host.

@@ -1,4 +1,4 @@
-/** The door in the wall: password or directory. */
+/** The sign-in page: by password or through a directory. */
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

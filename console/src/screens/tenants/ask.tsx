@@ -1,4 +1,6 @@
-/** What must be answered before a tenant is suspended, activated or deleted. A refusal stays in the dialog, with the way on. */
+/**
+ * The confirmation before a tenant is suspended, activated or deleted. The dialog shows a rejection with the next step.
+ */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

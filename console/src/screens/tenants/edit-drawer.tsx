@@ -39,7 +39,7 @@ export function EditDrawer({ id, ...does }: EditDrawerProps) {
   const loaded = useQuery({
     queryKey: [actingIn, 'tenant-held', id],
     queryFn: ({ signal }) => readTenant(id, signal),
-    // What is edited must be what is there, and stay as it is under what is typed.
+    // The form must start from the current values, and no refetch may replace them during the edit.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
   });

@@ -1,4 +1,4 @@
-/** What the form of a tenant holds, and what of it has to be sent. */
+/** The values of the form of a tenant, and the changes to send. */
 
 import type { NewTenant, Tenant, TenantChanges } from '../../../../client/index.ts';
 import { changedMembers } from '../../api/edit.ts';
@@ -63,7 +63,7 @@ function orNull(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** What a new tenant is made of: of the form only what is set. */
+/** Returns the request for a new tenant: only the members that are set. */
 export function newTenantOf(id: string, form: TenantForm): NewTenant {
   return { id, ...changesOf(changedMembers(EMPTY, form)), name: form.name };
 }

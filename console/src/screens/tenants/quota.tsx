@@ -1,4 +1,4 @@
-/** What a tenant uses of its limits, asked for when its row comes into view. */
+/** A tenant's usage of its limits, requested when its row comes into view. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Limits, Tenant } from '../../../../client/index.ts';
@@ -15,7 +15,7 @@ type Name = 'monthly_tokens' | 'max_users' | 'rate_limit_rpm';
 const CARE_FROM = 0.8;
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
-/** The limits as far as they are known. Only a cell that was seen asks for them. */
+/** Returns the known limits. Only a cell in view requests them. */
 function useLimits(id: string, isSeen: boolean): Limits | undefined {
   const { data } = useQuery({
     queryKey: [id, 'limits'],
@@ -25,7 +25,7 @@ function useLimits(id: string, isSeen: boolean): Limits | undefined {
   return data;
 }
 
-/** What is used of the tenant's monthly tokens. The row's cell that asks for the limits of all its cells. */
+/** The used part of the tenant's monthly tokens. This cell requests the limits for all cells of its row. */
 export function TokensUsed({ id }: { readonly id: string }) {
   const { place, isSeen } = useSeen<HTMLSpanElement>();
   return (

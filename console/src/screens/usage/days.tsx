@@ -15,7 +15,7 @@ import { useWidth } from '../../ui/use-width.ts';
 import { daysOf } from './month.ts';
 import styles from './usage.module.css';
 
-/** Of the longest month. */
+/** The days of the longest month. */
 const DAYS = 31;
 const HEIGHT = 132;
 const TOP = 8;

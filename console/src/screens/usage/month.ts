@@ -8,7 +8,7 @@ export function monthOf(time: number): string {
   return new Date(time).toISOString().slice(0, 7);
 }
 
-/** The month so many months later; what is no month counts as the present one. */
+/** Returns the month `by` months later. An invalid month counts as the current one. */
 export function shifted(month: string, by: number): string {
   const [, year, number] = MONTH.exec(month) ?? MONTH.exec(monthOf(Date.now())) ?? [];
   return monthOf(Date.UTC(Number(year), Number(number) - 1 + by, 1));

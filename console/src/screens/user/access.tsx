@@ -1,4 +1,4 @@
-/** What the roles of a user give, and what narrows each. */
+/** The permissions of the roles of a user, and their constraints. */
 
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** What an administrator does with a user: the edit, activation, and the rest in a menu. */
+/** The actions on a user: edit and activation as buttons, the others in a menu. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -48,7 +48,7 @@ function countOf(page: { readonly total?: number; readonly total_exceeds?: numbe
   return total === undefined ? undefined : common.total(total, page?.total === undefined);
 }
 
-/** Everything that shows the user is asked for again. */
+/** Invalidates every query that shows the user. */
 export async function userChanged(queries: QueryClient, tenant: string, id: string): Promise<void> {
   await Promise.all(
     [

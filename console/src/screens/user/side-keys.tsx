@@ -14,7 +14,7 @@ import styles from './side.module.css';
 
 const SHOWN = 3;
 
-/** Shows nothing to a caller who may not list the keys: the tab says why. */
+/** Shows nothing if the caller must not list the keys. The tab gives the reason. */
 export function SideKeys({ user }: { readonly user: User }) {
   const { id: tenant, client } = useTenant();
   const query = { user_id: user.id, status: 'active', limit: SHOWN } as const;

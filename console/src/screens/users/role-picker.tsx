@@ -1,4 +1,6 @@
-/** Chooses roles: the typed name first, then a page of the server's list at a time, so that every role can be reached. */
+/**
+ * Chooses roles: the typed name first, then a page of the server's list at a time, so that every role can be reached.
+ */
 
 import { useState } from 'react';
 import type { Role } from '../../../../client/index.ts';
@@ -40,7 +42,7 @@ export function RolePicker(props: RolePickerProps) {
   );
 }
 
-/** The server decides whether the caller may give a role; this only tells beforehand what it will probably refuse. */
+/** Returns why the server will probably reject the role. Only the server decides it. */
 function exceeds(role: Role, held: readonly string[]): string | undefined {
   return role.permissions.every((pattern) => coversAny(held, pattern)) ? undefined : text.beyondYou;
 }

@@ -1,9 +1,9 @@
 import { type Given, oneOf, text } from '../../shell/search.ts';
 
-/** What the list can be narrowed to; all but `locked` are statuses of users. */
+/** The statuses by which the list can be filtered; all except `locked` are statuses of users. */
 export const USERS_STATUSES = ['active', 'locked', 'deactivated'] as const;
 
-/** What the directory may say of a user; `address_in_use`: the directory shows an address that another user has. */
+/** The directory's statuses of a user; `address_in_use`: the directory shows an address that another user has. */
 export const USERS_DIRECTORY = [
   'removed',
   'disabled',

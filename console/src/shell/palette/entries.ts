@@ -1,4 +1,4 @@
-/** What the palette offers: one entry is one press of Enter. */
+/** The entries of the palette. Enter runs the selected entry. */
 
 import type { IconName } from '../../ui/icon.tsx';
 
@@ -7,7 +7,7 @@ export interface Entry {
   readonly id: string;
   readonly icon: IconName;
   readonly name: string;
-  /** What tells it from others of the same name. */
+  /** Distinguishes it from other entries with the same name. */
   readonly detail?: string | undefined;
   readonly isMono?: boolean;
   /** At the end of the line. */

@@ -1,4 +1,4 @@
-/** What the server finds for a typed text: at most one page of each kind, and only kinds that the caller may read. */
+/** The search results for a typed text: at most one page of each kind, and only kinds that the caller may read. */
 
 import { useQueries } from '@tanstack/react-query';
 import {

@@ -52,7 +52,7 @@ function useLocalGroups(typed: string, wanted: Wanted): readonly Group[] {
   ];
 }
 
-/** Every screen; what one needs that the caller has not is said beside it. */
+/** Every screen. An entry names the permission that the caller lacks for it. */
 function usePlaces(): readonly Entry[] {
   const navigate = useNavigate();
   const aside = useAside();
@@ -187,7 +187,7 @@ function useFoundGroups({ users, keys, roles, policies, tenants }: Found): reado
   ];
 }
 
-/** What is often wanted next of the user who was found first. */
+/** Common actions on the first user of the results. */
 function aboutUser(
   { id, name }: { readonly id: string; readonly name: string },
   navigate: ReturnType<typeof useNavigate>,

@@ -1,4 +1,7 @@
-/** Search and commands: one field over screens, actions and what the server finds. The arrows walk while the caller types. */
+/**
+ * Search and commands: one field over screens, actions and what the server finds. The arrows walk while the caller
+ * types.
+ */
 
 import { useState } from 'react';
 import {
@@ -52,7 +55,7 @@ function Search({ onClose }: { readonly onClose: () => void }) {
   const settled = useLate(typed);
   const found = useFound(wantedOf(settled));
   const isSearching = found.isSearching || settled !== typed;
-  // What was found for another text is not offered, nor one kind before the others: Enter opens what stands first.
+  // The palette hides results for an older text, and shows all kinds together, because Enter opens the first entry.
   const groups = useGroups(typed, wantedOf(typed), isSearching ? { ...found, ...NONE } : found);
   const count = groups.reduce((sum, { entries }) => sum + entries.length, 0);
   const choose = (id: string): void => {

@@ -1,4 +1,4 @@
-/** What a tenant's requests come to, and what needs care. */
+/** The outcomes of a tenant's requests, and work for its administrators. */
 export const overview = {
   title: 'Overview',
   span: 'Time',

@@ -1,6 +1,8 @@
 /** Permissions in plain words, and what grants cover. */
 
-/** In plain words, to follow "may". Which permissions exist, the server says: it may have others, or lack some of these. */
+/**
+ * In plain words, to follow "may". Which permissions exist, the server says: it may have others, or lack some of these.
+ */
 const MEANINGS: Readonly<Record<string, string>> = {
   'chat:read': 'read chat history',
   'chat:write': 'send chat and completion requests',

@@ -7,7 +7,7 @@ export const summary = {
   nothing: 'nothing yet',
   everything: 'everything',
   anyResource: (action: string) => `${action} of anything`,
-  /** What permissions, and all permissions of a resource, are about. */
+  /** The nouns for permissions, and for all permissions of a resource. */
   nouns: {
     chat: 'chat',
     'chat:read': 'chat history',
@@ -259,7 +259,7 @@ export const policies = {
   updated: 'Changed',
 } as const;
 
-/** What a change would do to requests. */
+/** The effect of a change on requests. */
 export const simulation = {
   title: 'If you save this',
   says: 'Requests are decided twice: as things are, and with this policy. Nothing is counted or sent on.',

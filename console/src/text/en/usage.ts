@@ -1,4 +1,4 @@
-/** What a tenant used. */
+/** The usage of a tenant. */
 export const usage = {
   title: 'Usage',
   month: 'Month',
