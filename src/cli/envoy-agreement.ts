@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../config/config.ts';
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { type Part, parseTemplate } from '../decision/templates.ts';
 
 const MIB = 1_048_576;
@@ -58,7 +58,7 @@ function replaced(text: string, said: string, says: string): string {
 }
 
 /** As the built-in routes have: one until the check has allowed the request, and one from then on. */
-function entries(routes: readonly RouteLine[], kind: 'metered' | 'inspected'): string {
+function entries(routes: readonly Route[], kind: 'metered' | 'inspected'): string {
   return routes
     .map(({ method, template }) => {
       const path = JSON.stringify(regexOf(template));

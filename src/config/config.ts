@@ -1,6 +1,6 @@
 /** What the rooms are configured with: parsed, complete and frozen. Secrets are apart, so that a Config can be shown and logged. */
 
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import type { DirectorySettings } from '../directory/settings.ts';
 
 export interface TcpAddress {
@@ -64,7 +64,7 @@ export interface Config {
   readonly clientIp: { readonly trustedHops: number };
   readonly forwardCredential: boolean;
   /** In addition to the built-in ones; one of the same method and path replaces. */
-  readonly routes: readonly RouteLine[];
+  readonly routes: readonly Route[];
   readonly inspect: {
     /** The largest body that a decision reads, in bytes. */
     readonly maxBodyBytes: number;

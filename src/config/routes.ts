@@ -1,6 +1,6 @@
 /** `routes:` of the configuration: a list of maps, each one line of the route table. */
 
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../decision/routes.ts';
 import { type Flaw, flaw, type Parsed, type Parser, parseJson, rawOf, value } from './parsers.ts';
 
@@ -23,12 +23,12 @@ const MEMBERS: Readonly<Record<Member, { readonly expected: string; readonly fit
 };
 const REQUIRED: readonly Member[] = ['method', 'path', 'permission'];
 
-export const routeLines: Parser<readonly RouteLine[]> = (raw) => {
+export const routeLines: Parser<readonly Route[]> = (raw) => {
   const list = raw.kind === 'data' ? raw.value : parseJson(raw.text);
   if (!Array.isArray(list)) {
     return flaw(raw.kind === 'text' ? `${EXPECTED} as JSON` : EXPECTED, raw);
   }
-  const lines: RouteLine[] = [];
+  const lines: Route[] = [];
   const flaws: Flaw[] = [];
   for (const [index, item] of list.entries()) {
     const parsed = parseLine(item);
@@ -42,7 +42,7 @@ export const routeLines: Parser<readonly RouteLine[]> = (raw) => {
 };
 
 /** Lines that are right one by one may still contradict each other or a built-in one; the first that does is named. */
-function checkTogether(lines: readonly RouteLine[]): Parsed<readonly RouteLine[]> {
+function checkTogether(lines: readonly Route[]): Parsed<readonly Route[]> {
   if (buildRouteTable(lines).kind === 'table') {
     return value(lines);
   }
@@ -55,7 +55,7 @@ function checkTogether(lines: readonly RouteLine[]): Parsed<readonly RouteLine[]
   return value(lines);
 }
 
-function parseLine(item: unknown): Parsed<RouteLine> {
+function parseLine(item: unknown): Parsed<Route> {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return flaw('a map with method, path and permission', rawOf(item));
   }
@@ -65,7 +65,7 @@ function parseLine(item: unknown): Parsed<RouteLine> {
   }
   const parsed = parseRoute(item);
   return parsed.kind === 'route'
-    ? value(parsed.line)
+    ? value(parsed.route)
     : { kind: 'flaws', flaws: [{ at: [], expected: parsed.message }] };
 }
 

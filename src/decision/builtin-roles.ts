@@ -7,7 +7,7 @@ import { BUILTIN_ROLES, type BuiltinRole, TENANT_ADMIN } from '../domain/roles.t
 import { BUILTIN_ROUTES } from './builtin-routes.ts';
 import { compileGrant } from './compile.ts';
 import type { Grant } from './grants.ts';
-import type { RouteLine } from './model.ts';
+import type { Route } from './model.ts';
 
 let roles: readonly BuiltinRole[] = [];
 let grants: ReadonlyMap<string, Grant> = new Map();
@@ -15,8 +15,8 @@ let grants: ReadonlyMap<string, Grant> = new Map();
 nameRoutes(BUILTIN_ROUTES);
 
 /** Takes note of the route table. To be called before the first decision. */
-export function nameRoutes(lines: readonly RouteLine[]): void {
-  const resources = lines.flatMap(({ permissions }) => permissions.map(({ anyAction }) => anyAction));
+export function nameRoutes(routes: readonly Route[]): void {
+  const resources = routes.flatMap(({ permissions }) => permissions.map(({ anyAction }) => anyAction));
   roles = BUILTIN_ROLES.map((role) =>
     role.name === TENANT_ADMIN ? { ...role, permissions: [...new Set([...role.permissions, ...resources])] } : role,
   );

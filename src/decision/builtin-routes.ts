@@ -1,12 +1,12 @@
 /** The routes of an AI platform, known without any configuration. */
 
-import type { RouteLine } from './model.ts';
-import { parseRoute, type RouteSpec } from './route-lines.ts';
+import type { Route } from './model.ts';
+import { parseRoute, type RouteSpec } from './route-spec.ts';
 
 interface BuiltinSpec extends Omit<RouteSpec, 'method' | 'path'> {
   readonly methods: readonly string[];
   readonly paths: readonly string[];
-  readonly counts?: RouteLine['counts'];
+  readonly counts?: Route['counts'];
   readonly reportsUsage?: true;
 }
 
@@ -108,15 +108,15 @@ const SPECS: readonly BuiltinSpec[] = [
   { methods: ['POST'], paths: ['/v1/rerank'], permission: 'rerank:write', model: 'body', reportsUsage: true },
 ];
 
-function expand(spec: BuiltinSpec): RouteLine[] {
+function expand(spec: BuiltinSpec): Route[] {
   const { methods, paths, counts, reportsUsage, ...rest } = spec;
   return methods.flatMap((method) =>
     paths.map((path) => {
       const parsed = parseRoute({ ...rest, method, path }, counts, reportsUsage);
       if (parsed.kind === 'error') throw new Error(parsed.message);
-      return parsed.line;
+      return parsed.route;
     }),
   );
 }
 
-export const BUILTIN_ROUTES: readonly RouteLine[] = Object.freeze(SPECS.flatMap(expand));
+export const BUILTIN_ROUTES: readonly Route[] = Object.freeze(SPECS.flatMap(expand));

@@ -14,7 +14,7 @@ import type {
   Identity,
   Principal,
   Resource,
-  RouteLine,
+  Route,
   Snapshot,
   TenantView,
   Undecidable,
@@ -43,7 +43,7 @@ export const INVALID_CREDENTIAL = 'The credential is not valid.';
 export const SUSPENDED = 'The tenant is suspended.';
 
 /** Lines 5 to 8. */
-function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, route: RouteLine): Deny {
+function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, route: Route): Deny {
   switch (identity.kind) {
     case 'missing':
       return { ...MISSING, route };
@@ -56,35 +56,35 @@ function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, ro
   }
 }
 
-function deny(code: DenyCode, detail: string, route: RouteLine, principal: Principal): Deny {
+function deny(code: DenyCode, detail: string, route: Route, principal: Principal): Deny {
   return { kind: 'deny', code, detail, route, principal };
 }
 
 /** What the route takes from the body joins what the path names; what neither names is unknown. */
 function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: TenantView): readonly Resource[] {
-  const { line, resources: fromPath } = match;
-  const takesUnknown = line.model === 'unknown' || line.collection === 'unknown';
-  const takesFromBody = body !== undefined && (line.model === 'body' || line.collection === 'body');
+  const { route, resources: fromPath } = match;
+  const takesUnknown = route.model === 'unknown' || route.collection === 'unknown';
+  const takesFromBody = body !== undefined && (route.model === 'body' || route.collection === 'body');
   if (!takesUnknown && !takesFromBody) return fromPath;
   // Most bodies name one model. An array that grows would get room for 17 elements.
   if (
     body?.model !== undefined &&
-    line.model === 'body' &&
-    line.collection !== 'body' &&
+    route.model === 'body' &&
+    route.collection !== 'body' &&
     !takesUnknown &&
     fromPath.length === 0
   )
     return [{ kind: 'models', name: body.model }];
   const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
   // The tenant's default model does not count here: the body may name another.
-  if (line.model === 'unknown') resources.push({ kind: 'models', name: undefined });
-  if (line.collection === 'unknown') resources.push({ kind: 'collections', name: undefined });
+  if (route.model === 'unknown') resources.push({ kind: 'models', name: undefined });
+  if (route.collection === 'unknown') resources.push({ kind: 'collections', name: undefined });
   if (body === undefined) return resources;
-  if (line.model === 'body') {
+  if (route.model === 'body') {
     if (body.model !== undefined) resources.push({ kind: 'models', name: body.model });
     else if (!names(fromPath, 'models')) resources.push({ kind: 'models', name: tenant.settings.default_model });
   }
-  if (line.collection === 'body') {
+  if (route.collection === 'body') {
     for (const name of body.collections) resources.push({ kind: 'collections', name });
     if (body.collections.length === 0 && !names(fromPath, 'collections'))
       resources.push({ kind: 'collections', name: undefined });
@@ -130,7 +130,7 @@ const TOO_MUCH =
   'The request names more resources than the server can check against all rules that apply to them. Name fewer resources in one request.';
 
 /** Steps 12 to 14, deny policies to resources; undefined = permitted. */
-function checkPolicies(query: AccessQuery, route: RouteLine, trace: Trace | undefined): Deny | undefined {
+function checkPolicies(query: AccessQuery, route: Route, trace: Trace | undefined): Deny | undefined {
   const policy = denied(query);
   if (policy !== undefined) return { ...policyDeny(policy, query), route };
   const reached = permitted(query, trace);
@@ -164,28 +164,28 @@ function checkTokenLimit(
   body: BodyFacts | undefined,
   tenant: TenantView,
 ): Allow | Deny {
-  const { line } = match;
+  const { route } = match;
   const { principal, resources } = query;
   const { max_tokens_per_request: tenantLimit, default_model: tenantModel } = tenant.settings;
-  const metered = line.tokens ? body : undefined;
+  const metered = route.tokens ? body : undefined;
   const largest = metered?.largestLimit;
   if (largest !== undefined && tenantLimit !== undefined && largest > tenantLimit) {
     const detail = `The request asks for ${largest} tokens, but the tenant allows at most ${tenantLimit} per request. Lower the token limit of the request.`;
-    return { ...deny('max_tokens_exceeded', detail, line, principal), param: 'max_tokens', askedTokens: largest };
+    return { ...deny('max_tokens_exceeded', detail, route, principal), param: 'max_tokens', askedTokens: largest };
   }
-  if (metered?.reportsUsage === false && line.usageOnRequest && tenant.settings.require_stream_usage === true)
-    return { ...deny('usage_required', USAGE_REQUIRED, line, principal), param: 'stream_options' };
+  if (metered?.reportsUsage === false && route.usageOnRequest && tenant.settings.require_stream_usage === true)
+    return { ...deny('usage_required', USAGE_REQUIRED, route, principal), param: 'stream_options' };
   const smallest = metered?.smallestLimit;
-  const modelNamed = line.model !== 'body' || body?.model !== undefined || names(match.resources, 'models');
+  const modelNamed = route.model !== 'body' || body?.model !== undefined || names(match.resources, 'models');
   return {
     kind: 'allow',
-    route: line,
+    route,
     principal,
     roles: heldRoles(principal, query.own),
     tenant,
     resources,
     model: modelNamed ? modelOf(resources) : undefined,
-    maxTokens: !line.tokens
+    maxTokens: !route.tokens
       ? undefined
       : smallest === undefined
         ? tenantLimit
@@ -207,32 +207,32 @@ function decideForPrincipal(
   nowMs: number,
   trace: Trace | undefined,
 ): Allow | Deny | Undecidable {
-  const { line } = match;
+  const { route } = match;
   const own = snapshot?.own;
   if (snapshot === undefined || own === undefined || own.id !== principal.tenantId) {
-    return { ...deny('invalid_credential', INVALID_CREDENTIAL, line, principal), reason: 'user_missing' };
+    return { ...deny('invalid_credential', INVALID_CREDENTIAL, route, principal), reason: 'user_missing' };
   }
   const named = effectiveTenant(principal, input.tenant);
-  if (named.kind === 'deny') return deny(named.code, named.detail, line, principal);
+  if (named.kind === 'deny') return deny(named.code, named.detail, route, principal);
   const { effective } = snapshot;
   if (effective === undefined || effective.id !== named.id)
-    return deny('tenant_mismatch', OTHER_TENANT, line, principal);
+    return deny('tenant_mismatch', OTHER_TENANT, route, principal);
   const tenant = effective.id;
   if (own.status !== 'active' || effective.status !== 'active') {
-    return { ...deny('tenant_suspended', SUSPENDED, line, principal), tenant };
+    return { ...deny('tenant_suspended', SUSPENDED, route, principal), tenant };
   }
 
-  const body = line.readsBody ? readBody(input, line.readsPrompts) : undefined;
+  const body = route.readsBody ? readBody(input, route.readsPrompts) : undefined;
   if (body?.kind === 'problem') {
     const { code, detail, param } = body;
     const known = { tenant, resources: match.resources, ...(param === undefined ? {} : { param }) };
-    return { ...deny(code, detail, line, principal), ...known };
+    return { ...deny(code, detail, route, principal), ...known };
   }
   if (body?.kind === 'not_sent')
-    return { kind: 'fault', cause: 'body_not_sent', route: line, principal, tenant, resources: match.resources };
+    return { kind: 'fault', cause: 'body_not_sent', route, principal, tenant, resources: match.resources };
   const resources = resourcesOf(match, body, effective);
   const { clientAddress } = input;
-  const { permissions } = line;
+  const { permissions } = route;
   const { global } = snapshot;
   const query = accessQuery({
     principal,
@@ -246,7 +246,7 @@ function decideForPrincipal(
     nowMs,
   });
   if (trace !== undefined) trace.query = query;
-  const decision = checkPolicies(query, line, trace) ?? checkTokenLimit(match, query, body, effective);
+  const decision = checkPolicies(query, route, trace) ?? checkTokenLimit(match, query, body, effective);
   return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;
 }
 
@@ -265,7 +265,7 @@ export function decideTraced(
     case 'public':
       return match;
     case 'matched':
-      if (identity.kind !== 'proved') return denyUnauthenticated(identity, match.line);
+      if (identity.kind !== 'proved') return denyUnauthenticated(identity, match.route);
       return decideForPrincipal(match, input, identity.principal, snapshot, nowMs, trace);
     default:
       return match satisfies never;

@@ -16,7 +16,7 @@ import {
   RESOURCE_KINDS,
   type Resource,
   type ResourceKind,
-  type RouteLine,
+  type Route,
   type Snapshot,
 } from './model.ts';
 import { type AccessQuery, accessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
@@ -65,7 +65,7 @@ export function parseResource(text: string): Resource | undefined {
   return { kind, name: name === '' ? undefined : name };
 }
 
-function lineOf({ permission }: Ability): RouteLine {
+function routeFor({ permission }: Ability): Route {
   return {
     method: '',
     template: '',
@@ -112,7 +112,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): 
   const decision = isManagement(ability)
     ? decideManagement({ ...about, permission: ability.permission.text, self: false })
     : decide(
-        { kind: 'matched', line: lineOf(ability), resources: ability.resources },
+        { kind: 'matched', route: routeFor(ability), resources: ability.resources },
         inputIn(snapshot),
         { kind: 'proved', principal },
         snapshot,

@@ -160,7 +160,7 @@ export function explain(
     ...(decision.kind === 'allow' && limits !== undefined ? limits(decision) : []),
   ];
   const ending = endingOf(decision, checked);
-  const line = match.kind === 'matched' ? match.line : undefined;
+  const route = match.kind === 'matched' ? match.route : undefined;
   return {
     decision: ending.outcome === 'allowed' ? 'allow' : 'deny',
     status: ending.status,
@@ -168,8 +168,8 @@ export function explain(
     detail: ending.detail,
     policy: decision.kind === 'deny' ? (decision.policy ?? null) : null,
     steps: stepsOf(ending, unproved),
-    route: line === undefined ? null : `${line.method} ${line.template}`,
-    permission: line?.permissions[0].text ?? null,
+    route: route === undefined ? null : `${route.method} ${route.template}`,
+    permission: route?.permissions[0].text ?? null,
     resources: (query?.resources ?? (match.kind === 'matched' ? match.resources : [])).map(resourceText),
     grants: trace.grants.map(explainGrant),
     policies: query === undefined ? [] : explainPolicies(query),

@@ -117,7 +117,7 @@ export type ResourceSource = 'none' | 'path' | 'body' | 'unknown';
 
 export interface Allow {
   readonly kind: 'allow';
-  readonly route: RouteLine;
+  readonly route: Route;
   readonly principal: Principal;
   /** The user's roles; of a key, its owner's. */
   readonly roles: readonly RoleName[];
@@ -156,7 +156,7 @@ export interface Deny {
   /** The member or header at fault. */
   readonly param?: string;
   /** What was known when it was denied, for logs and counters. */
-  readonly route?: RouteLine;
+  readonly route?: Route;
   readonly principal?: Principal;
   /** The effective tenant; set from step 10 on. */
   readonly tenant?: TenantId;
@@ -170,7 +170,7 @@ export interface Deny {
 export interface Undecidable {
   readonly kind: 'fault';
   readonly cause: 'body_not_sent';
-  readonly route: RouteLine;
+  readonly route: Route;
   readonly principal: Principal;
   /** The effective tenant. */
   readonly tenant: TenantId;
@@ -181,7 +181,7 @@ export interface Undecidable {
 export type Decision = Allow | PublicAllow | Deny | Undecidable;
 
 /** One line of the route table. */
-export interface RouteLine {
+export interface Route {
   readonly method: string;
   readonly template: string;
   /** One or two; where there are two a grant of either suffices, a deny on either applies, and the first is reported. */

@@ -2,15 +2,15 @@
 
 import { BUILTIN_ROUTES } from './builtin-routes.ts';
 import { MAX_RESOURCE_NAME } from './limits.ts';
-import type { CheckInput, Resource, RouteLine } from './model.ts';
+import type { CheckInput, Resource, Route } from './model.ts';
 import { parsePath, withoutQuery } from './paths.ts';
 import { captured, type Part, parseTemplate } from './templates.ts';
 
 export { BUILTIN_ROUTES } from './builtin-routes.ts';
-export { parseRoute, type RouteSpec } from './route-lines.ts';
+export { parseRoute, type RouteSpec } from './route-spec.ts';
 
 interface Leaf {
-  readonly line: RouteLine;
+  readonly route: Route;
   readonly parts: readonly Part[];
 }
 
@@ -25,7 +25,7 @@ interface Node {
 
 /** Opaque: made by `buildRouteTable`, read by `matchRoute`. */
 export interface RouteTable {
-  readonly lines: readonly RouteLine[];
+  readonly routes: readonly Route[];
   /** Templates of literals alone, by method and path: no more specific line can exist, so a hit is final. */
   readonly exact: ReadonlyMap<string, ReadonlyMap<string, Matched>>;
   readonly trees: ReadonlyMap<string, Node>;
@@ -37,7 +37,7 @@ export type RouteTableResult =
 
 interface Matched {
   readonly kind: 'matched';
-  readonly line: RouteLine;
+  readonly route: Route;
   /** The resources that the path names. */
   readonly resources: readonly Resource[];
 }
@@ -92,29 +92,29 @@ function treeOf(trees: Map<string, Node>, method: string): Node {
 }
 
 /** Built-in lines and further ones; one of the same method and path takes the built-in one's place. */
-export function buildRouteTable(extra: readonly RouteLine[]): RouteTableResult {
-  const replaced = new Set(extra.map((line) => `${line.method} ${line.template}`));
-  const lines = [...BUILTIN_ROUTES.filter((line) => !replaced.has(`${line.method} ${line.template}`)), ...extra];
+export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
+  const replaced = new Set(extra.map((route) => `${route.method} ${route.template}`));
+  const routes = [...BUILTIN_ROUTES.filter((route) => !replaced.has(`${route.method} ${route.template}`)), ...extra];
   const trees = new Map<string, Node>();
   const exact = new Map<string, Map<string, Matched>>();
-  for (const line of lines) {
-    const template = parseTemplate(line.template);
+  for (const route of routes) {
+    const template = parseTemplate(route.template);
     if (template.kind === 'error') return template;
     const { parts } = template;
-    const there = insert(treeOf(trees, line.method), { line, parts });
+    const there = insert(treeOf(trees, route.method), { route, parts });
     if (there !== undefined) {
-      const [first, second] = [there.line, line].map((one) => `${one.method} ${one.template}`);
+      const [first, second] = [there.route, route].map((one) => `${one.method} ${one.template}`);
       return {
         kind: 'error',
         message: `${first} and ${second} are equally specific, so one path could match both. Change one of them`,
       };
     }
     if (parts.every((part) => part.kind === 'literal') && !isPublic(parts.map((part) => part.text))) {
-      const ofMethod = exact.get(line.method) ?? new Map<string, Matched>();
-      exact.set(line.method, ofMethod.set(template.text, Object.freeze({ kind: 'matched', line, resources: [] })));
+      const ofMethod = exact.get(route.method) ?? new Map<string, Matched>();
+      exact.set(route.method, ofMethod.set(template.text, Object.freeze({ kind: 'matched', route, resources: [] })));
     }
   }
-  return { kind: 'table', table: { lines, exact, trees } };
+  return { kind: 'table', table: { routes, exact, trees } };
 }
 
 /**
@@ -157,10 +157,10 @@ function isPublic(segments: readonly string[]): boolean {
 /** A line that takes a resource from the body takes the path's too, where its template names one. */
 function resourcesOf(leaf: Leaf, segments: readonly string[]): readonly Resource[] {
   const resources: Resource[] = [];
-  const { line, parts } = leaf;
-  const model = line.model === 'none' ? undefined : captured(parts, 'model', segments);
-  const collection = line.collection === 'none' ? undefined : captured(parts, 'collection', segments);
-  const agent = line.agent === 'none' ? undefined : captured(parts, 'agent', segments);
+  const { route, parts } = leaf;
+  const model = route.model === 'none' ? undefined : captured(parts, 'model', segments);
+  const collection = route.collection === 'none' ? undefined : captured(parts, 'collection', segments);
+  const agent = route.agent === 'none' ? undefined : captured(parts, 'agent', segments);
   if (model !== undefined) resources.push({ kind: 'models', name: model });
   if (collection !== undefined) resources.push({ kind: 'collections', name: collection });
   if (agent !== undefined) resources.push({ kind: 'agents', name: agent });
@@ -202,7 +202,7 @@ export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' |
   const path = withoutQuery(input.path);
   const upgrades = input.upgrade !== undefined;
   const exact = table.exact.get(method)?.get(path);
-  if (exact !== undefined) return upgrades && !exact.line.upgrade ? NO_UPGRADE : exact;
+  if (exact !== undefined) return upgrades && !exact.route.upgrade ? NO_UPGRADE : exact;
   const parsed = parsePath(path);
   if (parsed.kind === 'malformed') return { kind: 'denied', code: 'malformed_path', detail: parsed.detail };
   const { segments } = parsed;
@@ -213,7 +213,7 @@ export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' |
   const tree = table.trees.get(method);
   const leaf = tree && find(tree, segments, 0);
   if (leaf === undefined) return method === 'OPTIONS' ? NO_PREFLIGHT : NO_ROUTE;
-  if (upgrades && !leaf.line.upgrade) return NO_UPGRADE;
+  if (upgrades && !leaf.route.upgrade) return NO_UPGRADE;
   const resources = resourcesOf(leaf, segments);
-  return resources.some(isLong) ? LONG_NAME : { kind: 'matched', line: leaf.line, resources };
+  return resources.some(isLong) ? LONG_NAME : { kind: 'matched', route: leaf.route, resources };
 }

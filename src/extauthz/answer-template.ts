@@ -3,7 +3,7 @@
  * copy with the holes filled, which costs a fraction of writing it field by field.
  */
 
-import type { Principal, RouteLine } from '../decision/model.ts';
+import type { Principal, Route } from '../decision/model.ts';
 import { headerName, putHeader, putHeaderHole, putListHeader, putResponseHeaderHole } from './header-options.ts';
 import { headerText } from './header-text.ts';
 import { MEMBER, putMember, putMemberHole, putWords, wrapMetadata } from './metadata.ts';
@@ -13,7 +13,7 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 /** Everything that decides which fields an answer has and how long each is. Lengths are in bytes. */
 export interface Shape {
   readonly kind: Principal['kind'];
-  readonly route: RouteLine;
+  readonly route: Route;
   readonly roles: readonly string[];
   readonly subjectLength: number;
   /** Undefined where no user stands behind the principal. */

@@ -1,6 +1,6 @@
 /** Templates by shape, kept where the shape is one that many requests have. */
 
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { makeTemplate, type Shape, type Template } from './answer-template.ts';
 import type { Removals } from './own-headers.ts';
 
@@ -17,7 +17,7 @@ const MAX_BYTES = 2048;
 export type Templates = (shape: Shape) => Template;
 
 export function createTemplates(removals: Removals): Templates {
-  const kept = new Map<RouteLine, Map<readonly string[], Map<number, Template>>>();
+  const kept = new Map<Route, Map<readonly string[], Map<number, Template>>>();
   let count = 0;
 
   function keep(shape: Shape, key: number, template: Template): void {

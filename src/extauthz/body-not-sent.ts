@@ -1,12 +1,12 @@
 /** The fault of a body that Envoy did not send: an error for each route, made once, so that a flood of such requests costs no stack traces. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { Fault } from '../domain/errors.ts';
 
 /** Returns the fault of a route. */
-export function notSentFaults(): (route: RouteLine) => Fault {
-  const faults = new Map<RouteLine, Fault>();
+export function notSentFaults(): (route: Route) => Fault {
+  const faults = new Map<Route, Fault>();
   return (route) => {
     const known = faults.get(route);
     if (known !== undefined) return known;

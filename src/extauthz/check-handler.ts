@@ -213,12 +213,12 @@ export function createCheckHandler(parts: CheckHandlerParts): CheckHandler {
   ): Buffer | Promise<Buffer> {
     const { identity, snapshot } = resolution;
     if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity has no snapshot');
-    if (bodyRates !== undefined && identity.kind === 'proved' && match.kind === 'matched' && match.line.readsBody) {
+    if (bodyRates !== undefined && identity.kind === 'proved' && match.kind === 'matched' && match.route.readsBody) {
       const { principal } = identity;
       const { id, tenantId } = principal;
       const retryAfterSeconds = bodyRates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
       if (retryAfterSeconds !== undefined) {
-        const refusal = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route: match.line, principal } as const;
+        const refusal = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route: match.route, principal } as const;
         return deny(attempt, { ...refusal, retryAfterSeconds }, { kind: 'deny', ...refusal });
       }
     }

@@ -3,7 +3,7 @@
  * client gets, in the shape of errors that the SDKs for its path read.
  */
 
-import type { InvalidReason, Principal, RouteLine } from '../decision/model.ts';
+import type { InvalidReason, Principal, Route } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { anthropicProblemDetails, problemDetails } from '../domain/problem-details.ts';
 import type { RateState } from '../metering/rate-state.ts';
@@ -24,7 +24,7 @@ export interface Denial {
   readonly policy?: string;
   readonly permission?: string;
   readonly param?: string;
-  readonly route?: RouteLine;
+  readonly route?: Route;
   readonly principal?: Principal;
   /** Why the credential proved nobody. */
   readonly reason?: InvalidReason;
@@ -76,7 +76,7 @@ const NO_ID = '\x7f'.repeat(30);
 const MAX_PREPARED = 1024;
 
 /** Prepared answers by route and detail, at the index that `variantOf` returns. */
-const prepared = new Map<RouteLine | undefined, Map<string, Prepared[]>>();
+const prepared = new Map<Route | undefined, Map<string, Prepared[]>>();
 let preparedCount = 0;
 
 /**

@@ -6,6 +6,6 @@ import { buildRouteTable, type RouteTable } from '../decision/routes.ts';
 export function routeTable({ routes }: Pick<Config, 'routes'>): RouteTable {
   const result = buildRouteTable(routes);
   if (result.kind === 'error') throw new Error(`routes: ${result.message}`);
-  nameRoutes(result.table.lines);
+  nameRoutes(result.table.routes);
   return result.table;
 }

@@ -1,7 +1,7 @@
 /** Counts checks by code and by route in plain numbers. A route is a line of the route table, never what a client sent. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { type CheckCode, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { DurationHistogram } from './histogram.ts';
 
@@ -23,11 +23,11 @@ const MAX_ROUTES = 2000;
 
 export class CheckMeter {
   readonly #codes = new Map<CheckCode, CodeCount>();
-  readonly #routes = new Map<RouteLine, RouteCount>();
-  readonly #notSent = new Map<RouteLine, number>();
+  readonly #routes = new Map<Route, RouteCount>();
+  readonly #notSent = new Map<Route, number>();
   readonly durations = new DurationHistogram();
 
-  record(code: CheckCode, route: RouteLine | undefined, tookMs: number): void {
+  record(code: CheckCode, route: Route | undefined, tookMs: number): void {
     const slot = this.#codes.get(code) ?? this.#newCode(code);
     slot.count++;
     if (route !== undefined) {
@@ -37,7 +37,7 @@ export class CheckMeter {
     this.durations.observe(tookMs);
   }
 
-  bodyNotSent(route: RouteLine): void {
+  bodyNotSent(route: Route): void {
     const count = this.#notSent.get(route);
     if (count !== undefined || this.#notSent.size < MAX_ROUTES) this.#notSent.set(route, (count ?? 0) + 1);
   }
@@ -71,7 +71,7 @@ export class CheckMeter {
     return slot;
   }
 
-  #newRoute(route: RouteLine): RouteCount {
+  #newRoute(route: Route): RouteCount {
     const counts = { allow: 0, deny: 0, fault: 0 };
     if (this.#routes.size < MAX_ROUTES) {
       this.#routes.set(route, counts);

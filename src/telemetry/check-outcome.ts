@@ -1,6 +1,6 @@
 /** What telemetry is told of one check. The gate's outcome has this shape. */
 
-import type { CheckInput, Decision, RouteLine } from '../decision/model.ts';
+import type { CheckInput, Decision, Route } from '../decision/model.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 
 export type CheckCode = 'allow' | 'public' | ErrorCode;
@@ -31,7 +31,7 @@ export function outcomeKind(code: string): OutcomeKind {
   return code === 'allow' || code === 'public' ? 'allow' : code === 'unavailable' ? 'fault' : 'deny';
 }
 
-export function routeOf(decision: Decision | undefined): RouteLine | undefined {
+export function routeOf(decision: Decision | undefined): Route | undefined {
   return decision === undefined || decision.kind === 'public' ? undefined : decision.route;
 }
 

@@ -8,7 +8,7 @@ import {
   type PublicAllow,
   REPEATED,
   type Resource,
-  type RouteLine,
+  type Route,
 } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
 import {
@@ -132,9 +132,9 @@ function cut(text: string | undefined, max: number): string | undefined {
 }
 
 /** Made once for each route: joining the texts for each line takes longer than all other members of it. */
-const routeNames = new WeakMap<RouteLine, string>();
+const routeNames = new WeakMap<Route, string>();
 
-function nameOfRoute(route: RouteLine): string {
+function nameOfRoute(route: Route): string {
   let name = routeNames.get(route);
   if (name === undefined) {
     name = `${route.method} ${route.template}`;

@@ -3,7 +3,7 @@
  * adds one to a number. The counters are bounded: a decision that would need one more is not counted here, and that is counted.
  */
 
-import type { RouteLine } from '../decision/model.ts';
+import type { Route } from '../decision/model.ts';
 import { type CheckCode, type CheckOutcome, routeOf, tenantOf } from './check-outcome.ts';
 
 /** How often something was decided in one minute. */
@@ -30,7 +30,7 @@ interface Counter {
   decisions: number;
 }
 
-type ByRoute = Map<RouteLine | undefined, Counter[]>;
+type ByRoute = Map<Route | undefined, Counter[]>;
 
 const MINUTE_MS = 60_000;
 
@@ -79,7 +79,7 @@ export class DecisionTally {
     for (const { decisions } of counts.slice(room)) this.#dropped += decisions;
   }
 
-  #find(tenant: string, route: RouteLine | undefined, code: CheckCode): Counter | undefined {
+  #find(tenant: string, route: Route | undefined, code: CheckCode): Counter | undefined {
     let routes = this.#tenants.get(tenant);
     if (routes === undefined) {
       if (this.#counters >= this.#maxCounters) return undefined;

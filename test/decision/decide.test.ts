@@ -4,7 +4,7 @@ import { compileGrant, compilePolicies, compileTenant } from '../../src/decision
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
 import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
-import { parseRoute } from '../../src/decision/route-lines.ts';
+import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { Conditions, PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
@@ -246,12 +246,12 @@ describe('an allow', () => {
     const configured = ['/azure/{deployment}/completions', '/azure/{deployment}/chat/completions', '/v1/generate'].map(
       (path) => {
         const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
-        return parsed.kind === 'route' ? parsed.line.readsPrompts : parsed;
+        return parsed.kind === 'route' ? parsed.route.readsPrompts : parsed;
       },
     );
     expect(configured).toEqual([true, false, false]);
     const free = parseRoute({ method: 'POST', path: '/v2/completions', permission: 'chat:write', model: 'body' });
-    expect(free).toMatchObject({ line: { readsPrompts: false } });
+    expect(free).toMatchObject({ route: { readsPrompts: false } });
   });
 
   test("carries the tenant's default model and limit where the body names none", () => {
@@ -319,11 +319,11 @@ describe('a tenant that requires the usage of streams', () => {
     for (const path of ['/v1/responses', '/v1/messages']) expect(stream(path)).toMatchObject({ kind: 'allow' });
     const configured = ['/azure/{deployment}/chat/completions', '/v2/completions', '/v2/generate'].map((path) => {
       const parsed = parseRoute({ method: 'POST', path, permission: 'chat:write', tokens: true });
-      return parsed.kind === 'route' ? parsed.line.usageOnRequest : parsed;
+      return parsed.kind === 'route' ? parsed.route.usageOnRequest : parsed;
     });
     expect(configured).toEqual([true, true, false]);
     const free = parseRoute({ method: 'POST', path: '/v2/completions', permission: 'chat:write', model: 'body' });
-    expect(free).toMatchObject({ line: { usageOnRequest: false } });
+    expect(free).toMatchObject({ route: { usageOnRequest: false } });
   });
 
   test('refuses it at step 15, after permissions, resources and the token limit', () => {

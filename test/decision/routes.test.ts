@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { REPEATED, type RouteLine } from '../../src/decision/model.ts';
+import { REPEATED, type Route } from '../../src/decision/model.ts';
 import {
   BUILTIN_ROUTES,
   buildRouteTable,
@@ -13,13 +13,13 @@ import {
 import { runs } from '../support/properties.ts';
 import { checkInput } from '../support/world.ts';
 
-function line(spec: Partial<RouteSpec> & { path: string }): RouteLine {
+function line(spec: Partial<RouteSpec> & { path: string }): Route {
   const parsed = parseRoute({ method: 'GET', permission: 'x:read', ...spec });
   if (parsed.kind === 'error') throw new Error(parsed.message);
-  return parsed.line;
+  return parsed.route;
 }
 
-function tableOf(...extra: RouteLine[]): RouteTable {
+function tableOf(...extra: Route[]): RouteTable {
   const built = buildRouteTable(extra);
   if (built.kind === 'error') throw new Error(built.message);
   return built.table;
@@ -37,7 +37,7 @@ function told(match: RouteMatch): string {
   if (match.kind === 'denied') return match.code;
   if (match.kind === 'public') return 'public';
   const resources = match.resources.map((one) => `${one.kind}/${one.name}`).join(' ');
-  return `${match.line.template} ${match.line.permissions.map((one) => one.text).join('|')} ${resources}`.trim();
+  return `${match.route.template} ${match.route.permissions.map((one) => one.text).join('|')} ${resources}`.trim();
 }
 
 describe('the built-in routes', () => {
@@ -340,7 +340,7 @@ describe('the most specific template', () => {
               if (best === undefined || better(way, best.way)) best = { text, way };
           }
           const match = matchRoute(table, { method: 'GET', path: `/${segments.join('/')}`, upgrade: undefined });
-          expect(match.kind === 'matched' ? match.line.template : undefined).toBe(best?.text);
+          expect(match.kind === 'matched' ? match.route.template : undefined).toBe(best?.text);
         },
       ),
       { numRuns: runs(3000) },

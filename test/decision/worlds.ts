@@ -1,7 +1,7 @@
 /** Random worlds: tenants with roles and policies, principals and requests, small enough that they often meet. */
 
 import fc from 'fast-check';
-import type { RouteLine } from '../../src/decision/model.ts';
+import type { Route } from '../../src/decision/model.ts';
 import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type {
@@ -142,11 +142,11 @@ const EXTRA: readonly RouteSpec[] = [
   { method: 'POST', path: '/tenants', permission: 'admin:tenants' },
 ];
 
-export function extraLines(): readonly RouteLine[] {
+export function extraLines(): readonly Route[] {
   return EXTRA.map((spec) => {
     const parsed = parseRoute(spec);
     if (parsed.kind === 'error') throw new Error(parsed.message);
-    return parsed.line;
+    return parsed.route;
   });
 }
 

@@ -37,7 +37,7 @@ const running = new AsyncDisposableStack();
 beforeAll(async () => {
   const route = parseRoute({ method: 'POST', path: PATH, permission: 'chat:write', model: 'body' });
   if (route.kind === 'error') throw new Error(route.message);
-  const routes = buildRouteTable([route.line]);
+  const routes = buildRouteTable([route.route]);
   if (routes.kind === 'error') throw new Error(routes.message);
   world = littleWorld({});
   meter = new CheckMeter();

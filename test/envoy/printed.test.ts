@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { agreeing } from '../../src/cli/envoy-agreement.ts';
-import type { RouteLine } from '../../src/decision/model.ts';
+import type { Route } from '../../src/decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
@@ -28,10 +28,10 @@ const SPECS: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/unread', permission: 'chat:write' },
 ];
 
-function lineOf(spec: RouteSpec): RouteLine {
+function lineOf(spec: RouteSpec): Route {
   const parsed = parseRoute(spec);
   if (parsed.kind === 'error') throw new Error(parsed.message);
-  return parsed.line;
+  return parsed.route;
 }
 
 interface Finished {

@@ -175,7 +175,7 @@ describe('GET /v1/iam/permissions', () => {
 
   test('lists every permission of the route table, configured routes included, and of management', async () => {
     const found = await all();
-    const needed = h.platformRoutes.lines.flatMap(({ permissions }) =>
+    const needed = h.platformRoutes.routes.flatMap(({ permissions }) =>
       permissions.map((permission) => permission.text),
     );
     expect(named(found)).toEqual(

@@ -117,7 +117,7 @@ function unproved({ code, facts }: StoredDecision): Identity {
 /** A body that names what the decision read from the body; undefined if the route reads none, or the body could not be read. */
 function bodyOf({ routes }: ExplainParts, row: StoredDecision, method: string, path: string): string | undefined {
   const match = matchRoute(routes, { method, path, upgrade: undefined });
-  if (match.kind !== 'matched' || !match.line.readsBody || row.code === 'malformed_body') return undefined;
+  if (match.kind !== 'matched' || !match.route.readsBody || row.code === 'malformed_body') return undefined;
   const named = (kind: string): readonly string[] =>
     row.resources
       .slice(match.resources.length)

@@ -14,7 +14,7 @@ const catalogs = new WeakMap<RouteTable, PermissionCatalog>();
 export function catalogOf(routes: RouteTable): PermissionCatalog {
   const known = catalogs.get(routes);
   if (known !== undefined) return known;
-  const needed = routes.lines.flatMap((route) => route.permissions.map(({ text }) => text));
+  const needed = routes.routes.flatMap((route) => route.permissions.map(({ text }) => text));
   const made = permissionCatalog([...needed, ...MANAGEMENT_PERMISSIONS]);
   catalogs.set(routes, made);
   return made;

@@ -48,7 +48,7 @@ export async function listPermissionsPage(
     .permissions.filter((permission) => covers(set, permission))
     .map(({ text }) => text);
   const platform = new Map<string, NeedingRoute[]>();
-  for (const { method, template, permissions } of routes.lines) {
+  for (const { method, template, permissions } of routes.routes) {
     for (const { text } of permissions) platform.set(text, [...(platform.get(text) ?? []), { method, path: template }]);
   }
   const show = (permission: string): PermissionResource => {

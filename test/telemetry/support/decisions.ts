@@ -1,11 +1,11 @@
 /** Decisions as the gate comes to them. */
 
 import { compileTenant } from '../../../src/decision/compile.ts';
-import type { Allow, Deny, RouteLine } from '../../../src/decision/model.ts';
+import type { Allow, Deny, Route } from '../../../src/decision/model.ts';
 import { TENANT_KEY } from '../../extauthz/support/little-world.ts';
 import { tenantId } from '../../store/seed.ts';
 
-export function allowed(tenant: string, route: RouteLine): Allow {
+export function allowed(tenant: string, route: Route): Allow {
   const id = tenantId(tenant);
   return {
     kind: 'allow',
@@ -25,7 +25,7 @@ export function allowed(tenant: string, route: RouteLine): Allow {
 }
 
 /** @param tenant of whoever asked; undefined = nobody known */
-export function denied(code: Deny['code'], tenant: string | undefined, route: RouteLine | undefined): Deny {
+export function denied(code: Deny['code'], tenant: string | undefined, route: Route | undefined): Deny {
   return {
     kind: 'deny',
     code,

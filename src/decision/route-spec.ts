@@ -1,6 +1,6 @@
 /** Lines of the route table, from their short form. */
 
-import type { Permission, ResourceSource, RouteLine } from './model.ts';
+import type { Permission, ResourceSource, Route } from './model.ts';
 import { isPermission, permissionOf } from './permissions.ts';
 import { type Part, parseTemplate } from './templates.ts';
 
@@ -22,7 +22,7 @@ export interface RouteSpec {
 export type NamedSource = Exclude<ResourceSource, 'none'>;
 
 export type ParsedRoute =
-  | { readonly kind: 'route'; readonly line: RouteLine }
+  | { readonly kind: 'route'; readonly route: Route }
   | { readonly kind: 'error'; readonly message: string };
 
 const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
@@ -34,7 +34,7 @@ const RESPONSES = /\/responses\/\{[a-z_]+\}(?:\/\*\*)?$/;
 /** The paths of both APIs, whose streams report their usage only on request. */
 const ALL_COMPLETIONS = /\/completions$/;
 
-function parsePermissions(value: string | readonly string[]): RouteLine['permissions'] | undefined {
+function parsePermissions(value: string | readonly string[]): Route['permissions'] | undefined {
   const texts = typeof value === 'string' ? [value] : value;
   if (texts.length > 2 || !texts.every(isPermission)) return undefined;
   const [first, second]: readonly Permission[] = texts.map(permissionOf);
@@ -47,7 +47,7 @@ function hasVariable(parts: readonly Part[], name: string): boolean {
 }
 
 /** A line of the configuration neither counts collections nor books without a reservation: only the routes that are known to do so do. */
-export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none', reportsUsage = false): ParsedRoute {
+export function parseRoute(spec: RouteSpec, counts: Route['counts'] = 'none', reportsUsage = false): ParsedRoute {
   const template = parseTemplate(spec.path);
   if (template.kind === 'error') return template;
   const error = (message: string): ParsedRoute => ({
@@ -64,7 +64,7 @@ export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'
   if (spec.collection === 'path' && !hasVariable(template.parts, 'collection')) {
     return error('collection: path needs {collection} or {collection+} in the path');
   }
-  const line: RouteLine = {
+  const route: Route = {
     method: spec.method,
     template: template.text,
     permissions,
@@ -80,5 +80,5 @@ export function parseRoute(spec: RouteSpec, counts: RouteLine['counts'] = 'none'
     reportsUsage,
     readsResponse: spec.method === 'GET' && RESPONSES.test(template.text),
   };
-  return { kind: 'route', line: Object.freeze(line) };
+  return { kind: 'route', route: Object.freeze(route) };
 }
