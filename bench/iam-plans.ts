@@ -5,9 +5,9 @@ import type { TenantId, UserId } from '../src/domain/ids.ts';
 import { type KeyFilter, keyIdsInOrder } from '../src/iam/api-keys/list-queries.ts';
 import { idsInOrder, type UserFilter } from '../src/iam/users/list-queries.ts';
 import { allMarks, firstLooks, idBehind, idsAmongNext, idsByText } from '../src/iam/users/search-queries.ts';
-import { type Asking, hidingValues } from '../src/store/asking.ts';
 import { openDatabase } from '../src/store/database.ts';
 import type { TenantScope } from '../src/store/paging.ts';
+import { hideValuesFromPlanner, type NamedQuery } from '../src/store/prepared.ts';
 import { BIG, UNUSED_ROLE } from './iam-population.ts';
 
 const DAY_MS = 86_400_000;
@@ -43,9 +43,9 @@ const KEYS: readonly (readonly [name: string, filter: KeyFilter])[] = [
 export async function explainLists(url: string, file: string): Promise<number> {
   const db = openDatabase({ url, queryTimeoutMs: 60_000 });
   const written: string[] = [];
-  const explain = async (name: string, asking: Asking): Promise<void> => {
+  const explain = async (name: string, asking: NamedQuery): Promise<void> => {
     // As they are planned once for all values.
-    const sql = hidingValues(asking);
+    const sql = hideValuesFromPlanner(asking);
     const { bindings } = asking;
     // The second time, so that reading from disk is not what is seen.
     await db.knex.raw(sql, bindings);

@@ -18,7 +18,6 @@ import {
   waitingRows,
 } from './audit-seal-queries.ts';
 import type { Database } from './database.ts';
-import { sentTogether } from './together.ts';
 import { type Transaction, transaction } from './transaction.ts';
 
 /** One server seals at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
@@ -52,14 +51,12 @@ const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false
 /** Seals the rows that have waited longest. */
 export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<Step> {
   return alone(db, mac, otherMac, async (trx, place) => {
-    const [{ rows: waiting, more }, sealedAt] = await sentTogether([
-      waitingRows(trx, BATCH),
-      sealingTime(trx),
-    ] as const);
+    const { rows: waiting, more } = await waitingRows(trx, BATCH);
+    const sealedAt = await sealingTime(trx);
     if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
     const digests = await digestsOf(waiting);
-    const head = append(trx, mac, {
+    const head = await append(trx, mac, {
       kind: 'rows',
       seq: place.next,
       sealedAt,
@@ -67,7 +64,7 @@ export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<Step>
       ids,
       digests,
     });
-    trx.lastly(noLongerWaiting(trx, ids));
+    await noLongerWaiting(trx, ids);
     return { rows: ids.length, more, head, restarted: place.restarted };
   });
 }
@@ -84,7 +81,7 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: M
     const before = await lastRemoval(trx);
     const rows = await deleteSealed(trx, through.seq);
     const sealedAt = await sealingTime(trx);
-    const head = append(trx, mac, {
+    const head = await append(trx, mac, {
       kind: 'removal',
       seq: place.next,
       sealedAt,
@@ -118,8 +115,8 @@ function alone(
   work: (trx: Transaction, place: Place) => Promise<Step>,
 ): Promise<Step> {
   return transaction(db, async (trx) => {
-    const [held, end] = await sentTogether([takeChain(trx, CHAIN_LOCK), chainEnd(trx)] as const);
-    return held ? await work(trx, placeAfter(end, otherMac === undefined ? [mac] : [mac, otherMac])) : NOT_OURS;
+    if (!(await takeChain(trx, CHAIN_LOCK))) return NOT_OURS;
+    return work(trx, placeAfter(await chainEnd(trx), otherMac === undefined ? [mac] : [mac, otherMac]));
   });
 }
 
@@ -153,10 +150,10 @@ function placeAfter({ head, lastSeal }: ChainEnd, macs: readonly Mac[]): Place {
   return { head: { seq: head.seq, hash: head.hash }, next, previous: head.hash, restarted: false };
 }
 
-function append(trx: Transaction, mac: Mac, seal: UnsignedSeal): SealedTo {
+async function append(trx: Transaction, mac: Mac, seal: UnsignedSeal): Promise<SealedTo> {
   const hash = sealHash(mac, seal);
-  trx.lastly(insertSeal(trx, { ...seal, hash }));
-  trx.lastly(putChainHead(trx, { seq: seal.seq, hash, mac: headMac(mac, seal.seq, hash) }));
+  await insertSeal(trx, { ...seal, hash });
+  await putChainHead(trx, { seq: seal.seq, hash, mac: headMac(mac, seal.seq, hash) });
   return { seq: seal.seq, hash };
 }
 

@@ -8,7 +8,7 @@
 
 import type pg from 'pg';
 import { Fault } from '../domain/errors.ts';
-import { isTransaction, type Prepared, runPrepared } from './prepared.ts';
+import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
 /** How a row is found by two texts. */
@@ -100,7 +100,7 @@ type Pair = readonly [first: string, second: string];
 export function readsPairs<R extends pg.QueryResultRow>(statements: PairStatements): PairReader<R> {
   const queues = new WeakMap<Queryable, BatchQueue<Pair, R | undefined>>();
   return async (q, first, second) => {
-    if (isTransaction(q)) {
+    if (q.isTransaction === true) {
       const [row] = await runPrepared<R>(q, statements.one, [first, second]);
       return row;
     }

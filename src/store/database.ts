@@ -6,7 +6,6 @@ import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
-import { runPreparedBy } from './prepared.ts';
 
 export interface DatabaseOptions {
   /** `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix socket. */
@@ -56,7 +55,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     compileSqlOnError: false,
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
-  runPreparedBy(knex, pool.run);
   return {
     knex,
     pool,

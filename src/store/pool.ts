@@ -38,11 +38,9 @@ export type Row = Readonly<Record<string, unknown>>;
 
 type Done<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void;
 
-/** What knex gets to work with: the one method of a pg client that it calls; and how a transaction begins. */
+/** A connection for knex: it has the one method of a pg client that knex calls. */
 export interface PooledConnection {
   readonly __knexUid: string;
-  /** What is asked from now on is in a transaction, which begins with its first statement, on the way of it. */
-  begin(): void;
   query<R extends pg.QueryResultRow = Row>(statement: string | Statement, done: Done<R>): void;
 }
 
@@ -61,17 +59,25 @@ interface Use {
   readonly client: pg.PoolClient;
   /** Why this connection must not be used again; undefined while it may. */
   broken: string | undefined;
-  /** Of its transaction: none was asked for; nothing of it was sent yet; it is under way; its end was sent. */
-  stage: 'none' | 'begins' | 'begun' | 'over';
+  transaction: TransactionState;
 }
+
+type TransactionState =
+  | { readonly kind: 'none' }
+  /** The BEGIN is sent together with the first statement. */
+  | { readonly kind: 'pending'; readonly begin: string }
+  | { readonly kind: 'open' }
+  /** The COMMIT or ROLLBACK was sent. */
+  | { readonly kind: 'over' };
 
 /** PostgreSQL lets a transaction sit idle with its locks for at most this time, if its owner is stopped or cut off. */
 const MAX_IDLE_TRANSACTION = '10s';
 /** A pooler may give each transaction another connection, with settings of its own. */
-const BEGIN = `begin; set local idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
+const LIMIT = `set local idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
+const BEGINS = /^\s*(begin\b[^;]*);?\s*$/i;
 const ROLLBACK = /^\s*rollback\s*;?\s*$/i;
 const ENDS = /^\s*(?:rollback|commit)\s*;?\s*$/i;
-const NO_RESULT = { command: 'ROLLBACK', rowCount: 0, oid: 0, fields: [], rows: [] };
+const NO_RESULT = { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
 const CLOSE_TIMEOUT_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
 
@@ -108,36 +114,38 @@ export function createPool(options: PoolOptions): Pool {
     const client = await clients.connect().catch((error: unknown) => {
       throw connectionFault(error);
     });
-    const use: Use = { client, broken: undefined, stage: 'none' };
+    const use: Use = { client, broken: undefined, transaction: { kind: 'none' } };
     const connection: PooledConnection = {
       __knexUid: `c${++connections}`,
-      begin: () => {
-        use.stage = 'begins';
-      },
       query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
         const text = typeof statement === 'string' ? statement : statement.text;
-        // What came behind a transaction's end would be done by itself, and its caller believe it part of the transaction.
-        const refusal = use.broken ?? (use.stage === 'over' ? 'the transaction is over' : undefined);
+        const { transaction } = use;
+        // PostgreSQL would run a statement after the transaction's end by itself, and its caller would take it for part of the transaction.
+        const refusal = use.broken ?? (transaction.kind === 'over' ? 'the transaction is over' : undefined);
         if (refusal !== undefined) {
-          // A transaction goes with its connection. Failing to say so would only hide the error that began it.
+          // The server rolls a transaction back when its connection ends. A failed ROLLBACK would only hide the error before it.
           queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(refusal))));
           return;
         }
-        const { stage } = use;
-        if (stage !== 'none') use.stage = ENDS.test(text) ? 'over' : 'begun';
-        if (stage === 'begins') {
-          if (use.stage === 'over') {
-            queueMicrotask(() => done(null, NO_RESULT));
-            return;
-          }
-          // Answered first. Should it fail, what follows may have been done by itself, and nobody may believe it part of anything.
-          send(client, BEGIN, options, (error) => {
+        const [, begin] = BEGINS.exec(text) ?? [];
+        if (begin !== undefined) use.transaction = { kind: 'pending', begin };
+        else if (transaction.kind !== 'none') use.transaction = { kind: ENDS.test(text) ? 'over' : 'open' };
+        if (begin !== undefined || (transaction.kind === 'pending' && use.transaction.kind === 'over')) {
+          queueMicrotask(() => done(null, NO_RESULT));
+          return;
+        }
+        if (transaction.kind === 'pending') {
+          // PostgreSQL answers it first. If it fails, the statements after it may run by themselves, so all of them are reported as failed.
+          send(client, `${transaction.begin}; ${LIMIT}`, options, (error) => {
             if (error !== null) use.broken = `a transaction could not be started: ${error.message}`;
           });
         }
         send<R>(client, statement, options, (error, result) => {
           if (error !== null && spoilsConnection(error.cause ?? error)) use.broken ??= error.message;
-          if (error === null && use.broken !== undefined) done(new Fault(use.broken));
+          if (error !== null && ROLLBACK.test(text)) {
+            use.broken ??= error.message;
+            done(null, NO_RESULT);
+          } else if (error === null && use.broken !== undefined) done(new Fault(use.broken));
           else done(error, result);
         });
       },

@@ -1,10 +1,7 @@
-/**
- * Statements that are prepared once on each connection, past knex: what is asked thousands of times a second is neither parsed, nor
- * planned, nor built anew each time. Whoever has a knex, of the database or of a transaction, can ask them.
- */
+/** Statements that each connection prepares once, so that PostgreSQL does not parse and plan them again. */
 
+import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import type { Statement } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 
 /** A statement with a name of its own, and `$1`, `$2` for its values. */
@@ -13,33 +10,54 @@ export interface Prepared {
   readonly text: string;
 }
 
-type Runner = <R extends pg.QueryResultRow>(statement: Statement) => Promise<readonly R[]>;
-
-const runners = new WeakMap<Queryable, Runner>();
-
-/** From now on statements asked of `q` go this way. */
-export function runPreparedBy(q: Queryable, run: Runner): void {
-  runners.set(q, run);
-}
-
-/** Whether what is asked of `q` sees what its transaction did; a knex that nobody told us of is taken for one. */
-export function isTransaction(q: Queryable): boolean {
-  return q.isTransaction === true || !runners.has(q);
-}
-
-/** Rows as they come. Fails like knex. */
+/** Runs a prepared statement, in `q`'s transaction if it is one. Returns the rows as pg decodes them. */
 export async function runPrepared<R extends pg.QueryResultRow>(
   q: Queryable,
-  statement: Prepared,
+  { name, text }: Prepared,
   values: readonly unknown[],
 ): Promise<readonly R[]> {
-  const run = runners.get(q);
-  return run === undefined ? throughKnex<R>(q, statement, values) : run<R>({ ...statement, values });
+  // knex replaces each `?` by a position, except after a backslash.
+  const { rows } = await q.raw<{ rows: R[] }>(text.replaceAll('?', '\\?')).options({ name, values });
+  return rows;
 }
 
-/** For a knex that nobody told us of, such as a transaction within another. */
-async function throughKnex<R>(q: Queryable, { text }: Prepared, values: readonly unknown[]): Promise<readonly R[]> {
-  const bindings = Object.fromEntries(values.map((value, i) => [`p${i + 1}`, value]));
-  const { rows } = await q.raw<{ rows: R[] }>(text.replaceAll('?', '\\?').replace(/\$(\d+)/g, ':p$1'), bindings);
+type Value = string | number | boolean | Date | null;
+
+/**
+ * A statement with `:name` for its values, composed for the filters of a list. The number of possible texts is limited: a text contains no
+ * value from a request.
+ */
+export interface NamedQuery {
+  readonly sql: string;
+  readonly bindings: Readonly<Record<string, Value>>;
+}
+
+/** Runs a query as a prepared statement with one plan for all values: planning takes longer than reading a page. */
+export async function runNamedQuery<R extends pg.QueryResultRow>(
+  q: Queryable,
+  query: NamedQuery,
+): Promise<readonly R[]> {
+  const sql = hideValuesFromPlanner(query);
+  const name = `query_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`;
+  const { rows } = await q.raw<{ rows: R[] }>(sql, query.bindings).options({ name });
   return rows;
+}
+
+/** Counts the rows of a query, up to `most`. The query does not need an order. */
+export async function countUpTo(q: Queryable, { sql, bindings }: NamedQuery, most: number): Promise<number> {
+  const counted = `select count(*)::float8 as rows from (select from (${sql}) listed limit :most) counted`;
+  const [row] = await runNamedQuery<{ rows: number }>(q, { sql: counted, bindings: { ...bindings, most } });
+  return row?.rows ?? 0;
+}
+
+/** Returns the SQL with each value in a subquery, so that the plan does not depend on the values. */
+export function hideValuesFromPlanner({ sql, bindings }: NamedQuery): string {
+  return sql.replaceAll(/(?<!:):(\w+)/g, (_, name: string) => `(select cast(:${name} as ${typeOf(bindings[name])}))`);
+}
+
+/** A value that may be null has type text. */
+function typeOf(value: Value | undefined): string {
+  if (typeof value === 'number') return 'bigint';
+  if (typeof value === 'boolean') return 'boolean';
+  return value instanceof Date ? 'timestamptz' : 'text';
 }

@@ -1,13 +1,6 @@
-/** Whoever can be asked statements: the database, where each stands alone, or a transaction. */
+/** Both the database and a transaction run statements: with the query builder, or as `raw` SQL with named bindings. */
 
 import type { Knex } from 'knex';
 
-/** What the `:name` of a statement stand for, or its `?` in their order. */
-export type Bindings = Readonly<Record<string, unknown>> | readonly Knex.RawBinding[];
-
-export interface Queryable {
-  /** True where what is asked sees what its transaction did. */
-  readonly isTransaction?: boolean;
-  /** Runs one statement. Fails with a Fault when the database cannot answer in time, with pg's DatabaseError otherwise. */
-  raw<R = unknown>(sql: string, bindings?: Bindings): Promise<R>;
-}
+/** Statements fail with a Fault if the database does not answer in time, and with pg's DatabaseError if it rejects them. */
+export type Queryable = Knex;

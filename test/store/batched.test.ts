@@ -1,12 +1,12 @@
 /** Rows that many ask for one at a time and that are read together. */
 
 import fc from 'fast-check';
+import { knex } from 'knex';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
 import { findUser } from '../../src/iam/users/queries.ts';
 import { ASKED, readsPairs } from '../../src/store/batched.ts';
-import { runPreparedBy } from '../../src/store/prepared.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
@@ -79,14 +79,26 @@ test('in a transaction a look-up sees what the transaction did, and nobody else 
 
 /** A database that answers when the test says so. */
 function aSlowDatabase() {
-  const q = fresh.db.knex.withUserParams({});
   const statements: { asked: number; answer: PromiseWithResolvers<readonly never[]> }[] = [];
-  runPreparedBy(q, async <R>({ values = [] }: { readonly values?: readonly unknown[] }) => {
-    const [first] = values;
-    const answer = Promise.withResolvers<readonly never[]>();
-    statements.push({ asked: Array.isArray(first) ? first.length : 1, answer });
-    return (await answer.promise) satisfies readonly R[];
-  });
+  const connection = {
+    query(
+      { values: [first] }: { readonly values: readonly unknown[] },
+      done: (error: unknown, result?: object) => void,
+    ) {
+      const answer = Promise.withResolvers<readonly never[]>();
+      statements.push({ asked: Array.isArray(first) ? first.length : 1, answer });
+      answer.promise.then((rows) => done(null, { rows }), done);
+    },
+  };
+  const connectionPool = {
+    ...{
+      acquire: () => ({ promise: Promise.resolve(connection) }),
+      release: () => true,
+      destroy: async () => undefined,
+    },
+    ...{ numFree: () => 0, numUsed: () => 0, numPendingAcquires: () => 0 },
+  };
+  const q = knex({ client: 'pg', connectionPool, log: { warn: () => undefined } });
   return { q, statements };
 }
 

@@ -122,75 +122,77 @@ describe('a database that cannot be asked is a fault', () => {
   });
 });
 
-describe('the last statement of a transaction', () => {
+describe('statements in a transaction', () => {
   const named = async (id: string): Promise<unknown> =>
     (await fresh.db.knex('tenants').where({ id }).first('name'))?.name;
   const rename = { name: 'rename_tenant', text: 'update tenants set name = $2 where id = $1' };
+  const fails = { name: 'fails', text: 'select 1 / $1::int' };
 
-  test('is in it, and is done when it resolves', async () => {
-    await transaction(fresh.db, async (trx) => trx.lastly(runPrepared(trx, rename, ['b', 'done last'])));
-    expect(await named('b')).toBe('done last');
+  test('are part of it as prepared statements, from the query builder, and as raw SQL with named values', async () => {
+    const work = transaction(fresh.db, async (trx) => {
+      await runPrepared(trx, rename, ['b', 'prepared']);
+      await trx('tenants').where({ id: 'b' }).update({ name: 'built' });
+      await trx.raw('update tenants set name = :name where id = :id', { id: 'b', name: 'named' });
+      expect(await trx('tenants').where({ id: 'b' }).first('name')).toEqual({ name: 'named' });
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    expect(await named('b')).not.toBe('named');
   });
 
-  test('takes everything with it when it fails, and why is told', async () => {
+  test('take everything with them when one fails, and its error is the transaction’s', async () => {
+    await transaction(fresh.db, async (trx) => runPrepared(trx, rename, ['b', 'before']));
     const work = transaction(fresh.db, async (trx) => {
       await trx.raw('update tenants set name = ? where id = ?', ['lost', 'b']);
-      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
+      await runPrepared(trx, fails, [0]);
     });
     await expect(work).rejects.toMatchObject({ code: '22012' });
-    expect(await named('b')).toBe('done last');
+    expect(await named('b')).toBe('before');
   });
 
-  test('that the server never got to see is not reported as done', async () => {
-    const unsent = new Error('it could not even be sent');
-    const work = transaction(fresh.db, async (trx) => {
-      await trx.raw('update tenants set name = ? where id = ?', ['half', 'b']);
-      trx.lastly(Promise.reject(unsent));
-    });
-    await expect(work).rejects.toBe(unsent);
-  });
-
-  test('may be several: the first that fails is told, not what failed for it, and nothing is kept', async () => {
-    const work = transaction(fresh.db, async (trx) => {
-      trx.lastly(runPrepared(trx, rename, ['b', 'first of several']));
-      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      trx.lastly(runPrepared(trx, rename, ['b', 'last of several']));
-    });
+  test('that were sent at once: the first that fails is reported, not what failed for it, and nothing is kept', async () => {
+    const work = transaction(fresh.db, (trx) =>
+      Promise.all([
+        runPrepared(trx, rename, ['b', 'first of several']),
+        runPrepared(trx, fails, [0]),
+        runPrepared(trx, rename, ['b', 'last of several']),
+      ]),
+    );
     await expect(work).rejects.toMatchObject({ code: '22012' });
-    expect(await named('b')).toBe('half');
+    expect(await named('b')).toBe('before');
   });
 
-  test('is told, too, when a statement that is waited for fails after it', async () => {
-    const work = transaction(fresh.db, async (trx) => {
-      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      await trx.raw('update tenants set name = ? where id = ?', ['lost', 'b']);
-    });
-    await expect(work).rejects.toMatchObject({ code: '22012' });
-    expect(await named('b')).toBe('half');
-  });
-
-  test('can be waited for and undone, and the transaction goes on', async () => {
+  test('can be undone to a savepoint, and the transaction goes on', async () => {
     await transaction(fresh.db, async (trx) => {
       await trx.raw('savepoint here');
-      trx.lastly(runPrepared(trx, { name: 'fails', text: 'select 1 / $1::int' }, [0]));
-      await expect(trx.settled()).rejects.toMatchObject({ code: '22012' });
+      await expect(runPrepared(trx, fails, [0])).rejects.toMatchObject({ code: '22012' });
       await trx.raw('rollback to savepoint here');
-      trx.lastly(runPrepared(trx, rename, ['b', 'went on']));
+      await runPrepared(trx, rename, ['b', 'went on']);
     });
     expect(await named('b')).toBe('went on');
   });
 
-  test('goes to the server by one call with all that is sent in the same breath', async () => {
+  test('the first goes to the server by one call with the beginning of the transaction', async () => {
     const written: number[] = [];
     await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       await db.query(select);
-      const write = vi.spyOn(Socket.prototype, '_writev');
-      await transaction(db, async (trx) => trx.lastly(runPrepared(trx, rename, ['b', 'by one call'])));
-      written.push(write.mock.calls.length);
-      write.mockRestore();
+      await transaction(db, async (trx) => {
+        const write = vi.spyOn(Socket.prototype, '_writev');
+        await runPrepared(trx, rename, ['b', 'by one call']);
+        written.push(write.mock.calls.length);
+        write.mockRestore();
+      });
     });
-    // The transaction's beginning, the statement and the COMMIT.
     expect(written).toEqual([1]);
+  });
+
+  test('after a lost connection: the error of the work is passed on, not that of its rollback', async () => {
+    const failure = new Error('no');
+    const work = transaction(fresh.db, async (trx) => {
+      await trx.raw(suicide).catch(() => undefined);
+      throw failure;
+    });
+    await expect(work).rejects.toBe(failure);
   });
 });
 

@@ -12,8 +12,8 @@ import type { UserFilter } from '../../src/iam/users/list-queries.ts';
 import { countUsers, listUsers } from '../../src/iam/users/page-queries.ts';
 import { setManualRoles, setUserStatus } from '../../src/iam/users/queries.ts';
 import { allMarks, idsByText } from '../../src/iam/users/search-queries.ts';
-import { runAsking } from '../../src/store/asking.ts';
 import type { TenantScope } from '../../src/store/paging.ts';
+import { runNamedQuery } from '../../src/store/prepared.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { digestOf, roleName, seedKey, tenantId } from './seed.ts';
@@ -522,7 +522,7 @@ describe('keys', () => {
           expect([await count(1000), await count(5)]).toEqual([expected.length, Math.min(5, expected.length)]);
           if (rest.prefix === undefined && rest.q === undefined) return;
           const byIndex = keysByIndex(scope, filter, { after: undefined, take: 1000 }, new Date(NOW));
-          const ids = (await runAsking<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
+          const ids = (await runNamedQuery<{ id: string }>(fresh.db.knex, byIndex)).map((row) => row.id);
           expect(ids.toSorted()).toEqual(expected);
         },
       ),

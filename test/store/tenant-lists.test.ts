@@ -9,7 +9,7 @@ import {
   tenantsByText,
   tenantsInOrder,
 } from '../../src/iam/tenants/list-queries.ts';
-import { type Asking, hidingValues, runAsking } from '../../src/store/asking.ts';
+import { hideValuesFromPlanner, type NamedQuery, runNamedQuery } from '../../src/store/prepared.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 
@@ -86,7 +86,7 @@ test('the filters of tenants, alone and combined, list exactly the tenants that 
       const count = (most: number) => countTenants(fresh.db.knex, filter, most);
       expect([await count(1000), await count(5)]).toEqual([expected.length, Math.min(5, expected.length)]);
       if (filter.q === undefined) return;
-      const found = await runAsking<{ id: string }>(fresh.db.knex, tenantsByText(filter, EVERY));
+      const found = await runNamedQuery<{ id: string }>(fresh.db.knex, tenantsByText(filter, EVERY));
       const sorted = found.map((row) => row.id).toSorted((left, right) => (left < right ? -1 : 1));
       expect(sorted, 'by the index of text alone').toEqual(expected);
     }),
@@ -112,9 +112,9 @@ test('a text that few tenants have is found behind thousands of other tenants, a
   expect(await pages(200, { q: 'filler' })).toHaveLength(4500);
   expect(await pages(50, { q: 'filler', status: 'suspended' })).toEqual([1500, 3000, 4500].map(id));
   expect(await pages(50, { q: 'filler rare', status: 'suspended' })).toEqual([id(3000)]);
-  const planOf = async ({ sql, bindings }: Asking) => {
+  const planOf = async ({ sql, bindings }: NamedQuery) => {
     const { rows } = await knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(
-      `explain ${hidingValues({ sql, bindings })}`,
+      `explain ${hideValuesFromPlanner({ sql, bindings })}`,
       bindings,
     );
     return rows.map((row) => row['QUERY PLAN']).join('\n');

@@ -6,9 +6,9 @@ import type { TenantId } from '../../src/domain/ids.ts';
 import type { UserFilter } from '../../src/iam/users/list-queries.ts';
 import { listUsers } from '../../src/iam/users/page-queries.ts';
 import { allMarks, idBehind, idsAmongNext, idsByText } from '../../src/iam/users/search-queries.ts';
-import { type Asking, hidingValues } from '../../src/store/asking.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { Page, TenantScope } from '../../src/store/paging.ts';
+import { hideValuesFromPlanner, type NamedQuery } from '../../src/store/prepared.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { tenantId } from './seed.ts';
@@ -125,9 +125,9 @@ async function behind(page: Page, near: number): Promise<string | null> {
 }
 
 /** Made once for all values, as for those that are asked often. */
-async function planOf(asking: Asking): Promise<string> {
+async function planOf(asking: NamedQuery): Promise<string> {
   const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(
-    `explain ${hidingValues(asking)}`,
+    `explain ${hideValuesFromPlanner(asking)}`,
     asking.bindings,
   );
   return rows.map((row) => row['QUERY PLAN']).join('\n');

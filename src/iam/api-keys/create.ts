@@ -65,7 +65,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
         ...{ id, tenantId: caller.tenant, userId: owner, name, description, metadata, imported: false },
         ...{ scopes, constraints, rateLimitRpm, expiresAt },
       };
-      trx.lastly(insertKey(trx, key, secret, caller.principal.id, at));
+      await insertKey(trx, key, secret, caller.principal.id, at);
       const { prefix, lastFour } = secret;
       const created = {
         createdBy: caller.principal.id,

@@ -7,8 +7,8 @@
  */
 
 import type { KeyId, UserId } from '../../domain/ids.ts';
-import type { Asking } from '../../store/asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import type { NamedQuery } from '../../store/prepared.ts';
 
 export type KeyStatus = 'active' | 'expired' | 'revoked';
 
@@ -38,7 +38,7 @@ const STATUS_MONTHS: Readonly<Record<KeyStatus, readonly string[]>> = {
 };
 
 /** A statement that gives `id`, in order, for a filter without `prefix` and `q`, which key-search.ts adds. */
-export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking {
+export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
   const conditions = keyConditions(scope, filter, page);
   const months = monthsOf(filter);
   const bindings = keyBindings(scope, filter, page, now);
@@ -49,7 +49,7 @@ export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page,
 }
 
 /** A statement that gives one row for each key, in no order, for the same filters. */
-export function keysInAnyOrder(scope: TenantScope, filter: KeyFilter, now: Date): Asking {
+export function keysInAnyOrder(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuery {
   const page = { after: undefined, take: 0 };
   const months = monthsOf(filter).map((condition) => `k.${condition}`.replace('k.not ', 'not k.'));
   const conditions = [...keyConditions(scope, filter, page), ...months];
@@ -80,7 +80,7 @@ export function textConditions(filter: KeyFilter): readonly string[] {
 /** Sorts after every text of printable ASCII. */
 const AFTER_ASCII = '\x7f';
 
-export function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking['bindings'] {
+export function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery['bindings'] {
   const { userId, createdBy, expiresBefore, status, prefix, q } = filter;
   const after = page.after?.[0];
   return {

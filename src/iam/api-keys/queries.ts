@@ -2,7 +2,6 @@
 
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
-import { countUpTo, runAsking } from '../../store/asking.ts';
 import { ASKED, readsPairs } from '../../store/batched.ts';
 import {
   type BoundedRow,
@@ -18,7 +17,7 @@ import {
   type TenantScope,
   withinBytes,
 } from '../../store/paging.ts';
-import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { countUpTo, type Prepared, runNamedQuery, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
@@ -172,7 +171,7 @@ export async function listKeys(
   const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
   const found = `select ${COLUMNS}, ${OCTETS} as octets from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql}))`;
   const asking = { sql: withinBytes(found, 'id'), bindings: { ...bindings, ...bytesBinding(page) } };
-  return pageRows(await runAsking<KeyRow & BoundedRow>(q, asking), page, toKey);
+  return pageRows(await runNamedQuery<KeyRow & BoundedRow>(q, asking), page, toKey);
 }
 
 /** In the order of the ids. A key that upkeep has removed since the search found it is left out. */
@@ -197,7 +196,9 @@ export async function listKeyIds(
   if (filter.q !== undefined || filter.prefix !== undefined) {
     return (await searchKeyIds(q, scope, filter, page, now)).map(storedKey);
   }
-  return (await runAsking<{ id: string }>(q, keyIdsInOrder(scope, filter, page, now))).map((row) => storedKey(row.id));
+  return (await runNamedQuery<{ id: string }>(q, keyIdsInOrder(scope, filter, page, now))).map((row) =>
+    storedKey(row.id),
+  );
 }
 
 /** Returns the bytes that keys of a tenant take as stored, by and large. */

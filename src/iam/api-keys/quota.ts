@@ -2,7 +2,6 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { makeId, type TenantId, type UserId } from '../../domain/ids.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { countActiveKeys, holdKeysOf, newKeyDelayMs } from './queries.ts';
 
@@ -50,7 +49,8 @@ export async function refuseManyNewKeys(
 export async function takeKeyPlace(trx: Transaction, tenant: TenantId, owner: UserId | undefined): Promise<void> {
   const most = MAX_ACTIVE_KEYS[owner === undefined ? 'tenant' : 'user'];
   // A statement of its own counts, so that it sees what the last holder of the lock did.
-  const [, count] = await sentTogether([holdKeysOf(trx, tenant, owner), countActiveKeys(trx, tenant, owner, most)]);
+  await holdKeysOf(trx, tenant, owner);
+  const count = await countActiveKeys(trx, tenant, owner, most);
   if (count < most) return;
   const whose = owner === undefined ? 'The tenant itself' : 'The user';
   throw new Refusal(

@@ -6,8 +6,8 @@
  * Both ways return the same keys.
  */
 
-import { type Asking, runAsking } from '../../store/asking.ts';
 import { type Page, scopeBinding, type TenantScope } from '../../store/paging.ts';
+import { type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { moreLooks } from '../users/search-queries.ts';
 import { type KeyFilter, keyBindings, keyConditions, keyIdsInOrder, textConditions } from './list-queries.ts';
@@ -28,7 +28,7 @@ export async function searchKeyIds(
   const more = isDear(filter) ? undefined : moreLooks(FIRST_LOOKS, first.ids.length, page.take);
   const next = more === undefined ? undefined : await scanNext(q, scope, filter, page, now, more);
   if (next?.complete) return next.ids;
-  return (await runAsking<{ id: string }>(q, idsByIndex(scope, filter, page, now))).map((row) => row.id);
+  return (await runNamedQuery<{ id: string }>(q, idsByIndex(scope, filter, page, now))).map((row) => row.id);
 }
 
 /** Reports whether the keys that a filter matches lie in so many months of expiry that the scan reads several times as many. */
@@ -59,12 +59,12 @@ async function scanNext(
       ) as ids,
       (select count(*) from next) < :take as at_end`;
   const bindings = { ...keyBindings(scope, filter, page, now), ...next.bindings, pageSize: page.take };
-  const [row] = await runAsking<{ ids: readonly string[]; at_end: boolean }>(q, { sql, bindings });
+  const [row] = await runNamedQuery<{ ids: readonly string[]; at_end: boolean }>(q, { sql, bindings });
   const ids = row?.ids ?? [];
   return { ids, complete: ids.length === page.take || row?.at_end === true };
 }
 
-function idsByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking {
+function idsByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
   const { sql, bindings } = keysByIndex(scope, filter, page, now);
   return { sql: `with found as materialized (${sql}) select id from found order by id limit :take`, bindings };
 }
@@ -73,7 +73,7 @@ function idsByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date
  * A statement that gives `id`, in no order. All conditions except those of the index are hidden from the planner, which would walk through
  * whole tenants for them.
  */
-export function keysByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): Asking {
+export function keysByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
   const others = keyConditions(scope, filter, page).map((condition) => `(${condition}) is true`);
   const texts = textConditions(filter);
   const bindings = keyBindings(scope, filter, page, now);

@@ -19,7 +19,6 @@ import type { TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { StoredKey } from '../api-keys/queries.ts';
 import { enabledAllowPolicies, type NewPolicy, type StoredPolicy } from '../policies/queries.ts';
@@ -129,10 +128,8 @@ async function loadTenantView(
   names: readonly RoleName[],
   allowPolicies?: readonly StoredPolicy[],
 ): Promise<{ readonly own: TenantView; readonly global: PolicySet }> {
-  const [roles, policies] = await sentTogether([
-    findRoles(trx, tenant, names),
-    allowPolicies ?? enabledAllowPolicies(trx, tenant),
-  ] as const);
+  const roles = await findRoles(trx, tenant, names);
+  const policies = allowPolicies ?? (await enabledAllowPolicies(trx, tenant));
   const own = compileTenant({
     id: tenant,
     status: 'active',

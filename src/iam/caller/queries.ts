@@ -18,7 +18,6 @@ import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/cache-loader.ts';
 import type { Row } from '../../store/pool.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../../store/rows.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { ADMINISTRATORS_LOCK } from '../users/administrator-queries.ts';
 
@@ -130,46 +129,41 @@ const STATEMENTS = {
   },
 } as const;
 
-/** Holds the caller until the transaction ends, and reads it: all in one round trip. */
+/** Locks the rows of the caller until the transaction ends, then reads them. Each lock is awaited before the next one. */
 export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Promise<HeldRows> {
   const { credential, userId, own, effective, writes } = caller;
-  const sent: Promise<readonly Row[]>[] = [];
-  const send = (statement: Prepared, ...values: readonly unknown[]): Promise<readonly Row[]> => {
-    const rows = runPrepared<Row>(trx, statement, values);
-    sent.push(rows);
-    return rows;
-  };
+  const run = (statement: Prepared, ...values: readonly unknown[]): Promise<readonly Row[]> =>
+    runPrepared<Row>(trx, statement, values);
   const turns = turnsOf(caller);
   const names = inOrder(...turns.keys());
-  send(
+  await run(
     STATEMENTS.turns,
     names,
     names.map((name) => turns.get(name)),
   );
-  for (const id of inOrder(own, effective, writes.tenant)) send(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
+  for (const id of inOrder(own, effective, writes.tenant)) await run(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
   if (writes.user !== undefined || writes.tenant !== undefined) {
-    send(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
+    await run(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
   }
-  let user: Promise<readonly Row[]> | undefined;
+  let user: Row | undefined;
   for (const id of inOrder(userId, writes.user)) {
-    if (id === userId) user = send(STATEMENTS.user[modeOf(id, writes.user)], id);
-    else send(STATEMENTS.otherUser, id, effective);
+    if (id === userId) [user] = await run(STATEMENTS.user[modeOf(id, writes.user)], id);
+    else await run(STATEMENTS.otherUser, id, effective);
   }
   const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
-  const sendKeys = (keys: readonly KeyId[]): void => {
-    if (keys.length > 0) send(STATEMENTS.otherKeys, keys, effective);
+  const lockKeys = async (keys: readonly KeyId[]): Promise<void> => {
+    if (keys.length > 0) await run(STATEMENTS.otherKeys, keys, effective);
   };
-  sendKeys(otherKeys.filter((id) => id < credential.id));
-  let proof: Promise<readonly Row[]> | undefined;
+  await lockKeys(otherKeys.filter((id) => id < credential.id));
+  let proof: Row | undefined;
   for (const id of inOrder<string>(credential.id, writes.session, writes.key)) {
-    if (id === credential.id) proof = send(...proofOf(credential, writes));
-    else if (id === writes.session) send(STATEMENTS.otherSession, id, userId);
-    else send(STATEMENTS.otherKey, id, effective);
+    if (id === credential.id) [proof] = await run(...proofOf(credential, writes));
+    else if (id === writes.session) await run(STATEMENTS.otherSession, id, userId);
+    else await run(STATEMENTS.otherKey, id, effective);
   }
-  sendKeys(otherKeys.filter((id) => id > credential.id));
-  const rights = send(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
-  await sentTogether(sent);
-  return recordsOf(credential, await rights, { proof: (await proof)?.[0], user: (await user)?.[0] });
+  await lockKeys(otherKeys.filter((id) => id > credential.id));
+  const rights = await run(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
+  return recordsOf(credential, rights, { proof, user });
 }
 
 function proofOf(credential: HeldCredential, writes: WrittenRows): readonly [Prepared, ...unknown[]] {

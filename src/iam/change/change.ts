@@ -180,7 +180,7 @@ async function carryOut<T>(
           const { each = [{ result: draft.result }] } = draft;
           rows = each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result));
           const [row] = rows;
-          if (row !== undefined) trx.lastly(rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
+          if (row !== undefined) await (rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
           return value;
         });
       },

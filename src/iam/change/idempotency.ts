@@ -97,15 +97,8 @@ async function dryRun(trx: Transaction, work: () => Promise<unknown>): Promise<v
   await trx.raw('savepoint dry_run');
   try {
     await work();
-    await trx.settled();
   } catch (cause) {
-    // What failed first is what the rest failed for.
-    const error = refusedByStore(
-      await trx.settled().then(
-        () => cause,
-        (first: unknown) => first,
-      ),
-    );
+    const error = refusedByStore(cause);
     if (!(error instanceof Refusal) || ERRORS[error.code].type === 'permission_error') throw error;
   }
   await trx.raw('rollback to savepoint dry_run');

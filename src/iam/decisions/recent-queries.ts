@@ -1,8 +1,8 @@
 /** Recorded decisions: pages, one by its request id, and the bounds of what is kept. */
 
 import { makeId, type RequestId } from '../../domain/ids.ts';
-import { type Asking, countUpTo } from '../../store/asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
 
@@ -90,7 +90,7 @@ export async function countRecent(
 }
 
 /** The decisions that a list has, whatever the page: a statement without its beginning. */
-function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): Asking {
+function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): NamedQuery {
   const { fromMs, toMs, ...texts } = filter;
   const names = Object.keys(filter).filter(isFilter);
   const conditions = [

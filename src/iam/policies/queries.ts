@@ -2,7 +2,6 @@
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';
-import { countUpTo } from '../../store/asking.ts';
 import {
   type BoundedRow,
   bytesBinding,
@@ -16,7 +15,7 @@ import {
   type TenantScope,
   withinBytes,
 } from '../../store/paging.ts';
-import { runPrepared } from '../../store/prepared.ts';
+import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /** The row's own number; it never leaves the store's and the use cases' hands. */

@@ -36,7 +36,7 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
       const { at } = held;
       const { description = '', permissions } = request;
       const role: NewRole = { tenantId: caller.tenant, name, description, permissions, constraints };
-      trx.lastly(insertUnlessTaken(trx, role, at));
+      await insertUnlessTaken(trx, role, at);
       const made = roleResource({ ...role, createdAt: at.date, updatedAt: at.date });
       audit.after = made;
       return made;

@@ -3,7 +3,6 @@
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { countUpTo } from '../../store/asking.ts';
 import {
   type BoundedRow,
   bytesBinding,
@@ -17,7 +16,7 @@ import {
   type TenantScope,
   withinBytes,
 } from '../../store/paging.ts';
-import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { countUpTo, type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 

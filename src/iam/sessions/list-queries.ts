@@ -1,8 +1,8 @@
 /** The sessions of a user that can still prove it, as the user sees them. All times are the database's clock. */
 
 import type { SessionId, UserId } from '../../domain/ids.ts';
-import { countUpTo } from '../../store/asking.ts';
 import { type Page, storedSession } from '../../store/paging.ts';
+import { countUpTo } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /** A session as its user sees it. */

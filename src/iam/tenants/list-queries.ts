@@ -5,8 +5,8 @@
  * tenants. If that does not fill the page and does not promise to, the search reads the index of lexemes. Both ways return the same tenants.
  */
 
-import { type Asking, countUpTo, runAsking } from '../../store/asking.ts';
 import type { Page } from '../../store/paging.ts';
+import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { moreLooks } from '../users/search-queries.ts';
 import { COLUMNS, type StoredTenant, type TenantRow, toTenant } from './queries.ts';
@@ -29,7 +29,7 @@ const FIRST_LOOKS = 600;
 /** Returns one page of tenants, by id: for platform administrators. */
 export async function listTenants(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly StoredTenant[]> {
   if (filter.q !== undefined) return search(q, filter, page);
-  return (await runAsking<TenantRow>(q, tenantsInOrder(filter, page))).map(toTenant);
+  return (await runNamedQuery<TenantRow>(q, tenantsInOrder(filter, page))).map(toTenant);
 }
 
 /** Counts the tenants of a list, up to `most`. */
@@ -46,11 +46,11 @@ async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<r
   if (next?.complete) return next.tenants;
   const { sql, bindings } = tenantsByText(filter, page);
   const found = `with found as materialized (${sql}) select * from found order by ${ORDER} limit :take`;
-  return (await runAsking<TenantRow>(q, { sql: found, bindings })).map(toTenant);
+  return (await runNamedQuery<TenantRow>(q, { sql: found, bindings })).map(toTenant);
 }
 
 /** A statement that gives the tenants of a page, in order, for a filter without `q`. */
-export function tenantsInOrder({ status }: TenantFilter, page: Page): Asking {
+export function tenantsInOrder({ status }: TenantFilter, page: Page): NamedQuery {
   const filter = status === undefined ? {} : { status };
   const conditions = ['deleted_at is null', ...conditionsOf(filter, page)].join(' and ');
   const sql = `select ${COLUMNS} from tenants where ${conditions} order by ${ORDER} limit :take`;
@@ -72,7 +72,7 @@ async function scanNext(q: Queryable, filter: TenantFilter, page: Page, looks: n
     left join lateral (select * from next where ${HAS_TEXT} order by ${ORDER} limit :pageSize) found on true
     order by found.${ORDER}`;
   const bindings = { ...bindingsOf(filter, page), ...next.bindings, pageSize: page.take };
-  const rows = await runAsking<Partial<TenantRow> & { readonly at_end: boolean }>(q, { sql, bindings });
+  const rows = await runNamedQuery<Partial<TenantRow> & { readonly at_end: boolean }>(q, { sql, bindings });
   const tenants = rows.filter(isTenant).map(toTenant);
   return { tenants, complete: tenants.length === page.take || rows[0]?.at_end === true };
 }
@@ -85,7 +85,7 @@ function isTenant<R extends Partial<TenantRow>>(row: R): row is R & TenantRow {
  * A statement that gives the tenants of a search, in no order. The conditions that no index of text has are hidden from the planner, which
  * would otherwise walk through all tenants for them.
  */
-export function tenantsByText(filter: TenantFilter, page: Page): Asking {
+export function tenantsByText(filter: TenantFilter, page: Page): NamedQuery {
   const others = [...conditionsOf(filter, page), HAS_TEXT].map((condition) => `(${condition}) is true`);
   const sql = `select ${COLUMNS} from tenants where deleted_at is null
       and user_lexemes('', '', '{}', ${TEXT}) @@ (select user_query(null, null, null, lower(cast(:q as text))))
@@ -101,7 +101,7 @@ function conditionsOf({ status }: TenantFilter, page: Page): readonly string[] {
   ];
 }
 
-function bindingsOf({ q }: TenantFilter, page: Page): Asking['bindings'] {
+function bindingsOf({ q }: TenantFilter, page: Page): NamedQuery['bindings'] {
   const after = page.after?.[0];
   return { ...(q === undefined ? {} : { q }), ...(after === undefined ? {} : { after }), take: page.take };
 }

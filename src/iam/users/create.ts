@@ -4,7 +4,6 @@ import { makeId } from '../../domain/ids.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { databaseTime } from '../../store/time.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
@@ -57,15 +56,13 @@ export async function createUser(parts: AdminParts, caller: Caller, request: New
     { action: 'user.create', target: { type: 'user', id } },
     async ({ trx, caller, audit }) => {
       const roles = await knownRoles(trx, caller.tenant, request.roles ?? [], '/roles');
-      const [at] = await sentTogether([
-        databaseTime(trx),
-        mayGiveRoles(trx, caller, roles),
-        takePlace(trx, caller.tenant),
-      ] as const);
+      const at = await databaseTime(trx);
+      await mayGiveRoles(trx, caller, roles);
+      await takePlace(trx, caller.tenant);
       const { name, department = null } = request;
       const user = { id, tenantId: caller.tenant, email, name, department, metadata: request.metadata ?? {} };
       const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
-      trx.lastly(withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup }, at)));
+      await withUniqueEmail(insertUser(trx, { ...user, passwordHash, roles, passwordSetup }, at));
       const made = userResource({ ...user, ...NEW, roles: sortedRoles(roles), createdAt: at.date, updatedAt: at.date });
       audit.after = made;
       return made;

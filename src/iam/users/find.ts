@@ -3,7 +3,6 @@
 import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { type DatabaseTime, databaseTime } from '../../store/time.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
@@ -48,19 +47,17 @@ export async function holdUser(trx: Transaction, caller: HeldCaller, text: strin
   return { ...admin, refuseLastAdmin: () => refuseWithoutAdministrator(administrators, others) };
 }
 
-/** All is read after the lock is asked for, and sent along with it. @throws Refusal `not_found` */
+/** Reads the user when the lock is held. @throws Refusal `not_found` */
 async function read(
   trx: Transaction,
   tenant: TenantId,
   id: UserId,
   lock: Promise<boolean>,
 ): Promise<Omit<HeldUser, 'refuseLastAdmin'> & { readonly locked: boolean }> {
-  const [locked, user, allowPolicies, at] = await sentTogether([
-    lock,
-    existing(trx, tenant, id),
-    enabledAllowPolicies(trx, tenant),
-    databaseTime(trx),
-  ] as const);
+  const locked = await lock;
+  const user = await existing(trx, tenant, id);
+  const allowPolicies = await enabledAllowPolicies(trx, tenant);
+  const at = await databaseTime(trx);
   return { locked, user, allowPolicies, at };
 }
 

@@ -4,8 +4,8 @@
  */
 
 import type { DirectorySuspension } from '../../domain/records.ts';
-import type { Asking } from '../../store/asking.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import type { NamedQuery } from '../../store/prepared.ts';
 import { LOCKED_USERS } from '../auth/failure-queries.ts';
 
 export interface UserFilter {
@@ -37,7 +37,7 @@ type Limit = ':take' | ':looks';
 const STATUSES = ['active', 'deactivated'] as const;
 
 /** Gives `id`, in order: for every filter except `q`, which it reads only beside a narrow filter. */
-export function idsInOrder(scope: TenantScope, filter: UserFilter, page: Page): Asking {
+export function idsInOrder(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery {
   const bindings = bindingsOf(scope, filter, page);
   if (!isNarrow(filter)) return { sql: inOrder(scope, filter, page, ':take'), bindings };
   const conditions = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...textCondition(filter)];
@@ -100,7 +100,7 @@ export function textCondition(filter: UserFilter): readonly string[] {
   return filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0'];
 }
 
-export function bindingsOf(scope: TenantScope, filter: UserFilter, page: Page): Asking['bindings'] {
+export function bindingsOf(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery['bindings'] {
   const { role, status, email, q } = filter;
   return {
     ...scopeBinding(scope),

@@ -9,7 +9,6 @@ import type { PolicySet } from '../../decision/policies.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { sentTogether } from '../../store/together.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { findKey, type StoredKey, shareKey } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
@@ -158,7 +157,8 @@ interface LockedView {
 async function lockedView(trx: Transaction, id: TenantId, names: readonly RoleName[]): Promise<LockedView> {
   const tenant = await lockTenant(trx, id, 'share');
   await lockRoles(trx, id, names, 'share');
-  const [roles, stored] = await sentTogether([findRoles(trx, id, names), enabledPolicies(trx, id)] as const);
+  const roles = await findRoles(trx, id, names);
+  const stored = await enabledPolicies(trx, id);
   const policies = stored.filter((policy) => policy.tenantId !== undefined).map(recordOf);
   const global = compilePolicies(stored.filter((policy) => policy.tenantId === undefined).map(recordOf));
   return { view: tenant && compileTenant({ ...tenant, roles, policies }), global };

@@ -1,8 +1,8 @@
 /** Pages of users, of any filter, and by text. */
 
 import { Fault } from '../../domain/errors.ts';
-import { type Asking, countUpTo, runAsking } from '../../store/asking.ts';
 import { type Page, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { idsInOrder, isNarrow, type UserFilter } from './list-queries.ts';
 import { type StoredUser, toUser, USER, type UserRow } from './queries.ts';
@@ -65,12 +65,12 @@ function justBefore(id: string, after: Page['after']): Page['after'] {
   return after?.[0]?.startsWith(cut) ? after : [cut];
 }
 
-async function usersOf(q: Queryable, scope: TenantScope, asking: Asking): Promise<readonly StoredUser[]> {
-  return (await runAsking<UserRow>(q, shown(scope, asking))).map(toUser);
+async function usersOf(q: Queryable, scope: TenantScope, asking: NamedQuery): Promise<readonly StoredUser[]> {
+  return (await runNamedQuery<UserRow>(q, shown(scope, asking))).map(toUser);
 }
 
 /** Whose ids a statement gives, in the order of ids. */
-function shown(scope: TenantScope, { sql, bindings }: Asking): Asking {
+function shown(scope: TenantScope, { sql, bindings }: NamedQuery): NamedQuery {
   return {
     sql: `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(array(${sql})) order by u.id`,
     bindings,
@@ -112,7 +112,7 @@ async function lookAt(
 ): Promise<Seen> {
   const { sql, bindings } = idsAmongNext(scope, filter, page, among, looks);
   // One statement, so that nobody goes between being found and being read.
-  const rows = await runAsking<SeenRow>(q, {
+  const rows = await runNamedQuery<SeenRow>(q, {
     sql: `select page.enough, cardinality(page.ids) as found, page.start, marks.*, shown.* from (${sql}) page
      cross join lateral (${rareMarks(scope, filter, 'not page.enough')}) marks
      left join lateral (
@@ -137,7 +137,7 @@ async function usersByText(
   // Who has a rare mark lies far apart.
   const hasMark = Object.values(marks).some((mark) => mark !== null);
   const near = hasMark ? undefined : nearby(filter, looks, found, page.take);
-  const [behind] = near === undefined ? [] : await runAsking<{ id: string }>(q, idBehind(page, near));
+  const [behind] = near === undefined ? [] : await runNamedQuery<{ id: string }>(q, idBehind(page, near));
   return usersOf(q, scope, idsByText(scope, filter, page, { marks, upTo: behind?.id ?? null }));
 }
 

@@ -8,8 +8,8 @@
  * The figures are such that no way is much dearer than the cheapest at a million users.
  */
 
-import type { Asking } from '../../store/asking.ts';
 import { type Page, scopeBinding, type TenantScope } from '../../store/paging.ts';
+import type { NamedQuery } from '../../store/prepared.ts';
 import {
   bindingsOf,
   conditionsOf,
@@ -75,7 +75,13 @@ export interface Narrowing {
  * Gives one row: `ids` of those found among the next, `enough`: the page is full, or there is nobody else; and `start`: the id of the
  * first that was looked at.
  */
-export function idsAmongNext(scope: TenantScope, filter: UserFilter, page: Page, among: Among, looks: number): Asking {
+export function idsAmongNext(
+  scope: TenantScope,
+  filter: UserFilter,
+  page: Page,
+  among: Among,
+  looks: number,
+): NamedQuery {
   const next = (among === 'users' ? usersInOrder : holdersInOrder)(scope, filter, page, ':looks');
   const texts =
     among === 'users'
@@ -131,7 +137,7 @@ export function rareMarks(scope: TenantScope, filter: UserFilter, when: string):
  * Gives `id`: to where about so many users reach, by PostgreSQL's own statistics. They may be old, which makes a search slower and
  * changes nothing else, or missing: then there is no row.
  */
-export function idBehind(page: Page, near: number): Asking {
+export function idBehind(page: Page, near: number): NamedQuery {
   const sql = `with parts as materialized (
       select cast(cast(histogram_bounds as text) as text[]) as bounds,
         (select reltuples from pg_class where oid = cast('users' as regclass)) as users
@@ -150,7 +156,7 @@ export function idBehind(page: Page, near: number): Asking {
  * Gives `id`, in order. The plan is the same whatever the values: the index of text finds, and of all other conditions only an interval
  * of ids is left to an index. The others are hidden from the planner, which would walk through whole tenants for them.
  */
-export function idsByText(scope: TenantScope, filter: UserFilter, page: Page, { marks, upTo }: Narrowing): Asking {
+export function idsByText(scope: TenantScope, filter: UserFilter, page: Page, { marks, upTo }: Narrowing): NamedQuery {
   const matching = matchingByText(scope, filter, page);
   const asked = ASKED_TEXT;
   const all = `${matching} and (u.id > :after) is true`;
@@ -182,7 +188,7 @@ function matchingByText(scope: TenantScope, filter: UserFilter, page: Page): str
 }
 
 /** Gives a row for each user whom the index of text finds, in no order. */
-export function usersInAnyOrder(scope: TenantScope, filter: UserFilter): Asking {
+export function usersInAnyOrder(scope: TenantScope, filter: UserFilter): NamedQuery {
   const { tenant: tenantMark, status: statusMark, role: roleMark } = allMarks(scope, filter);
   const page = { after: undefined, take: 0 };
   return {

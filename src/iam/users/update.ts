@@ -72,7 +72,7 @@ export async function updateUser(
         roles: given,
         updatedAt: at.date,
       };
-      trx.lastly(withUniqueEmail(writeUser(trx, changed, at)));
+      await withUniqueEmail(writeUser(trx, changed, at));
       audit.before = userResource(user);
       audit.after = userResource(changed);
       return userResource(changed);
