@@ -24,7 +24,7 @@ it('the runner prints each check with its tool and version, and holds when all h
   expect(text).toContain('1 hold, 0 failed, 0 could not be checked here.');
 });
 
-it('the runner goes on after a check that throws, and fails', async () => {
+it('the runner continues after a check that throws, and fails', async () => {
   const { holds, text } = await ran([check('first', () => Promise.reject(new Error('broken'))), check('second', ok)]);
   expect(holds).toBe(false);
   expect(text).toContain('FAILED  first: broken');

@@ -18,7 +18,7 @@ function laidOut(value: Json, blank: string): string {
 
 const anyJson: fc.Arbitrary<Json> = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)));
 
-test('is the same whatever the layout and the order of members', () => {
+test('the canonical text does not depend on the layout or the order of members', () => {
   fc.assert(
     fc.property(anyJson, fc.constantFrom('', ' ', '\n\t '), (value, blank) => {
       expect(canonicalJson(laidOut(value, blank))).toBe(canonicalJson(JSON.stringify(value)));

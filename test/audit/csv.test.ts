@@ -52,7 +52,7 @@ describe('a CSV cell', () => {
   ];
 
   test.each([...starts, ...wide, ...others])(
-    'that begins with %j is text, whatever invisible characters come before it',
+    'that begins with %j is text, also after invisible characters',
     (start) => {
       for (const prefix of before) {
         const text = `${prefix}${start}HYPERLINK("https://evil.example")`;
@@ -75,7 +75,7 @@ describe('a CSV cell', () => {
     },
   );
 
-  test('never begins a formula, and reads back as it was but for the apostrophe, as a naive reader has it', () => {
+  test('never begins a formula, and a naive reader reads it back unchanged except for the apostrophe', () => {
     const signs = fc.constantFrom(
       ...starts,
       ...wide,

@@ -59,7 +59,7 @@ function delivered(running: Running, id: string): Promise<boolean> {
 }
 
 describe('postern audit follow', () => {
-  it('delivers each row as it is sealed, ends with 0 at SIGTERM, and goes on there when it is started again', async () => {
+  it('delivers each row as it is sealed, exits 0 at SIGTERM, and continues after its last row at the next start', async () => {
     const file = join(stand.folder, 'cursor');
     const before = await change();
     const first = follow('--cursor', file);
@@ -101,7 +101,7 @@ describe('postern audit follow', () => {
     expect(missing).toEqual([]);
   });
 
-  it('goes on when the database was stopped and started again', async () => {
+  it('continues after a restart of the database', async () => {
     const running = follow('--cursor', join(stand.folder, 'restarted'), '--from', 'now');
     await eventually('the cursor is kept', () => readFile(join(stand.folder, 'restarted'), 'utf8'));
     await delivered(running, await change());
@@ -132,7 +132,7 @@ describe('postern audit follow', () => {
     await running.stop();
   });
 
-  it('goes on after the cursor that its reader kept', async () => {
+  it('continues after a given cursor', async () => {
     const ids = [await change(), await change(), await change()];
     const running = follow('--after', '0:0:');
     await delivered(running, ids[2] ?? '');

@@ -85,7 +85,7 @@ describe('following the audit log', () => {
     expect(Number(second.rows[0]?.row.id)).toBeLessThan(Number(first.rows[0]?.row.id));
   });
 
-  it('goes on after any row, by the cursor of that row', async () => {
+  it('continues after any row by the cursor of that row', async () => {
     for (let i = 0; i < 3; i++) {
       await write(database.db, {}, {}, {});
       await seal();
@@ -125,7 +125,7 @@ describe('following the audit log', () => {
     await expect(followAudit(database.db.knex, { ...next, seal: next.seal + 1 })).rejects.toThrow(/has no such seal/);
   });
 
-  it('tells how many seals were removed because of their age before they were delivered', async () => {
+  it('reports how many seals retention removed before their delivery', async () => {
     await write(database.db, {});
     await seal();
     const { next } = await followed(FIRST_CURSOR);

@@ -69,7 +69,7 @@ describe('a row', () => {
   });
 });
 
-describe('who may read', () => {
+describe('the permission to read the audit log', () => {
   test('needs audit:read', async () => {
     expect(outcome(await list('', nobody.token))).toBe('403 insufficient_permission');
     expect(outcome(await h.api('GET', AUDIT))).toBe('401 missing_credential');
@@ -149,7 +149,7 @@ describe('pages', () => {
     expect(ids.map(Number)).toEqual(ids.map(Number).toSorted((a, b) => b - a));
   });
 
-  test('have cursors that work for nobody else', async () => {
+  test('have cursors that work for their caller only', async () => {
     const page = await list('?tenant_id=*&limit=1', h.root.token);
     const cursor = text(page.json, 'next_cursor');
     expect(outcome(await list(`?limit=1&cursor=${cursor}`))).toBe('400 invalid_parameter');
@@ -264,7 +264,7 @@ describe('exports', () => {
       expect(exported.map((row) => Object(row['after']).n)).toEqual(Array.from({ length: ROWS }, (_, i) => ROWS - i));
     });
 
-    test('are fetched only as far as they are read, and no further when the reader goes away', async () => {
+    test('read from the database only what the client reads, and stop when the client disconnects', async () => {
       let batches = 0;
       const count = ({ sql }: { readonly sql: string }) => {
         if (sql.includes('from audit_log')) batches++;

@@ -50,7 +50,7 @@ test('for ever is the default', async () => {
   expect(await ids(db)).toEqual([1, 2]);
 });
 
-test('only what is older goes, the chain stays whole and tells how much went, and the log has a row that says so', async () => {
+test('retention removes older rows only, the chain stays valid and counts the removed rows, and a row of the log reports the removal', async () => {
   await sealed({}, {}, {});
   await age(40);
   await sealed({ action: 'young.one' }, {});

@@ -145,7 +145,7 @@ describe('a sealer that cannot go on', () => {
     await second.stop();
   });
 
-  test('is told of, tries again by itself, and seals what waits when it is stopped', async () => {
+  test('is reported, tries again by itself, and seals the waiting rows when it is stopped', async () => {
     const { db } = fresh;
     await write(db, {});
     await db.query({ text: 'alter table audit_seals rename to audit_seals_away' });
@@ -178,7 +178,7 @@ test('a sealer that stops while the database does not answer does not wait for i
   await next.stop();
 });
 
-test('the newest seal is told from time to time, and once more at the end', async () => {
+test('the sealer reports the newest seal at intervals and at its end', async () => {
   const { db } = fresh;
   const anchors: string[] = [];
   const sealer = sealerOf(db, { events: { onAnchor: (anchor) => anchors.push(anchor) } });

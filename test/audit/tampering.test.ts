@@ -269,7 +269,7 @@ describe('the seals', () => {
       'set back to an older seal',
       'update audit_chain set seq = s.seq, hash = s.hash from audit_seals s where s.seq = 3',
     ],
-    ['signed by somebody else', `update audit_chain set mac = sha256('')`],
+    ['with the signature of another key', `update audit_chain set mac = sha256('')`],
   ])('end where the signed record says: %s, it is found', async (_what, statement) => {
     expect(await found(statement)).toMatch(/the record of the newest seal/);
   });
@@ -326,7 +326,7 @@ describe('while the sealer works on', () => {
     await own.close();
   });
 
-  test('everything sealed anew from the first row on is found by a seal noted before, and a server that sealed before says so', async () => {
+  test('a chain that was replaced from its first row is detected by a seal noted earlier, and by a server that sealed earlier', async () => {
     const own = await sealedLog();
     const { db } = own;
     const noted = (await verify(db)).newest;

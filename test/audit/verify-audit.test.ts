@@ -32,7 +32,7 @@ function allSealed(): Promise<boolean> {
   });
 }
 
-test('says how much it checked and exits 0 while the server goes on sealing; then 1 with the row that was changed', async () => {
+test('postern verify-audit reports how much it checked and exits 0 while the server seals; after a change of a row it exits 1 and names the row', async () => {
   const token = await login(server.http);
   await tryLogin(server.http, { email: 'nobody@example.com', password: 'not a password of anybody' });
   await done(server.http, 'POST', '/v1/iam/tenants', { token, body: { id: 'sealed', name: 'Sealed' } });
@@ -60,7 +60,7 @@ test('says how much it checked and exits 0 while the server goes on sealing; the
   );
 });
 
-test('a server that stops leaves nothing unsealed, and tells the newest seal in its log', async () => {
+test('a server that stops leaves no row unsealed, and logs the newest seal', async () => {
   const token = await login(server.http);
   await done(server.http, 'POST', '/v1/iam/tenants', { token, body: { id: 'last', name: 'Last' } });
   const { code, stdout } = await server.stop();
@@ -71,7 +71,7 @@ test('a server that stops leaves nothing unsealed, and tells the newest seal in 
   expect(told?.['anchor']).toMatch(/^\d+:[0-9a-f]{64}$/);
 });
 
-test('with another secret-key is refused with what to do, and nothing is said about the chain', async () => {
+test('postern verify-audit with another secret-key fails with the next step and reports nothing about the chain', async () => {
   const refused = await stand.run(['verify-audit'], { ...env, POSTERN_SECRET_KEY: `${SECRET_KEY} no longer` });
   expect([refused.code, refused.stdout]).toEqual([1, '']);
   expect(refused.stderr).toMatch(/secret-key/);

@@ -90,7 +90,7 @@ describe('managing', () => {
       'policies',
       { name: 'all', effect: 'deny', actions: ['*'], resources: ['*'], global: true },
     ],
-  ])('a refusal for %s of %s is a row of the tenant of whoever tried', async (code, action, method, path, body) => {
+  ])("a rejection for %s of %s is a row in the caller's tenant", async (code, action, method, path, body) => {
     const reply = await h.api(method, `/v1/iam/${path}`, { as: boss.token, ...(body === undefined ? {} : { body }) });
     expect(reply.json['code']).toBe(code);
     expect(await newest()).toMatchObject({

@@ -38,7 +38,7 @@ describe('a list', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it('is fetched as far as it is read', async () => {
+  it('fetches only the pages that the program reads', async () => {
     const before = net.seen.length;
     for await (const role of client.roles.list({ limit: 2 })) if (role.name !== '') break;
     expect(net.seen.slice(before)).toEqual(['GET /v1/iam/roles?limit=2 200']);

@@ -99,13 +99,13 @@ describe('the wait', () => {
     expect(timing.waits).toEqual([waitMs]);
   });
 
-  it('is never shorter than Retry-After, and clients told the same do not come back at the same moment', async () => {
+  it('is never shorter than Retry-After, and clients with the same Retry-After retry at different times', async () => {
     const { client, timing } = await stand([problem(503, 'unavailable', { 'retry-after': '1' }), GOOD], {}, () => 0.5);
     await client.request('GET', '/v1/auth/me');
     expect(timing.waits).toEqual([1125]);
   });
 
-  it('is not begun when Retry-After asks for more patience than is set; the error tells how much', async () => {
+  it('is skipped if Retry-After exceeds the configured maximum; the error has the value', async () => {
     const { client, server, timing } = await stand([
       problem(429, 'rate_limit_exceeded', { 'retry-after': '61' }),
       GOOD,

@@ -78,7 +78,7 @@ describe('a login', () => {
     expect(await client.request('GET', ME)).toMatchObject({ email: ADMIN.email, platform_admin: true });
   });
 
-  it('that is refused is an error, and nobody is logged in', async () => {
+  it('that the server rejects is an error, and begins no session', async () => {
     const { client, ends } = stand();
     const refused = await failure(client.login({ ...ADMIN, password: 'not the password' }));
     expect(refused).toMatchObject({
@@ -91,7 +91,7 @@ describe('a login', () => {
     expect(ends).toEqual([]);
   });
 
-  it('of a directory is asked for as such', async () => {
+  it('through a directory names the directory in its request', async () => {
     const { client } = stand();
     const login = { auth_type: 'ldap', username: 'ada', password: 'not the password' } as const;
     expect(await failure(client.login(login))).toMatchObject({ code: 'invalid_credential' });
@@ -118,7 +118,7 @@ describe('before its time is over', () => {
     expect(net.count(`GET ${ME} 401`)).toBe(0);
   });
 
-  it('a token goes on serving while it cannot be renewed, and the server is left in peace for a moment', async () => {
+  it('a token remains in use while a renewal fails, and the client pauses before the next renewal', async () => {
     const { client, net, timing, ends } = await loggedIn();
     timing.advance(TOKEN_LIFE_MS * 0.95);
     net.cut = (_method, path) => path === '/v1/auth/refresh';
@@ -171,7 +171,7 @@ describe('a token that the server no longer takes', () => {
     expect(keys[1]).toBe(keys[0]);
   });
 
-  it('is renewed at most once for a call, whatever the server goes on to say', async () => {
+  it('is renewed at most once for a call, also if the server rejects the new token', async () => {
     const answer = JSON.stringify({ code: 'token_expired', request_id: 'req_1' });
     const headers = { 'content-type': 'application/problem+json' };
     const { client, net } = await loggedIn({}, (input, init) =>
@@ -183,7 +183,7 @@ describe('a token that the server no longer takes', () => {
 });
 
 describe('a renewal', () => {
-  it('whose answer is lost is asked for again, and the session lives', async () => {
+  it('whose answer is lost is repeated, and the session continues', async () => {
     const { client, net, ends } = await loggedIn();
     expireAtServer();
     let losses = 2;
@@ -221,7 +221,7 @@ describe('a renewal', () => {
     expect(ends).toEqual([]);
   });
 
-  it('that is refused ends the session: it is told once, and nothing is asked for any more', async () => {
+  it('that the server rejects ends the session: the client reports it once and sends no further request', async () => {
     const { client, net, ends } = await loggedIn();
     await server.endSessions();
     expireAtServer();
@@ -237,7 +237,7 @@ describe('a renewal', () => {
     expect(await me(client)).toBe(ADMIN.email);
   });
 
-  it('is not given up for the others when one of those who wait gives up', async () => {
+  it('continues for the other waiting calls when one of them is aborted', async () => {
     const { client, net } = await loggedIn();
     expireAtServer();
     const asked = Promise.withResolvers<void>();
@@ -260,7 +260,7 @@ describe('a renewal', () => {
   });
 });
 
-it('a call that one user began is not finished as another who logs in meanwhile', async () => {
+it('a call of one user is never completed with the token of another user who logs in during the call', async () => {
   const { client, net } = await loggedIn();
   const eve = { email: 'eve@example.com', password: 'the password of eve in a test' };
   await client.users.create({ ...eve, name: 'Eve' });
@@ -294,7 +294,7 @@ it('a login that is under way makes a renewal needless', async () => {
 });
 
 describe('a logout', () => {
-  it('ends the session at the server and here, and is nobody else’s news', async () => {
+  it('ends the session at the server and in this client, without an event for other sessions', async () => {
     const bearers: string[] = [];
     const { client, ends } = await loggedIn({}, (input, init) => {
       bearers.push(new Headers(init?.headers).get('authorization') ?? 'none');
@@ -310,7 +310,7 @@ describe('a logout', () => {
     expect(ends).toEqual([]);
   });
 
-  it('forgets the tokens also when the server cannot be told, and says so', async () => {
+  it('drops the tokens also if the request to the server fails, and reports the failure', async () => {
     const { client, net } = await loggedIn();
     net.cut = () => true;
     expect(await failure(client.logout())).toBeInstanceOf(ConnectionError);
@@ -366,7 +366,7 @@ describe('with the refresh token in a cookie', () => {
     expect(net.seen).toEqual([REFRESHED]);
   });
 
-  it('a page without a session is told so, asks once, and nothing has ended', async () => {
+  it('a page without a session sends one request and gets no event of an ended session', async () => {
     const { client, net, ends } = stand(COOKIE, page().fetch);
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });
@@ -375,7 +375,7 @@ describe('with the refresh token in a cookie', () => {
     expect(ends).toEqual([]);
   });
 
-  it('a session that has ended meanwhile is over for a page that is loaded again', async () => {
+  it('a session that ended since the last load is over for a reloaded page', async () => {
     const user = page();
     await loggedIn(COOKIE, user.fetch);
     await server.endSessions();
@@ -393,7 +393,7 @@ describe('with the refresh token in a cookie', () => {
     expect(tabs.flatMap(({ ends }) => ends)).toEqual([]);
   });
 
-  it('a tab does not go on as somebody else who has logged in in another', async () => {
+  it('a tab never continues as another user who logged in in another tab', async () => {
     const user = page();
     const { client, ends } = await loggedIn(COOKIE, user.fetch);
     const ada = { email: 'ada@example.com', password: 'the password of ada in a test' };
@@ -428,7 +428,7 @@ describe('with a storage', () => {
     return made;
   }
 
-  it('a program that starts again goes on in its session, and asks for nothing while the token is good', async () => {
+  it('a program that restarts continues its session, and sends no renewal while the token is valid', async () => {
     const storage = memory();
     await loggedIn({ storage });
     storage.kept = JSON.parse(JSON.stringify(storage.kept));

@@ -136,7 +136,7 @@ describe('a console that was built before its source changed', () => {
   });
 
   it(
-    'is built anew by npm start before anything is started',
+    'is rebuilt by npm start before the server starts',
     async () => {
       const folder = await changedProject();
       await mkdir(join(folder, 'src'));
@@ -151,7 +151,7 @@ describe('a console that was built before its source changed', () => {
   );
 
   it(
-    'is built anew by npm test before the first test',
+    'is rebuilt by npm test before the first test',
     async () => {
       const folder = await changedProject();
       await mkdir(join(folder, 'test/support'), { recursive: true });

@@ -55,7 +55,7 @@ describe('the settings of a client', () => {
     expect(problems).toEqual([]);
   });
 
-  it('for curl are copied into bash as they are and pass through Envoy, whatever the model is called', async () => {
+  it('for curl work in bash unchanged and pass through Envoy, also with special characters in the name of the model', async () => {
     const { key } = await make('shell-bot', ['chat:write']);
     const { page, problems } = await stand.asAdmin({ path: '/console/connect' });
     const model = 'it\'s; echo $HOME `id` "x"';

@@ -154,7 +154,7 @@ describe('the console without a directory', () => {
     expect(tab.problems).toEqual([]);
   });
 
-  it('says to everybody but platform administrators who sets it up', async () => {
+  it('tells users other than platform administrators that the operator configures it', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
     const { page, problems } = await stand.signIn({ person, path: '/console/directory' });
     await page.getByText('A platform administrator (the role admin) can give that').waitFor();

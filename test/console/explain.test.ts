@@ -45,7 +45,7 @@ const night = (user: string) =>
   });
 
 describe('an explanation', () => {
-  it('is asked by a form whose user the server finds, and ends an allow in an open arch at step 18', async () => {
+  it('is requested by a form that finds its user at the server, and shows an allow as an open arch at step 18', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/explain' });
     await page.getByRole('combobox', { name: 'User' }).fill(developer.email);
     await page.getByRole('option', { name: new RegExp(`A person.*${developer.email}`) }).click();
@@ -92,7 +92,7 @@ describe('an explanation', () => {
     expect(problems).toEqual([]);
   });
 
-  it('of a missing permission says which one is missing, what each role gives, and who has to be changed', async () => {
+  it("of a missing permission names the permission, each role's permissions, and the resource to change", async () => {
     const { page, problems } = await stand.asAdmin({
       path: addressOf({ user: developer.id, method: 'POST', path: '/v1/models' }),
     });
@@ -157,7 +157,7 @@ async function paste(page: Page, id: string): Promise<void> {
 }
 
 describe('the explanation of a denial through Envoy', () => {
-  it('is opened by its request id, fills the form with what was asked, and says what was recorded', async () => {
+  it('opens by its request id, fills the form with the request, and shows the recorded decision', async () => {
     const { id: keyId, key } = await makeKey(stand.server.http, stand.token, { owner: developer.id, scopes: ['*'] });
     const { status, id } = await refused(key, 'POST', '/v1/models', { id: 'mine' });
     expect(status).toBe(403);
@@ -313,7 +313,7 @@ it('on phones the question folds to one line after the answer, and opens again',
   expect(problems).toEqual([]);
 });
 
-it('on phones a request id shows its verdict on the first screen, and the form only when it is asked for', async () => {
+it('on phones a request id shows its outcome on the first screen, and the form only on request', async () => {
   const { key } = await makeKey(stand.server.http, stand.token, { scopes: ['chat:read'] });
   const { id } = await refused(key, 'GET', '/v1/models');
   await recorded(id, 'default');

@@ -57,7 +57,7 @@ describe('the pace of a month', () => {
   const resetsAt = '2026-11-30T23:00:00.000Z';
   const at = (day: number) => Date.UTC(2026, 9, 31, 23) + day * DAY;
 
-  it('tells when the quota ends if the rest of the month is as its beginning', () => {
+  it('gives the time at which the quota is used up at the average usage of the month', () => {
     expect(paceEnds({ limit: 300, used: 100, resetsAt }, at(5))).toBe(at(15));
   });
 

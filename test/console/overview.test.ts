@@ -153,7 +153,7 @@ describe('what needs care', () => {
   const care = ({ page }: Tab) =>
     page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs care' }) });
 
-  it('is a policy that binds nobody and a pattern that nothing needs, each with the way to it', async () => {
+  it('lists a policy that applies to no principal and a pattern that matches no permission, each with its link', async () => {
     const tab = await opened();
     const entries = care(tab).getByRole('listitem');
     await expect.poll(() => entries.filter({ hasText: 'allow-batch' }).textContent()).toContain('applies to nobody');
@@ -176,8 +176,8 @@ describe('what needs care', () => {
   });
 });
 
-describe('who may not read everything', () => {
-  it('is told in each place what it needs, and sees the rest', async () => {
+describe('a user without every permission', () => {
+  it('sees the needed permission in each closed section, and the other sections', async () => {
     const user = await makeUser(http, stand.token, { tenant: TENANT, roles: ['auditor'] });
     expect((await call(http, 'GET', '/v1/iam/users', { token: await tokenOf(user) })).status).toBe(403);
     const tab = await stand.open();
@@ -188,7 +188,7 @@ describe('who may not read everything', () => {
     expect(tab.problems).toEqual([]);
   });
 
-  it('is told so in place of all numbers', async () => {
+  it('sees one message in place of all numbers', async () => {
     const user = await makeUser(http, stand.token, { tenant: TENANT, roles: ['developer'] });
     const tab = await stand.open();
     await enter(tab.page, user);
@@ -204,7 +204,7 @@ async function tokenOf(user: MadeUser): Promise<string> {
 }
 
 describe('a tenant without requests', () => {
-  it('is told the next step', async () => {
+  it('shows the next step', async () => {
     await done(http, 'POST', '/v1/iam/tenants', { token: stand.token, body: { id: 'quiet', name: 'Quiet' } });
     const { page, problems } = await stand.asAdmin({ path: '/console/?tenant=quiet' });
     await page.getByText('No request was decided in the last 24 hours').waitFor();

@@ -140,21 +140,18 @@ describe('a screen', () => {
     ['account', '/console/account', undefined],
     ['connect', '/console/connect', 'main [role=tabpanel] pre'],
     ['directory', '/console/directory', 'main h1'],
-  ])(
-    '(%s) asks for one page of each list by itself, also when somebody scrolls to its end',
-    async (_name, path, shown) => {
-      const { page } = tab;
-      const asked = await during(page, async () => {
-        await page.goto(path);
-        await (shown === undefined ? list(page) : page.locator(shown)).first().waitFor();
-      });
-      expect(asked.length).toBeGreaterThan(0);
-      expect(excess(asked)).toEqual([]);
-      const later = await during(page, () => page.mouse.wheel(0, 50_000));
-      expect(excess(later).filter((each) => each.startsWith('a second page'))).toEqual([]);
-      expect(tab.problems).toEqual([]);
-    },
-  );
+  ])('(%s) requests one page of each list by itself, also after scrolling to its end', async (_name, path, shown) => {
+    const { page } = tab;
+    const asked = await during(page, async () => {
+      await page.goto(path);
+      await (shown === undefined ? list(page) : page.locator(shown)).first().waitFor();
+    });
+    expect(asked.length).toBeGreaterThan(0);
+    expect(excess(asked)).toEqual([]);
+    const later = await during(page, () => page.mouse.wheel(0, 50_000));
+    expect(excess(later).filter((each) => each.startsWith('a second page'))).toEqual([]);
+    expect(tab.problems).toEqual([]);
+  });
 
   it.each(['access', 'keys', 'activity'])('(one user, %s) asks for one page of each list by itself', async (part) => {
     const { page } = tab;
@@ -166,7 +163,7 @@ describe('a screen', () => {
     expect(tab.problems).toEqual([]);
   });
 
-  it('(API keys) asks for the second page when somebody presses for it, and for no third', async () => {
+  it('(API keys) requests the second page when its button is pressed, and no third one', async () => {
     const { page } = tab;
     await during(page, async () => {
       await page.goto('/console/keys');

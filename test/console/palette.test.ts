@@ -190,7 +190,7 @@ describe('the keys of the console', () => {
     expect(problems).toEqual([]);
   });
 
-  it('do nothing while somebody types', async () => {
+  it('have no effect during typing', async () => {
     const { page, problems } = await signedIn('/console/roles');
     const search = page.getByRole('searchbox').first();
     await search.click();

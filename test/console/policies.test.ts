@@ -38,7 +38,7 @@ describe('the list of policies', () => {
 });
 
 describe('the editor of a policy', () => {
-  it('tells while one types whether an address matches, and which texts are no networks, times or windows', async () => {
+  it('shows during typing whether an address matches, and which texts are no networks, times or windows', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/new-policy' });
     await page.getByRole('button', { name: 'Address', exact: true }).click();
     const networks = page.getByRole('textbox', { name: 'Networks' });
@@ -148,7 +148,7 @@ describe('the editor of a policy', () => {
     expect(problems).toEqual([]);
   });
 
-  it('sends only changed members, and keeps what was typed when somebody else saved first', async () => {
+  it('sends only changed members, and keeps the typed values if another administrator saved first', async () => {
     await manage('POST', '/v1/iam/policies', {
       name: 'contested',
       effect: 'deny',
@@ -274,7 +274,7 @@ describe('the editor of a policy', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says that a policy would lock its author out, and saves it only when told to', async () => {
+  it('warns that a policy would lock its author out, and saves it only after a confirmation', async () => {
     const tenant = 'locked-out';
     await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Locked out' });
     const person = await makeUser(http, stand.token, { roles: ['tenant-admin'], tenant });

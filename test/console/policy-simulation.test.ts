@@ -53,7 +53,7 @@ describe('the simulation of a policy', () => {
 });
 
 describe('the simulation of recent decisions', () => {
-  it('decides what was asked lately again with the policy, or says that the server records nothing', async () => {
+  it('decides recent requests again with the policy, or says that the server records no decisions', async () => {
     const { id, key } = await developerKey(stand);
     await manage('PUT', `/v1/iam/api-keys/${id}`, { description: 'recent chat' });
     await manage('POST', '/v1/iam/policies', {

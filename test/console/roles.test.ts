@@ -18,7 +18,7 @@ afterAll(() => gate?.close());
 const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
 
 describe('the list of roles', () => {
-  it('tells built-in roles from own ones, and finds a role by its name', async () => {
+  it('distinguishes built-in roles from custom ones, and finds a role by its name', async () => {
     await manage('POST', '/v1/iam/roles', { name: 'list-own', description: 'Made here', permissions: ['chat:read'] });
     const { page, problems } = await stand.asAdmin({ path: '/console/roles?kind=own' });
     await page.getByRole('row', { name: 'list-own' }).waitFor();
@@ -163,7 +163,7 @@ describe('a role', () => {
     expect(problems).toEqual([]);
   });
 
-  it('keeps what was typed when somebody else saved first, and sends only changed members', async () => {
+  it('keeps the typed values if another administrator saved first, and sends only changed members', async () => {
     await manage('POST', '/v1/iam/roles', { name: 'contested', permissions: ['chat:read'] });
     const { page, problems } = await stand.asAdmin({ path: '/console/roles/contested' });
     const sent: unknown[] = [];

@@ -12,7 +12,7 @@ it.beforeAll(async ({ startConsole }) => {
 });
 
 describe('a session that ends elsewhere', () => {
-  it('leads from the middle of a form to the door, and back to the same address after it', async () => {
+  it('leads from an open form to the sign-in page, and back to the same address afterwards', async () => {
     const http = stand.server.http;
     const token = await login(http);
     const person = await makeUser(http, token, { roles: ['tenant-admin'] });
@@ -76,7 +76,7 @@ describe('two tabs of one session', () => {
     expect([...tab.problems, ...errors]).toEqual([]);
   }, 120_000);
 
-  it('both come to the door once the session is over', async () => {
+  it('both show the sign-in page after the session has ended', async () => {
     const person = await makeUser(stand.server.http, await login(stand.server.http), { roles: ['tenant-admin'] });
     const tab = await stand.signIn({ person, path: '/console/roles' });
     const second = await tab.context.newPage();

@@ -8,8 +8,8 @@ it.beforeAll(async ({ stand: shared }) => {
   stand = shared;
 });
 
-describe('the door', () => {
-  it('lets in who has the right password, and keeps them in after a reload', async () => {
+describe('the sign-in page', () => {
+  it('signs a user in with the correct password, and the user stays signed in after a reload', async () => {
     const { page, problems } = await stand.signIn();
     await page.reload();
     await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
@@ -26,7 +26,7 @@ describe('the door', () => {
     expect(problems).toEqual([]);
   });
 
-  it('leads to the screen that was asked for before it', async () => {
+  it('leads to the screen that was requested before it', async () => {
     const tab = await stand.open();
     await tab.page.goto('/console/keys?status=revoked');
     await enter(tab.page, ADMIN);
@@ -45,7 +45,7 @@ describe('the door', () => {
     },
   );
 
-  it('shows no one behind it once they have signed out, not even by the back button', async () => {
+  it('shows no data after a sign-out, also not by the back button', async () => {
     const { page } = await stand.signIn();
     await page.getByRole('button', { name: 'Account and sessions' }).click();
     await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();

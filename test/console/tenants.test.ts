@@ -162,7 +162,7 @@ describe('the drawer of a tenant', () => {
     expect(problems).toEqual([]);
   });
 
-  it('shows what somebody else changed meanwhile, and keeps what was typed', async () => {
+  it('shows the changes that another administrator saved during the edit, and keeps the typed values', async () => {
     await makeTenant('tallis', { quotas: { max_users: 40 } });
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants?open=tallis' });
     const drawer = page.getByRole('dialog', { name: 'Name of tallis' });
@@ -178,7 +178,7 @@ describe('the drawer of a tenant', () => {
     expect(problems).toEqual([]);
   });
 
-  it('drops what was typed for what somebody else saved, once it is told to', async () => {
+  it('replaces the typed values by the saved ones after a confirmation', async () => {
     await makeTenant('corvid', { quotas: { max_users: 40 } });
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants?open=corvid' });
     const drawer = page.getByRole('dialog', { name: 'Name of corvid' });
@@ -285,7 +285,7 @@ describe('suspending and deleting', () => {
     expect(problems).toEqual([]);
   });
 
-  it("says that suspending one's own tenant locks out, and does it when it is told to all the same", async () => {
+  it("warns that suspending the administrator's own tenant locks it out, and does it after a confirmation", async () => {
     await makeTenant('outpost');
     const person = await makeUser(stand.server.http, stand.token, { roles: ['admin'], tenant: 'outpost' });
     const { page, problems } = await stand.signIn({ person, path: '/console/tenants?q=outpost' });

@@ -214,7 +214,7 @@ describe('one user', () => {
     expect(tab.problems).toEqual([]);
   });
 
-  it('keeps what was typed when somebody else saved first, shows their change, and saves on top of it', async () => {
+  it('keeps the typed values if another administrator saved first, shows that change, and saves on top of it', async () => {
     const user = await named('Contested');
     const tab = await stand.asAdmin();
     const { page } = tab;
@@ -379,7 +379,7 @@ describe('one user', () => {
     expect(problems).toEqual([]);
   });
 
-  it('stays locked if it has more rights than the caller, who is told so in place', async () => {
+  it('stays locked if it has more permissions than the caller, and the page says so', async () => {
     const root = await named('Locked Root', ['admin']);
     const manager = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
     for (let i = 0; i < FAILURES; i++)
@@ -442,7 +442,7 @@ describe('one user', () => {
     expect(tab.problems).toEqual([]);
   });
 
-  it('is shown to nobody who lacks admin:users, and the page says what it needs', async () => {
+  it('is hidden from users without admin:users, and the page names that permission', async () => {
     const reader = await makeUser(http, stand.token, { roles: ['auditor'] });
     const { page, problems } = await stand.signIn({ person: reader, path: '/console/users' });
     await page.getByRole('heading', { level: 1, name: /You may not open Users/ }).waitFor();
@@ -452,7 +452,7 @@ describe('one user', () => {
 });
 
 describe('the role picker', () => {
-  it('finds the role of exactly the typed name first, on whatever page of the list it is', async () => {
+  it('finds the role with exactly the typed name first, also if it is on a later page', async () => {
     await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
         manage('POST', '/v1/iam/roles', { name: `many-${String(n).padStart(2, '0')}`, permissions: ['chat:read'] }),

@@ -103,7 +103,8 @@ function isAllowed(
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });
   return (
-    decide({ kind: 'matched', route: line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind === 'allow'
+    decide({ kind: 'matched', route: line, resources }, input, { kind: 'proved', principal }, snapshot, 0).kind ===
+    'allow'
   );
 }
 

@@ -205,7 +205,7 @@ describe('production.yaml', () => {
     );
   });
 
-  it('asks nobody who is not Postern', async () => {
+  it('sends checks to Postern only', async () => {
     const other = authority.issue('someone-else');
     const pair = { cert_chain: Buffer.from(other.certPem), private_key: Buffer.from(other.keyPem) };
     await throughProduction(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true), async (status) =>

@@ -93,7 +93,7 @@ describe('the challenge of a 401', () => {
     },
   );
 
-  it('names the error for a Bearer token that proves nobody', async () => {
+  it('names the error for a Bearer token that is not valid', async () => {
     const answer = await ask({ authorization: 'Bearer nobody-knows-this' });
     expect(answer.headers['www-authenticate']).toBe('Bearer realm="postern", error="invalid_token"');
   });

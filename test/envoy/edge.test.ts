@@ -48,7 +48,7 @@ interface Echo {
 }
 const echoOf = (body: string): Echo => JSON.parse(body);
 
-describe('what Postern is asked with', () => {
+describe('a check that Envoy sends', () => {
   it('carries the headers that the decision reads, and no others', async () => {
     await send(edge.url, {
       path: '/v1/models',
@@ -131,7 +131,7 @@ describe('what Postern is asked with', () => {
     expect(checks.seen[0]?.body.length).toBe(0);
   });
 
-  it('is asked before a body without end is over, on routes whose decision needs no body', async () => {
+  it('arrives before an endless body is complete, on routes whose decision needs no body', async () => {
     checks.answer = () => ({ kind: 'deny', status: 403, body: '{}' });
     const { port } = edge;
     const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -478,7 +478,7 @@ describe('a check without an answer', () => {
     expect(answer.body).not.toContain('upstream"');
   });
 
-  it('is a 503 when nobody listens', async () => {
+  it('is a 503 if no server listens', async () => {
     const gone = await startCheckServer();
     gone.close();
     const parts = { grpc: gone.address, http: postern.address, upstream: upstream.address };

@@ -81,7 +81,7 @@ async function expectAsInLedger(model: string): Promise<void> {
   });
 }
 
-describe('usage is told as the upstream has it in its ledger', () => {
+describe('the reported usage equals the ledger of the upstream', () => {
   it.each<[string, string, object]>([
     ['a chat', CHAT, { messages: HELLO }],
     ['a chat with several answers', CHAT, { messages: HELLO, n: 3 }],
@@ -148,7 +148,7 @@ function many(count: number, length: number): string[] {
   return Array.from({ length: count }, (_, i) => String(i).padEnd(length, 'x'));
 }
 
-describe('what nobody measured is told as such', () => {
+describe('unmeasured usage is reported as unmeasured', () => {
   it('a stream whose client did not ask for usage', async () => {
     const model = newModel();
     const answer = await ask(CHAT, { model, messages: HELLO, stream: true });
@@ -259,7 +259,7 @@ describe('what nobody measured is told as such', () => {
   });
 });
 
-describe('nothing is told', () => {
+describe('no usage is reported', () => {
   it('of what Postern refused, or what spends nothing', async () => {
     const before = metered.told.length;
     const refused = await ask(CHAT, { model: 'secret-one', messages: HELLO });

@@ -75,7 +75,7 @@ describe('paths', () => {
   );
 
   test(
-    'a client with models:read reaches nothing but /v1/models, however the upstream reads the path',
+    'a client with models:read reaches only /v1/models, however the upstream reads the path',
     async () => {
       const through = await pathsThrough('reader');
       expect(escapes(through, /^\/v1\/models(\/|$)/i)).toEqual([]);

@@ -304,7 +304,7 @@ describe('usage and text are read as each API means them', () => {
     });
   });
 
-  it('a stream that its client leaves is known as far as it passed', async () => {
+  it('a stream that its client leaves is measured up to the last byte that passed', async () => {
     const { metered } = edge;
     const model = edge.prepare((outgoing) => {
       outgoing.writeHead(200, EVENTS);

@@ -75,7 +75,7 @@ describe('a JSON answer', () => {
     expect(await usage()).toEqual(usageOf(8, 0));
   });
 
-  it('that the upstream compressed unasked is passed on as it is, not read, and told to have hidden text', async () => {
+  it('that the upstream compressed without a request for it passes unchanged, is not read, and is reported as unreadable', async () => {
     const packed = gzipSync(chat(CHAT));
     for (const reply of [whole, (body: Buffer, headers: Record<string, string>) => inPieces([body], headers)]) {
       const [answer, , finished] = await ask(reply(packed, { ...JSON_TYPE, 'content-encoding': 'gzip' }), true);
@@ -244,7 +244,7 @@ const MODEL_BYTES = fc.oneof(
 
 describe('the model in an answer', () => {
   it.each([
-    ['of 512 bytes is told whole', `${'a'.repeat(509)}日`, `${'a'.repeat(509)}日`],
+    ['of 512 bytes is reported whole', `${'a'.repeat(509)}日`, `${'a'.repeat(509)}日`],
     ['is cut before the character that goes beyond 512 bytes', `${'a'.repeat(510)}日`, 'a'.repeat(510)],
     ['of 9,000 bytes is cut before the character that goes beyond 512 bytes', '日'.repeat(3000), '日'.repeat(170)],
   ])('%s', async (_name, model, expected) => {
@@ -257,7 +257,7 @@ describe('the model in an answer', () => {
     }
   });
 
-  it('is told as a naive reader cuts it, whatever its bytes', async () => {
+  it('is cut as by a naive reader, for any bytes', async () => {
     const asked = await Promise.all(
       fc.sample(MODEL_BYTES, 300).map(async (bytes) => {
         const [answer, told] = await ask(inPieces([named(bytes)]), true);

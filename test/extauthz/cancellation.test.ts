@@ -2,11 +2,11 @@
 
 import type { ClientHttp2Session } from 'node:http2';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { Outcome } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import type { LimitDecision } from '../../src/metering/admission.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';

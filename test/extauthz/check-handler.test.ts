@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { type CheckHandler, type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
 import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
-import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import type { LimitDecision } from '../../src/metering/admission.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';

@@ -138,7 +138,7 @@ async function bookedTokens(model: string): Promise<unknown> {
   return listAt(body, 'data').find((row) => textAt(row, 'model') === model);
 }
 
-it('a stream that is longer than preStopSeconds ends by itself and is booked, and new requests are answered meanwhile', async () => {
+it('a stream that is longer than preStopSeconds ends by itself and is booked, and new requests are answered during it', async () => {
   const pod = await startPod(TIMES);
   const { rest } = await begin(pod.edge, 'patient');
   const ended = pod.end();

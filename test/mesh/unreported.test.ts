@@ -51,7 +51,7 @@ async function chat(edge: Edge): Promise<number> {
 
 const warnings = async (): Promise<readonly string[]> => (await readiness(server.admin)).warnings;
 
-test('a server tells by log, metric and /readyz that no proxy reports ends, stays ready, and stops telling it with the first report', async () => {
+test('a server reports by log, metric and /readyz that no proxy reports finished requests, stays ready, and ends the warning at the first report', async () => {
   for (let i = 0; i < 15; i++) expect(await chat(silent)).toBe(200);
   await eventually('the missing ends are a warning', async () =>
     (await warnings()).some((text) => text.startsWith('metering: no proxy reports')),

@@ -36,7 +36,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-it('a running server goes on deciding and writing after an additive migration, starts on that schema again, and refuses a breaking one', async () => {
+it('a running server continues to decide and write after an additive migration, starts on that schema, and refuses a breaking one', async () => {
   const running = await stand.serve(env);
   const gate = decider(running.grpc);
   onTestFinished(() => gate.close());

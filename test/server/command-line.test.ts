@@ -79,7 +79,7 @@ describe('usage', () => {
     },
   );
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     const { code, stdout } = await stand.run(['--version']);
     expect([code, stdout]).toEqual([0, `${manifest.version}\n`]);
   });
@@ -302,7 +302,7 @@ describe('beside a server that runs', () => {
     expectOneSentence(absent, /^No server answers at http:/);
   });
 
-  it('rotate-signing-key publishes the next key at the running server, tells what happens when, and refuses no token', async () => {
+  it('rotate-signing-key publishes the next key at the running server, prints the schedule, and invalidates no token', async () => {
     const kids = async (): Promise<readonly unknown[]> => {
       const { keys } = (await done(server.http, 'GET', '/.well-known/jwks.json')).body;
       return Array.isArray(keys) ? keys.map((key: { kid?: unknown }) => key.kid) : [];

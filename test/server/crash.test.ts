@@ -164,7 +164,7 @@ describe('killed again and again while four writers write,', () => {
     await server.stop();
   });
 
-  it('PostgreSQL alone: the server brings it back and goes on by itself', async () => {
+  it('PostgreSQL only: the server restarts it and continues by itself', async () => {
     const server = await stand.serve(env);
     for (let i = 0; i < ROUNDS; i++) {
       await round(server, killPostgres, async (ledger) => {
@@ -206,7 +206,7 @@ describe('killed again and again while four writers write,', () => {
 });
 
 describe('killed in the middle of its first start', () => {
-  it('whatever was half made, the next start completes it', async () => {
+  it('the next start completes a partial first start', async () => {
     const stand = await openStand();
     onTestFinished(() => stand.close());
     const dataDir = join(stand.folder, 'data');

@@ -208,7 +208,7 @@ describe('past cache.max-staleness', () => {
 });
 
 describe('at the end', () => {
-  it('a database that does not answer holds nobody up: told to stop, the server exits 0', async () => {
+  it('a database that does not answer delays no stop: after SIGTERM the server exits 0', async () => {
     const server = await stand.serve(env);
     await lose(hung);
     const gate = decider(server.grpc);

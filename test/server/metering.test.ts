@@ -87,7 +87,7 @@ async function ledger(): Promise<LedgerReport> {
 }
 
 describe('usage', () => {
-  it('is booked as the upstream has it in its ledger, and by estimate if the answer tells none', async () => {
+  it('is booked as in the ledger of the upstream, and by estimate if the answer reports none', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
     const measured: [string, object][] = [
       [CHAT, { messages }],
@@ -273,7 +273,7 @@ async function abort(key: string, body: object): Promise<void> {
 }
 
 describe('a rate limit', () => {
-  it('lets so many requests through, and says on each how many are left', async () => {
+  it('allows its number of requests, and states on each how many remain', async () => {
     const { key } = await tenant({ settings: { rate_limit_rpm: 3 } });
     const answers: Answer[] = [];
     for (let i = 0; i < 4; i++) answers.push(await ask(key, CHAT, { model: 'm', messages }));
@@ -299,7 +299,7 @@ describe('a rate limit', () => {
 });
 
 describe('a quota of tokens', () => {
-  it('used up refuses what it cannot cover, and goes on at once when it is raised', async () => {
+  it('that is used up rejects requests that it cannot cover, and admits them at once after it is raised', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1500 } });
     const first = await ask(key, CHAT, { model: 'm', messages, max_tokens: 900 });
     expect(first.status).toBe(200);
@@ -336,7 +336,7 @@ describe('a limit of collections', () => {
 });
 
 describe('after a fail-over to a standby that lagged', () => {
-  it('the server learns anew what it holds, and gives back what the standby had not heard that it gave back', async () => {
+  it('the server reads its holds again, and returns the tokens whose return the standby had not received', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 1_000_000 } });
     expect((await ask(key, CHAT, { messages })).status).toBe(200);
     await usageOf(id, 1);
@@ -358,7 +358,7 @@ describe('after a fail-over to a standby that lagged', () => {
   });
 });
 
-describe('told to stop', () => {
+describe('a stop', () => {
   it('the server books what ended while it stopped', async () => {
     const { id, key } = await tenant({ quotas: { monthly_tokens: 100_000 } });
     for (let i = 0; i < 5; i++) expect((await ask(key, CHAT, { model: 'last', messages })).status).toBe(200);

@@ -94,7 +94,7 @@ describe('a denial through Envoy', () => {
     for (const secret of [key, 'hunter2', 'my secret']) expect(stored).not.toContain(secret);
   });
 
-  it('gives the request in the form that simulate takes, so that a change is tried against what was asked', async () => {
+  it('returns the request in the form that simulate accepts, so that a change can be tried against it', async () => {
     const scopes = ['chat:*'];
     const { key } = await makeKey(server.http, admin, { tenant: 'acme', scopes });
     const policy = {

@@ -55,7 +55,7 @@ describe.each([
     await becomes('the other server refuses', code, () => there.gate.decide(credential), SOON_MS);
   }
 
-  it('a token of one is accepted by the other, at both doors', async () => {
+  it('a token of one is accepted by the other, at both listeners', async () => {
     const token = await login(here.http);
     await isAllowedAtBoth(token);
     const mine = await done(there.http, 'GET', '/v1/auth/me', { token });
@@ -123,7 +123,7 @@ describe.each([
     await isRefusedEverywhere(token, 'invalid_credential');
   });
 
-  it('a suspended tenant is refused, and let in again when it is activated', async () => {
+  it('a suspended tenant is rejected, and admitted again after its activation', async () => {
     const tenant = `tenant-${notifications}`;
     await done(here.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: tenant, name: 'A tenant' } });
     const user = await makeUser(here.http, admin, { tenant });
@@ -152,7 +152,7 @@ describe.each([
     });
   });
 
-  it('a permission taken out of a role, and a policy that denies, count for who holds it', async () => {
+  it('a permission removed from a role, and a deny policy, apply to the holders of the role', async () => {
     const role = { name: 'reader', permissions: ['chat:read'] };
     await done(here.http, 'POST', '/v1/iam/roles', { token: admin, body: role });
     const user = await makeUser(here.http, admin, { roles: ['reader'] });

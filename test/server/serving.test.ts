@@ -59,7 +59,7 @@ describe('health over gRPC', () => {
   });
 });
 
-describe('told to stop', () => {
+describe('a stop', () => {
   it('it is not ready at once, finishes what is under way, and exits 0 though connections are open', async () => {
     const server = await stand.serve(env);
     const admin = await login(server.http);
@@ -100,7 +100,7 @@ describe('told to stop', () => {
     expect(told).toEqual([SERVING, NOT_SERVING]);
   });
 
-  it('with a notice it goes on deciding, on new connections too, while its health already says no, and its API ends each connection with its answer', async () => {
+  it('with a notice, the server still decides, also on new connections, while its health reports NOT_SERVING, and its API closes each connection with its answer', async () => {
     const server = await stand.serve({ ...env, POSTERN_DRAIN_NOTICE: '5s' });
     const { key } = await makeKey(server.http, await login(server.http));
     const askApi = async (): Promise<readonly [number, string | null]> => {
@@ -124,7 +124,7 @@ describe('told to stop', () => {
     expect((await server.finished).code).toBe(0);
   });
 
-  it('it waits for nobody who only holds a connection or sends half a request', async () => {
+  it('the server does not wait for clients that only hold a connection or send half a request', async () => {
     const server = await stand.serve(env);
     const sockets = [
       { address: server.http, bytes: '' },
@@ -162,8 +162,8 @@ describe('told to stop', () => {
   });
 });
 
-describe('whoever reads what it prints', () => {
-  it('may go away: the server goes on', async () => {
+describe('the reader of its output', () => {
+  it('may close its end: the server continues', async () => {
     const [http, admin] = [await freeAddress(), await freeAddress()];
     const server = stand.start(['serve'], { ...env, POSTERN_HTTP_LISTEN: http, POSTERN_ADMIN_LISTEN: admin });
     server.deafen();
@@ -221,7 +221,7 @@ async function startWorkers(
 }
 
 describe('workers: 2', () => {
-  it('both decide, and are counted together; one that is killed is replaced; told to stop, all end', async () => {
+  it('both decide, and are counted together; a killed one is replaced; after SIGTERM all end', async () => {
     const { running, ready } = await startWorkers();
     await ready;
     await eventually('both run', async () => (await processesOf(running.pid, 'gate')).length === 2);
@@ -279,7 +279,7 @@ describe('workers: 2', () => {
     expect((await running.stop()).code).toBe(0);
   });
 
-  it('told to stop as a terminal tells a whole group, all end in order', async () => {
+  it('after SIGINT to the whole process group, as from a terminal, all end in order', async () => {
     const { running, ready } = await startWorkers();
     await ready;
     const workers = await childrenOf(running.pid);

@@ -65,7 +65,7 @@ it('a second server adopts the database, a third connects to it by url; all deci
 });
 
 describe('a first start', () => {
-  it("prints the administrator's password once, to whoever started it, and never to the log; the next start does not", async () => {
+  it("prints the administrator's password once, to the terminal that started it, and never to the log; the next start does not", async () => {
     const env = { POSTERN_DATA_DIR: join(stand.folder, 'printed') };
     const first = await stand.serve(env);
     const password = /^ +Password +(\S+)$/m.exec(first.stdout())?.[1] ?? '';

@@ -164,7 +164,7 @@ describe('apply', () => {
     expect(await exported(fresh.db)).toBe(file);
   });
 
-  it('patterns that nothing needs, and policies that bind no one, are applied with a notice that names their line', async () => {
+  it('patterns that match no permission, and policies that apply to no principal, are applied with a notice that names their line', async () => {
     const fresh = await database();
     const text = ACME.replace('permissions: ["chat:*"]', 'permissions: ["chat:wirte"]').replace(
       'attached_roles: [small-models]',
@@ -316,7 +316,7 @@ describe('export', () => {
     expect(await planLines(one.db, first.stdout, { prune: true, pruneTenants: true })).toEqual([]);
   });
 
-  it('holds nothing secret, and nobody of the directory', async () => {
+  it('has no secret and no user of a directory', async () => {
     const fresh = await database();
     const { knex } = fresh.db;
     await apply(fresh.db, ACME);

@@ -15,7 +15,7 @@ function problems(text: string | Uint8Array): readonly string[] {
   return read.kind === 'problems' ? read.problems.map(formatProblem) : [];
 }
 
-describe('every problem is told with its place', () => {
+describe('every error names its place', () => {
   it.each([
     ['nothing', '', ['f.yaml:1:1: expected a map, with version: 1']],
     ['no map', '- a', ['f.yaml:1:1: Must be an object; you sent a list.']],

@@ -131,7 +131,7 @@ describe('pruning', () => {
     expect(await planLines(fresh.db, acme({ roles: [], policies: [], users: [] }))).toEqual([]);
   });
 
-  it('deletes what a list does not name, whatever refers to each other', async () => {
+  it('deletes what a list does not name, also if the deleted rows refer to each other', async () => {
     const document = acme({ roles: [], policies: [], users: [] });
     expect(await planLines(fresh.db, document, { prune: true })).toEqual([
       'delete role acme/editor',
@@ -143,7 +143,7 @@ describe('pruning', () => {
     expect(await exported(fresh.db)).not.toMatch(/editor|office|ada@/);
   });
 
-  it('never deletes a role that somebody keeps: not users or policies that the file leaves alone, not the directory', async () => {
+  it('never deletes a role in use by users or policies outside the file, or by the directory', async () => {
     expect(await refusal(apply(fresh.db, acme({ roles: [] }), { prune: true }))).toBe('in_use');
     await apply(fresh.db, acme({ policies: [{ ...policy, attached_roles: ['editor'] }] }));
     expect(await refusal(apply(fresh.db, acme({ roles: [], users: [] }), { prune: true }))).toBe('in_use');
@@ -181,7 +181,7 @@ describe('pruning', () => {
     expect(await fresh.db.knex('api_keys').whereNull('revoked_at').count().first()).toEqual({ count: 0 });
   });
 
-  it('deletes tenants only when told apart, only empty ones, and never the first', async () => {
+  it('deletes tenants only with a flag of its own, only empty ones, and never the first', async () => {
     await apply(fresh.db, platform({ users: [root] }));
     await apply(fresh.db, { version: 1, tenants: [{ id: 'globex', name: 'Globex', roles: [editor] }] });
     const only: SetupDocument = { version: 1, tenants: [{ id: 'globex', name: 'Globex' }] };
@@ -259,7 +259,7 @@ describe('a global policy that denies every administrator the right to manage po
 describe('names and addresses that others have', () => {
   const policy = { name: 'office', effect: 'deny', actions: ['chat:*'], resources: ['*'] } as const;
 
-  it("a tenant's policy takes no global one's name, nor a global one a tenant's; a policy can become global in one run", async () => {
+  it("a tenant's policy cannot have the name of a global one, nor the reverse; a policy can become global in one run", async () => {
     await apply(fresh.db, acme({ policies: [policy] }));
     const global: SetupDocument = { version: 1, global_policies: [policy] };
     expect(await errorsOf(global)).toEqual([
@@ -271,7 +271,7 @@ describe('names and addresses that others have', () => {
     ]);
   });
 
-  it("an address is one user's across all tenants; who is pruned there can be made here in one run", async () => {
+  it('an address belongs to one user across all tenants; a user pruned in one tenant can be created in another in one run', async () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
     const here: TenantDocument = {
       id: 'globex',
@@ -306,7 +306,7 @@ describe('names and addresses that others have', () => {
   });
 });
 
-describe('others at work meanwhile', () => {
+describe('changes by others during the run', () => {
   it('a plan that is no longer what was shown is not done, not even in part', async () => {
     const document = acme({ roles: [editor], users: [ada] });
     const setup = setupOf(document);

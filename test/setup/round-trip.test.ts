@@ -60,7 +60,7 @@ it('an export says what was applied; applied to an empty database it is the same
   );
 });
 
-it('from any set-up to any other: with --prune the lists are as the file says, whatever was there before', async () => {
+it('from any setup to any other: with --prune the lists are as in the file, independent of the earlier state', async () => {
   const options = { prune: true, force: true };
   // Whoever was an administrator before, somebody stays one.
   const root: UserDocument = { email: 'root@root.test', name: 'Root', roles: ['admin'], status: 'active' };

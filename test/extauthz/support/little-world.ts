@@ -1,5 +1,6 @@
 /** One tenant, one user, two keys and a resolver that keeps them in memory: enough to walk through the whole gate. */
 
+import type { CredentialResolver, Resolution } from '../../../src/credential-cache/resolution.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../../src/decision/compile.ts';
 import type { Identity, KeyPrincipal, Principal, Snapshot, UserPrincipal } from '../../../src/decision/model.ts';
 import { BUILTIN_ROUTES, buildRouteTable, type RouteTable } from '../../../src/decision/routes.ts';
@@ -7,7 +8,6 @@ import type { CredentialForm } from '../../../src/domain/credential.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../../../src/domain/ids.ts';
 import type { PolicyRecord, TenantSettings } from '../../../src/domain/records.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
-import type { CredentialResolver, Resolution } from '../../../src/credential-cache/resolution.ts';
 
 export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the test names something that does not exist');
