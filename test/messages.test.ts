@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { usage } from '../src/cli/commands.ts';
-import { ALL_KEYS } from '../src/config/keys.ts';
+import { ALL_SETTINGS } from '../src/config/settings.ts';
 import { ERRORS } from '../src/domain/errors.ts';
 
 const SOURCES = join(import.meta.dirname, '../src');
@@ -57,7 +57,7 @@ describe('no message uses an unclear wording', () => {
   });
 
   it('in the descriptions of settings, each of which is a sentence or a noun phrase with a period', () => {
-    const helps = ALL_KEYS.map(({ help }) => help);
+    const helps = ALL_SETTINGS.map(({ help }) => help);
     expect(unclear(helps)).toEqual([]);
     expect(helps.filter((help) => !/^[A-Z`f].*\.$/s.test(help))).toEqual([]);
   });

@@ -5,8 +5,8 @@
 
 import { open } from 'node:fs/promises';
 import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { type ConfigError, joinPath, type Position } from '../config/config-error.ts';
 import { positionIn } from '../config/file.ts';
-import { joinPath, type Position, type Problem } from '../config/problems.ts';
 import { unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
 import { readSetups, type SetupError } from '../iam/setup/read.ts';
@@ -19,9 +19,9 @@ export type SetupFile =
       readonly kind: 'setup';
       readonly setup: Setup;
       /** For errors that only the database shows. */
-      readonly problemsOf: (errors: readonly SetupError[]) => readonly Problem[];
+      readonly problemsOf: (errors: readonly SetupError[]) => readonly ConfigError[];
     }
-  | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
+  | { readonly kind: 'problems'; readonly problems: readonly ConfigError[] };
 
 /** Bytes of all documents: room for about four hundred thousand users. */
 export const MAX_FILE_BYTES = 64 * 1_048_576;
@@ -72,7 +72,7 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
     if (read.kind === 'problems') return read;
     documents.push(read.document);
   }
-  const problemsOf = (errors: readonly SetupError[]): readonly Problem[] => problemsIn(parts, errors);
+  const problemsOf = (errors: readonly SetupError[]): readonly ConfigError[] => problemsIn(parts, errors);
   const read = readSetups(documents);
   if (read.kind === 'errors') return { kind: 'problems', problems: problemsOf(read.errors) };
   return { kind: 'setup', setup: read.setup, problemsOf };
@@ -107,7 +107,7 @@ function partsOf(file: string, text: string): readonly Part[] {
 }
 
 /** @param errors whose paths begin with the number of the document. Each document is read again, so that one at a time is in memory. */
-function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): readonly Problem[] {
+function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): readonly ConfigError[] {
   return parts.flatMap((part, i) => {
     const own = errors.filter(({ path }) => stepsOf(path)[0] === String(i));
     if (own.length === 0) return [];
@@ -121,7 +121,7 @@ function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): read
   });
 }
 
-function problemOf(file: string, parsed: Parsed, { path, message }: SetupError, also: number | undefined): Problem {
+function problemOf(file: string, parsed: Parsed, { path, message }: SetupError, also: number | undefined): ConfigError {
   const steps = stepsOf(path).slice(1);
   return {
     where: { kind: 'file', file, at: parsed.position(steps) },
@@ -173,12 +173,12 @@ function parse({ text, line }: Part): Parsed | undefined {
 
 type PartRead =
   | { readonly kind: 'document'; readonly document: SetupDocument }
-  | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
+  | { readonly kind: 'problems'; readonly problems: readonly ConfigError[] };
 
 /** @param i the number of the document */
 function readPart(part: Part, i: number): PartRead {
   const { file, text } = part;
-  const problem = (message: string, at?: Position): Problem => ({
+  const problem = (message: string, at?: Position): ConfigError => ({
     where: { kind: 'file', file, at },
     path: '',
     message,
@@ -204,7 +204,7 @@ function readPart(part: Part, i: number): PartRead {
   if (value === undefined) {
     return { kind: 'problems', problems: [problem('an alias has no anchor, or there are too many aliases')] };
   }
-  const problemsOf = (errors: readonly SetupError[]): readonly Problem[] =>
+  const problemsOf = (errors: readonly SetupError[]): readonly ConfigError[] =>
     errors.map((error) => {
       const also = error.also === undefined ? undefined : parsed.position(stepsOf(error.also)).line;
       return problemOf(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
@@ -215,7 +215,7 @@ function readPart(part: Part, i: number): PartRead {
 function readValue(
   value: unknown,
   short: boolean,
-  problemsOf: (errors: readonly SetupError[]) => readonly Problem[],
+  problemsOf: (errors: readonly SetupError[]) => readonly ConfigError[],
 ): PartRead {
   if (value === null)
     return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
@@ -233,8 +233,8 @@ function readValue(
 }
 
 /** Sorts problems by their position in the file. */
-function inOrder(problems: readonly Problem[]): readonly Problem[] {
-  const rank = ({ where }: Problem): number =>
+function inOrder(problems: readonly ConfigError[]): readonly ConfigError[] {
+  const rank = ({ where }: ConfigError): number =>
     where?.kind === 'file' && where.at !== undefined ? where.at.line * MAX_FILE_BYTES + where.at.column : 0;
   return problems.toSorted((a, b) => rank(a) - rank(b));
 }

@@ -1,7 +1,7 @@
 /** The form of a set-up file, made of the same parts as the schemas of the API, and checked by the same validator. */
 
 import { type TSchema, Type } from 'typebox';
-import { didYouMean } from '../config/nearest.ts';
+import { didYouMean } from '../config/config-error.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import { type Validated, validatorOf } from '../http/validation.ts';
 import { nullable } from '../iam/schema/keywords.ts';

@@ -1,7 +1,7 @@
 /** `postern apply`: shows what it takes to make the database be as a file says, and does it. */
 
 import { randomBytes } from 'node:crypto';
-import { formatProblem, type Problem } from '../config/problems.ts';
+import { type ConfigError, formatConfigError } from '../config/config-error.ts';
 import type { PlanAction } from '../iam/setup/action.ts';
 import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts';
 import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
@@ -127,14 +127,14 @@ function tellDone(actions: readonly PlanAction[], tokens: readonly SetupToken[],
   }
 }
 
-function refuse(problems: readonly Problem[]): number {
+function refuse(problems: readonly ConfigError[]): number {
   process.stderr.write(listed(problems));
   return WRONG_FILE;
 }
 
 /** One line for each problem, at most `MAX_PROBLEMS`. */
-function listed(problems: readonly Problem[], prefix = ''): string {
-  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => `${prefix}${formatProblem(problem)}\n`);
+function listed(problems: readonly ConfigError[], prefix = ''): string {
+  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => `${prefix}${formatConfigError(problem)}\n`);
   const more = problems.length - shown.length;
   return shown.join('') + (more > 0 ? `${prefix}and ${more} more\n` : '');
 }

@@ -3,12 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { envName } from '../config/setting.ts';
 import { startUpstream, type Upstream } from '../demo/upstream.ts';
 import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
 import type { Arguments } from './arguments.ts';
-import { ConfigProblems, type Loaded, loadOrRefuse } from './configuration.ts';
+import { InvalidConfigError, type Loaded, loadOrRefuse } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
@@ -136,22 +137,22 @@ async function run(
 
 function loadDemo(args: Arguments, listen: string): Loaded {
   const given = loadOrRefuse(args);
-  const silent = given.settings.filter(({ raw }) => raw === undefined).map(({ key }) => key.path);
-  // Envoy cuts the port off the Host header, so the pages of its address are named here.
+  const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
+  // Envoy removes the port from the Host header, so the setting must name the origins of its address.
   const origins = demoOrigins(listenAddress(listen));
   const demoDefaults = {
     ...DEMO_DEFAULTS,
     ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }),
   };
-  const defaults = Object.entries(demoDefaults).filter(([path]) => silent.includes(path));
-  const variables = defaults.map(([path, value]) => [`POSTERN_${path.toUpperCase().replaceAll(/[.-]/g, '_')}`, value]);
+  const defaults = Object.entries(demoDefaults).filter(([path]) => absent.includes(path));
+  const variables = defaults.map(([path, value]) => [envName(path), value]);
   return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
 }
 
-/** @throws ConfigProblems when the demo cannot be run with this configuration */
+/** @throws InvalidConfigError when the demo cannot be run with this configuration */
 function demoAddresses({ config }: Loaded, listen: string): readonly DemoAddress[] {
   if (config.grpc.tls !== undefined) {
-    throw new ConfigProblems(
+    throw new InvalidConfigError(
       'grpc.tls: the Envoy of the demo connects to Postern without TLS. Remove this setting, or use "postern serve" with envoy/production.yaml.',
     );
   }
@@ -171,7 +172,7 @@ function listenAddress(listen: string): { readonly host: string; readonly port: 
   try {
     return splitAddress(listen);
   } catch {
-    throw new ConfigProblems(`POSTERN_DEMO_LISTEN: expected host:port, got ${listen}`);
+    throw new InvalidConfigError(`POSTERN_DEMO_LISTEN: expected host:port, got ${listen}`);
   }
 }
 

@@ -41,7 +41,7 @@ export async function drainEnvoyCommand(args: Arguments): Promise<number> {
 }
 
 function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
-  const parsed = parser({ kind: 'text', text: args.value(name) ?? '' });
+  const parsed = parser.parse({ kind: 'text', text: args.value(name) ?? '' });
   if (parsed.kind === 'value') return parsed.value;
   throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }

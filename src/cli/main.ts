@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, usage } from './commands.ts';
-import { ConfigProblems } from './configuration.ts';
+import { InvalidConfigError } from './configuration.ts';
 import { failure } from './failure.ts';
 import { boundHeapGrowth } from './heap.ts';
 
@@ -20,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
   } catch (error) {
-    if (error instanceof ConfigProblems || error instanceof DatabaseNotReadyError) {
+    if (error instanceof InvalidConfigError || error instanceof DatabaseNotReadyError) {
       process.stderr.write(`${error.message}\n`);
       return REFUSED;
     }

@@ -1,16 +1,12 @@
-/** From the settings of `ldap` to the directories that people log in with: what is required is there, and what is together fits. */
+/** From the settings of `ldap` to the configured directories. Reports missing settings, and settings that exclude each other. */
 
-import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { DirectorySettings } from '../directory/settings.ts';
 import type { Config, DirectoryConfig, Secrets } from './config.ts';
-import { LDAP, memberName } from './ldap-keys.ts';
+import type { ValuePath } from './config-error.ts';
+import { readPem } from './files.ts';
 import type { LdapItem } from './ldap-list.ts';
-import type { LdapValues } from './ldap-values.ts';
-import type { Steps } from './problems.ts';
-
-/** @param at steps below the path */
-type Report = (path: string, message: string, at?: Steps) => void;
+import { LDAP, type LdapValues, memberName } from './ldap-settings.ts';
+import { settingsOf } from './setting.ts';
 
 export interface LdapGiven {
   readonly single: LdapValues;
@@ -18,14 +14,20 @@ export interface LdapGiven {
   readonly isGiven: (path: string) => boolean;
 }
 
+type ReportMember = (member: string, message: string) => void;
+
 interface Loaded {
   readonly directories: readonly DirectoryConfig[];
   readonly directoryPasswords: Readonly<Record<string, string>>;
 }
 
-export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Report): Loaded {
-  const paths = Object.values(LDAP).map(({ path }) => path);
-  const inMap = paths.filter(isGiven);
+export function loadDirectories(
+  { single, list, isGiven }: LdapGiven,
+  report: (path: string, message: string, at?: ValuePath) => void,
+): Loaded {
+  const inMap = settingsOf(LDAP)
+    .map(({ path }) => path)
+    .filter(isGiven);
   if (isGiven('ldap')) {
     for (const path of inMap) report(path, 'ldap is a list: set this in one of its entries');
   }
@@ -41,29 +43,27 @@ export function loadDirectories({ single, list, isGiven }: LdapGiven, report: Re
           report: (member: string, message: string) => report(`ldap.${member}`, message),
         },
       ];
-  const directories: DirectoryConfig[] = [];
-  const reports: Told[] = [];
-  const passwords: Record<string, string> = {};
+  const directories: Reported[] = [];
+  const directoryPasswords: Record<string, string> = {};
   for (const item of items) {
     const directory = directoryOf(item.values, item.given, item.report);
     if (directory === undefined) continue;
-    if (directories.some(({ name }) => name === directory.name))
+    if (directories.some((other) => other.directory.name === directory.name))
       item.report('name', 'expected a unique name for each directory');
-    directories.push(directory);
-    reports.push({ directory, report: item.report });
-    if (item.values.ldapBindPassword !== undefined) passwords[directory.name] = item.values.ldapBindPassword;
+    directories.push({ directory, report: item.report });
+    if (item.values.bindPassword !== undefined) directoryPasswords[directory.name] = item.values.bindPassword;
   }
-  if (directories.length > 1) checkTogether(reports);
-  return { directories, directoryPasswords: passwords };
+  if (directories.length > 1) checkTogether(directories);
+  return { directories: directories.map(({ directory }) => directory), directoryPasswords };
 }
 
-interface Told {
+interface Reported {
   readonly directory: DirectoryConfig;
-  readonly report: (member: string, message: string) => void;
+  readonly report: ReportMember;
 }
 
-/** Which directory gets a password must depend on the name alone, not on what another directory knows or answers. */
-function checkTogether(all: readonly Told[]): void {
+/** The name alone must decide which directory gets a password, not the contents or the answer of another directory. */
+function checkTogether(all: readonly Reported[]): void {
   const owners = new Map<string, string>();
   for (const { directory, report } of all) {
     const { name, domains, namesWithoutDomain } = directory;
@@ -87,73 +87,31 @@ function checkTogether(all: readonly Told[]): void {
   }
 }
 
+/** Undefined if the directory is not enabled. */
 function directoryOf(
-  values: LdapValues,
+  { enabled, caFile, bindPassword: _, urls = [], baseDn = '', domains = [], ...values }: LdapValues,
   given: ReadonlySet<string>,
-  report: (member: string, message: string) => void,
+  report: ReportMember,
 ): DirectoryConfig | undefined {
   if (given.has('bind-dn') !== given.has('bind-password')) {
-    const [there, missing] = given.has('bind-dn') ? ['bind-dn', 'bind-password'] : ['bind-password', 'bind-dn'];
-    report(missing, `required with ldap.${there}`);
+    const [present, missing] = given.has('bind-dn') ? ['bind-dn', 'bind-password'] : ['bind-password', 'bind-dn'];
+    report(missing, `required with ldap.${present}`);
   }
-  const ca =
-    values.ldapCaFile === undefined ? undefined : readCa(values.ldapCaFile, (message) => report('ca-file', message));
-  if (!values.ldapEnabled) return undefined;
+  const ca = caFile === undefined ? undefined : readPem(caFile, 'certificate', (message) => report('ca-file', message));
+  if (!enabled) return undefined;
   for (const member of ['url', 'base-dn']) {
     if (!given.has(member)) report(member, 'required with ldap.enabled');
   }
-  if (
-    values.ldapType === 'openldap' &&
-    values.ldapMemberOf !== 'trusted' &&
-    values.ldapAttributeMapping.groups !== undefined
-  ) {
+  if (values.type === 'openldap' && values.memberOf !== 'trusted' && values.attributes.groups !== undefined) {
     report('attribute-mapping', 'the groups attribute is read only with ldap.member-of: trusted');
   }
-  if (values.ldapStartTls && values.ldapUrl?.some(({ secure }) => secure) === true) {
+  if (values.startTls && urls.some(({ secure }) => secure)) {
     report('start-tls', 'expected false with an ldaps:// URL, which already uses TLS');
   }
-  return {
-    name: values.ldapName,
-    type: values.ldapType,
-    urls: values.ldapUrl ?? [],
-    startTls: values.ldapStartTls,
-    ca,
-    baseDn: values.ldapBaseDn ?? '',
-    userDnPattern: values.ldapUserDnPattern,
-    bindDn: values.ldapBindDn,
-    userSearchBase: values.ldapUserSearchBase,
-    userSearchFilter: values.ldapUserSearchFilter,
-    groupSearchBase: values.ldapGroupSearchBase,
-    groupSearchFilter: values.ldapGroupSearchFilter,
-    nestedGroups: values.ldapNestedGroups,
-    memberOf: values.ldapMemberOf,
-    attributes: values.ldapAttributeMapping,
-    groupRoles: values.ldapGroupRoleMapping,
-    tenantId: values.ldapTenantId,
-    groupTenants: values.ldapGroupTenantMapping,
-    domains: values.ldapDomain ?? [],
-    namesWithoutDomain: values.ldapNamesWithoutDomain,
-    timeoutMs: values.ldapTimeout,
-  };
+  return { ...values, urls, baseDn, domains, ca };
 }
 
-function readCa(file: string, report: (message: string) => void): string | undefined {
-  let pem: string;
-  try {
-    pem = readFileSync(file, 'utf8');
-  } catch {
-    report(`expected a readable file, got ${file}`);
-    return undefined;
-  }
-  try {
-    return new X509Certificate(pem) && pem;
-  } catch {
-    report(`expected a PEM certificate in ${file}`);
-    return undefined;
-  }
-}
-
-/** What the room of directories is opened with: configuration and secrets together. */
+/** Joins the configuration of the directories with their passwords. */
 export function directorySettings(
   { directories }: Pick<Config, 'directories'>,
   { directoryPasswords }: Pick<Secrets, 'directoryPasswords'>,

@@ -1,10 +1,12 @@
-/** Reads the environment: `POSTERN_` and a setting's path in upper snake case; for secrets also with `_FILE`, naming a file. */
+/**
+ * Reads the environment: `POSTERN_` and a setting's path in upper snake case. A secret may also come from a file: the variable then ends
+ * with `_FILE` and names it.
+ */
 
-import { ALL_KEYS, envName } from './keys.ts';
-import { didYouMean } from './nearest.ts';
+import { type ConfigError, didYouMean } from './config-error.ts';
+import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
 import type { Raw } from './parsers.ts';
-import type { Problem } from './problems.ts';
-import { readSecret, SECRET_FILE_EXPECTED } from './secret-file.ts';
+import { envName, type Setting } from './setting.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,45 +18,42 @@ export interface EnvEntry {
 export interface EnvContent {
   /** By path. */
   readonly entries: ReadonlyMap<string, EnvEntry>;
-  readonly problems: readonly Problem[];
+  readonly errors: readonly ConfigError[];
 }
 
-/** Read by the command line, not part of the configuration. The supervisor sets POSTERN_PROCESS for the processes that it starts. */
-const OTHERS: ReadonlySet<string> = new Set([
+/** Variables of the command line. The supervisor sets POSTERN_PROCESS for the processes that it starts. */
+const OTHERS: readonly string[] = [
   'POSTERN_CONFIG',
   'POSTERN_CREDENTIAL',
   'POSTERN_DEMO_LISTEN',
   'POSTERN_ENVOY',
   'POSTERN_PROCESS',
-]);
-/** What Kubernetes and Docker put into every container beside a service named `postern` or `postern-…`. */
+];
+/** Variables that Kubernetes and Docker set in every container if there is a service named `postern` or `postern-…`. */
 const SERVICE_LINK =
   /^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const SERVICE_PORT = /^POSTERN_([A-Z0-9_]+_)?PORT$/;
 
-/** A variable that is set to nothing counts as not set. */
-export function readEnvironment(env: Environment): EnvContent {
+/** An empty variable counts as not set. */
+export function readEnvironment(settings: readonly Setting<unknown>[], env: Environment): EnvContent {
   const entries = new Map<string, EnvEntry>();
-  const problems: Problem[] = [];
+  const errors: ConfigError[] = [];
   const known = new Set(OTHERS);
   const report = (name: string, path: string, message: string): void => {
-    problems.push({ where: { kind: 'env', name }, path, message });
+    errors.push({ where: { kind: 'env', name }, path, message });
   };
-  for (const { path, secret } of ALL_KEYS) {
+  for (const { path, secret } of settings) {
     const name = envName(path);
     known.add(name);
     const text = env[name];
     if (text !== undefined && text !== '') {
       entries.set(path, { raw: { kind: 'text', text }, name });
     }
+    if (!secret) continue;
     const fileName = `${name}_FILE`;
-    const file = secret ? env[fileName] : undefined;
-    if (secret) {
-      known.add(fileName);
-    }
-    if (file === undefined || file === '') {
-      continue;
-    }
+    known.add(fileName);
+    const file = env[fileName];
+    if (file === undefined || file === '') continue;
     const content = readSecret(file);
     if (entries.has(path)) {
       report(fileName, path, `set this or ${name}, not both`);
@@ -69,7 +68,7 @@ export function readEnvironment(env: Environment): EnvContent {
       report(name, '', `unknown variable${didYouMean(name, known)}`);
     }
   }
-  return { entries, problems };
+  return { entries, errors };
 }
 
 function isServiceLink(name: string, text: string): boolean {

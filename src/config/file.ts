@@ -1,4 +1,4 @@
-/** Reads the YAML file into one entry per setting, each with its line. Knows which settings exist and nothing about their values. */
+/** Reads the YAML file into one entry per setting, each with its position. It knows the names of settings, not their values. */
 
 import { readFileSync, statSync } from 'node:fs';
 import {
@@ -13,77 +13,84 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml';
-import { ALL_KEYS } from './keys.ts';
-import { didYouMean } from './nearest.ts';
+import { type ConfigError, didYouMean, type Position, type ValuePath } from './config-error.ts';
+import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
 import type { Raw } from './parsers.ts';
-import type { Position, Problem, Steps } from './problems.ts';
-import { readSecret, SECRET_FILE_EXPECTED } from './secret-file.ts';
+import type { Setting } from './setting.ts';
 
 export interface FileEntry {
   readonly raw: Raw;
-  /** The position of the value that the steps lead to, or of the nearest value above it. */
-  readonly positionOf: (steps: Steps) => Position;
+  /** Returns the position of a part of the value, or of the nearest value above it. */
+  readonly positionOf: (at: ValuePath) => Position;
 }
 
 export interface FileContent {
   readonly entries: ReadonlyMap<string, FileEntry>;
-  readonly problems: readonly Problem[];
+  readonly errors: readonly ConfigError[];
   /** False if the file could not be read or is not YAML, so that it has no entries. */
   readonly isWhole: boolean;
 }
 
 const MAX_BYTES = 1_048_576;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,23}(\.[A-Za-z][A-Za-z0-9_-]{0,23}){0,4}$/;
-const PATHS: ReadonlySet<string> = new Set(ALL_KEYS.map((key) => key.path));
-/** Where a secret's own setting is told to be read from a file: `ldap.bind-password-file`. */
-const SECRET_FILES: ReadonlyMap<string, string> = new Map(
-  ALL_KEYS.filter((key) => key.secret).map((key) => [`${key.path}-file`, key.path]),
-);
-/** Every beginning of a path: `grpc`, `grpc.tls`. */
-const SECTIONS: ReadonlySet<string> = new Set(
-  [...PATHS].flatMap((path) =>
-    path.split('.').flatMap((_, index, parts) => (index === 0 ? [] : [parts.slice(0, index).join('.')])),
-  ),
-);
 
-export function readConfigFile(file: string): FileContent {
+/** The names that a file may have. */
+class Names {
+  readonly paths: ReadonlySet<string>;
+  /** The name that reads a secret from a file, to the secret's own: `ldap.bind-password-file` to `ldap.bind-password`. */
+  readonly secretFiles: ReadonlyMap<string, string>;
+  /** Every beginning of a path: `grpc`, `grpc.tls`. */
+  readonly sections: ReadonlySet<string>;
+
+  constructor(settings: readonly Setting<unknown>[]) {
+    this.paths = new Set(settings.map(({ path }) => path));
+    this.secretFiles = new Map(settings.flatMap(({ path, secret }) => (secret ? [[`${path}-file`, path]] : [])));
+    this.sections = new Set(
+      [...this.paths].flatMap((path) =>
+        path.split('.').flatMap((_, index, parts) => (index === 0 ? [] : [parts.slice(0, index).join('.')])),
+      ),
+    );
+  }
+}
+
+export function readConfigFile(settings: readonly Setting<unknown>[], file: string): FileContent {
   const fail = (message: string): FileContent => ({
     entries: new Map(),
-    problems: [{ where: { kind: 'file', file, at: undefined }, path: '', message }],
+    errors: [{ where: { kind: 'file', file, at: undefined }, path: '', message }],
     isWhole: false,
   });
   try {
     const { size } = statSync(file);
     return size > MAX_BYTES
       ? fail(`expected a file of at most 1 MiB, got ${size} bytes`)
-      : readYaml(file, readFileSync(file, 'utf8'));
+      : readYaml(new Names(settings), file, readFileSync(file, 'utf8'));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
   }
 }
 
-function readYaml(file: string, text: string): FileContent {
+function readYaml(names: Names, file: string, text: string): FileContent {
   const lines = new LineCounter();
   const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
-  // The parser's own messages quote the file, and what they quote may be a secret.
-  const problems: Problem[] = doc.errors.map((error) => ({
+  // The messages of the YAML parser quote the file, which may have secrets.
+  const errors: ConfigError[] = doc.errors.map((error) => ({
     where: { kind: 'file', file, at: positionAt(error.pos[0]) },
     path: '',
     message:
       error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
   }));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
-    return { entries: new Map(), problems, isWhole: false };
+    return { entries: new Map(), errors, isWhole: false };
   }
-  const walk = new Walk(file, doc, positionAt);
+  const walk = new Walk(names, file, doc, positionAt);
   if (isMap(doc.contents)) {
     walk.map(doc.contents, '');
   } else if (!isEmpty(doc.contents)) {
     walk.report(doc.contents, '', 'expected a map of settings');
   }
-  return { entries: walk.entries, problems: [...problems, ...walk.problems], isWhole: true };
+  return { entries: walk.entries, errors: [...errors, ...walk.errors], isWhole: true };
 }
 
 /** Returns the line and column of an offset in the text. */
@@ -92,7 +99,7 @@ export function positionIn(lines: LineCounter, offset: number): Position {
   return { line, column: col };
 }
 
-/** A key as problems may quote it: what does not look like a setting's name may be a secret that lost its place. */
+/** A key as errors may quote it. A key that does not look like a setting's name may be a misplaced secret. */
 function nameOf(key: unknown): string {
   const name = isScalar(key) ? String(key.value) : '';
   return NAME.test(name) ? name : '(not a name)';
@@ -102,15 +109,17 @@ function isEmpty(node: unknown): boolean {
   return node === null || node === undefined || (isScalar(node) && node.value === null);
 }
 
-/** Walks down the maps. A key may hold dots: `http.listen: …` says the same as `http: {listen: …}`. */
+/** Walks down the maps. A key may have dots: `http.listen: …` is the same as `http: {listen: …}`. */
 class Walk {
   readonly entries = new Map<string, FileEntry>();
-  readonly problems: Problem[] = [];
+  readonly errors: ConfigError[] = [];
+  readonly #names: Names;
   readonly #file: string;
   readonly #doc: Document;
   readonly #positionAt: (offset: number | undefined) => Position;
 
-  constructor(file: string, doc: Document, positionAt: (offset: number | undefined) => Position) {
+  constructor(names: Names, file: string, doc: Document, positionAt: (offset: number | undefined) => Position) {
+    this.#names = names;
     this.#file = file;
     this.#doc = doc;
     this.#positionAt = positionAt;
@@ -134,21 +143,23 @@ class Walk {
   }
 
   report(node: unknown, path: string, message: string): void {
-    this.problems.push({ where: { kind: 'file', file: this.#file, at: this.#positionOf(node) }, path, message });
+    this.errors.push({ where: { kind: 'file', file: this.#file, at: this.#positionOf(node) }, path, message });
   }
 
   #pair(key: unknown, path: string, node: Node | undefined): void {
-    // A setting that may be a map of settings or a list of such maps.
-    if (SECTIONS.has(path) && !(PATHS.has(path) && isSeq(node))) {
+    const { paths, sections, secretFiles } = this.#names;
+    const ownPath = secretFiles.get(path);
+    // `ldap` is a section or a list of such maps.
+    if (sections.has(path) && !(paths.has(path) && isSeq(node))) {
       if (isMap(node)) {
         this.map(node, `${path}.`);
       } else if (!isEmpty(node)) {
         this.report(key, path, 'expected a map of settings');
       }
-    } else if (SECRET_FILES.has(path)) {
-      this.#secretFile(key, path, node);
-    } else if (!PATHS.has(path)) {
-      this.report(key, path, `unknown key${didYouMean(path, [...PATHS, ...SECTIONS])}`);
+    } else if (ownPath !== undefined) {
+      this.#secretFile(key, path, ownPath, node);
+    } else if (!paths.has(path)) {
+      this.report(key, path, `unknown key${didYouMean(path, [...paths, ...sections])}`);
     } else if (this.entries.has(path)) {
       this.report(key, path, `set twice: also in line ${this.entries.get(path)?.positionOf([]).line}`);
     } else if (node !== undefined && !isEmpty(node)) {
@@ -156,9 +167,8 @@ class Walk {
     }
   }
 
-  /** The content of the file that is named stands for the setting itself. */
-  #secretFile(key: unknown, path: string, node: Node | undefined): void {
-    const own = SECRET_FILES.get(path) ?? '';
+  /** Sets the secret to the content of the named file. */
+  #secretFile(key: unknown, path: string, own: string, node: Node | undefined): void {
     const content = isScalar(node) && typeof node.value === 'string' ? readSecret(node.value) : undefined;
     if (this.entries.has(own)) {
       this.report(key, path, `set this or ${own}, not both`);
@@ -175,10 +185,10 @@ class Walk {
       this.report(key, path, 'too many aliases');
       return;
     }
-    const positionOf = (steps: Steps): Position => {
+    const positionOf = (at: ValuePath): Position => {
       let position = this.#positionOf(key);
       let inner: unknown = node;
-      for (const step of steps) {
+      for (const step of at) {
         inner = isCollection(inner) ? this.#resolve(inner.get(step, true)) : undefined;
         position = inner === undefined ? position : this.#positionOf(inner);
       }
@@ -187,7 +197,7 @@ class Walk {
     this.entries.set(path, { raw, positionOf });
   }
 
-  /** A scalar as it was written: a number keeps its digits. Undefined when aliases would grow it beyond measure. */
+  /** Returns a scalar as it was written, so that a number keeps its digits. Returns undefined for more than 100 aliases. */
   #rawOf(node: Node): Raw | undefined {
     if (isScalar(node)) {
       return { kind: 'text', text: typeof node.value === 'string' ? node.value : (node.source ?? String(node.value)) };

@@ -1,4 +1,4 @@
-/** How the values of `ldap.*` are read. */
+/** Parsers for the values of `ldap.*`. */
 
 import { parseAddress } from '../decision/address.ts';
 import { fold, normaliseDn } from '../directory/dn.ts';
@@ -6,21 +6,8 @@ import { decodeHighBytes, isFilterTemplate } from '../directory/filter.ts';
 import type { AttributeNames, DirectoryUrl } from '../directory/settings.ts';
 import { isDnPattern } from '../directory/user-name.ts';
 import { parseRoleName, parseTenantId, type RoleName, type TenantId } from '../domain/ids.ts';
-import { didYouMean } from './nearest.ts';
-import { type Flaw, flaw, listOf, type Parsed, type Parser, parseJson, rawOf, scalar, value } from './parsers.ts';
-
-/** One, or a list of them; in the environment a list is JSON. */
-function oneOrMore<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
-  const list = listOf(expected, item);
-  return (raw) => {
-    if (raw.kind === 'data' || raw.text.startsWith('[')) {
-      const parsed = list(raw);
-      return parsed.kind === 'value' && parsed.value.length === 0 ? flaw(expected, raw) : parsed;
-    }
-    const parsed = item(raw);
-    return parsed.kind === 'value' ? value([parsed.value]) : parsed;
-  };
-}
+import { didYouMean } from './config-error.ts';
+import { type Flaw, flaw, flawsAt, map, oneOrMore, type Parser, rawOf, scalar, valueUnless } from './parsers.ts';
 
 const URL_FORM = /^(ldaps?):\/\/(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})))(?::(\d{1,5}))?\/?$/;
 
@@ -39,7 +26,7 @@ export const dnText: Parser<string> = scalar('a DN, such as dc=example,dc=com', 
   normaliseDn(text) === undefined ? undefined : text,
 );
 
-/** What a service account binds as. */
+/** The name with which a service account binds. */
 export const bindName: Parser<string> = scalar('a DN, name@domain or DOMAIN\\name', (text) => {
   const isOther = /^[^\s=@\\][^=@\\]*@[^\s=@\\]+$/.test(text) || /^[^\s=@\\]+\\[^=@\\]+$/.test(text);
   return isOther || (text.includes('=') && normaliseDn(text) !== undefined) ? text : undefined;
@@ -54,7 +41,7 @@ export const userDnPattern: Parser<string> = scalar(
   },
 );
 
-/** @param example shown when the filter is none */
+/** @param example part of the error message */
 export function filterTemplate(example: string): Parser<string> {
   return scalar(`a search filter in parentheses with {0}, such as ${example}`, (text) => {
     const template = /\{[01]\}/.test(text) ? decodeHighBytes(text) : undefined;
@@ -68,26 +55,30 @@ const MEMBERS: Readonly<Record<string, keyof AttributeNames>> = {
   'display-name': 'displayName',
   groups: 'groups',
 };
+const MEMBER_NAMES = Object.keys(MEMBERS);
+const ATTRIBUTE = scalar('the name of an attribute', (text) =>
+  /^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text) && text.toLowerCase() !== 'dn' ? text : undefined,
+);
 
-export const attributeMapping: Parser<Partial<AttributeNames>> = (raw) => {
-  const map = mapOf(raw.kind === 'data' ? raw.value : parseJson(raw.text));
-  if (map === undefined) return flaw(`a map of ${Object.keys(MEMBERS).join(', ')} to attributes`, raw);
-  const flaws: Flaw[] = [];
-  const names: Partial<Record<keyof AttributeNames, string>> = {};
-  for (const [key, given] of Object.entries(map)) {
-    const member = Object.hasOwn(MEMBERS, key) ? MEMBERS[key] : undefined;
-    const isAttribute =
-      typeof given === 'string' && /^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(given) && given.toLowerCase() !== 'dn';
-    if (member === undefined) {
-      flaws.push({ at: [key], expected: `unknown key${didYouMean(key, Object.keys(MEMBERS))}` });
-    } else if (isAttribute) {
-      names[member] = given;
-    } else {
-      flaws.push(...flawsOf(flaw('the name of an attribute', rawOf(given), [key])));
+export const attributeMapping: Parser<Partial<AttributeNames>> = map(
+  `a map of ${MEMBER_NAMES.join(', ')} to attributes`,
+  (members) => {
+    const flaws: Flaw[] = [];
+    const names: Partial<Record<keyof AttributeNames, string>> = {};
+    for (const [key, given] of members) {
+      const member = Object.hasOwn(MEMBERS, key) ? MEMBERS[key] : undefined;
+      const parsed = typeof given === 'string' ? ATTRIBUTE.parse(rawOf(given)) : flaw(ATTRIBUTE.expected, rawOf(given));
+      if (member === undefined) {
+        flaws.push({ at: [key], expected: `unknown key${didYouMean(key, MEMBER_NAMES)}` });
+      } else if (parsed.kind === 'value') {
+        names[member] = parsed.value;
+      } else {
+        flaws.push(...flawsAt(key, parsed));
+      }
     }
-  }
-  return flaws.length > 0 ? { kind: 'flaws', flaws } : value(names);
-};
+    return valueUnless(flaws, names);
+  },
+);
 
 const ROLE = scalar('the name of a role', parseRoleName);
 export const groupRoles: Parser<ReadonlyMap<string, readonly RoleName[]>> = byGroup(
@@ -98,48 +89,29 @@ export const groupRoles: Parser<ReadonlyMap<string, readonly RoleName[]>> = byGr
 export const tenantId: Parser<TenantId> = scalar('the id of a tenant', parseTenantId);
 export const groupTenants: Parser<ReadonlyMap<string, TenantId>> = byGroup('a map of group DNs to tenants', tenantId);
 
-/** A map whose keys are DNs, compared whole: two spellings of one group are the same key twice. */
+/** A map with normalised DNs as keys: two spellings of one group are the same key twice. */
 function byGroup<T>(expected: string, item: Parser<T>): Parser<ReadonlyMap<string, T>> {
-  return (raw) => {
-    const map = mapOf(raw.kind === 'data' ? raw.value : parseJson(raw.text));
-    if (map === undefined) return flaw(expected, raw);
+  return map(expected, (members) => {
     const flaws: Flaw[] = [];
     const groups = new Map<string, T>();
-    for (const [key, given] of Object.entries(map)) {
+    for (const [key, given] of members) {
       const dn = normaliseDn(key);
-      const parsed = item(rawOf(given));
+      const parsed = item.parse(rawOf(given));
       if (dn === undefined || dn === '') {
-        flaws.push(...flawsOf(flaw('the DN of a group as the key', rawOf(key), [key])));
+        flaws.push(...flawsAt(key, flaw('the DN of a group as the key', rawOf(key))));
       } else if (groups.has(dn)) {
         flaws.push({ at: [key], expected: 'the same group twice' });
       } else if (parsed.kind === 'value') {
         groups.set(dn, parsed.value);
       } else {
-        flaws.push(...parsed.flaws.map((inner) => ({ ...inner, at: [key, ...inner.at] })));
+        flaws.push(...flawsAt(key, parsed));
       }
     }
-    return flaws.length > 0 ? { kind: 'flaws', flaws } : value(groups);
-  };
+    return valueUnless(flaws, groups);
+  });
 }
 
 export const directoryDomains: Parser<readonly string[]> = oneOrMore(
   'a domain, or a list of them',
   scalar('a domain, such as corp.example or CORP', (text) => (/^[^\s@\\]{1,255}$/.test(text) ? fold(text) : undefined)),
 );
-
-const UNIT_MS = { ms: 1, s: 1000 } as const;
-
-/** Milliseconds. Somebody waits at the login: a minute is the most. */
-export const directoryTimeout: Parser<number> = scalar('a duration from 100ms to 60s', (text) => {
-  const [, digits, unit] = /^(\d{1,5})(ms|s)$/.exec(text) ?? [];
-  const ms = unit === 'ms' || unit === 's' ? Number(digits) * UNIT_MS[unit] : 0;
-  return ms >= 100 && ms <= 60_000 ? ms : undefined;
-});
-
-export function mapOf(data: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof data === 'object' && data !== null && !Array.isArray(data) ? { ...data } : undefined;
-}
-
-function flawsOf(parsed: Parsed<unknown>): readonly Flaw[] {
-  return parsed.kind === 'flaws' ? parsed.flaws : [];
-}

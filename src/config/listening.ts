@@ -1,9 +1,9 @@
-/** What is said when an address that the configuration names cannot be had. */
+/** Addresses of listeners, and the error when a listener cannot have its address. */
 
-import type { TcpAddress } from './config.ts';
-import { envName } from './keys.ts';
+import type { TcpAddress } from './parsers.ts';
+import { envName } from './setting.ts';
 
-/** Waits for a listener; a failure names the setting to change, in one sentence. */
+/** Waits for a listener. A failure rejects with a sentence that names the setting to change. */
 export async function listening<T>(setting: string, address: TcpAddress | string, started: Promise<T>): Promise<T> {
   try {
     return await started;
@@ -13,14 +13,12 @@ export async function listening<T>(setting: string, address: TcpAddress | string
     const advice = /EADDRINUSE/.test(text) ? 'Another program listens there: stop it' : `${text}: correct it`;
     throw new Error(
       `${setting}: cannot listen on ${where}. ${advice}, or set ${setting} (${envName(setting)}) to another address.`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }
 
-/** IPv6 in brackets. */
+/** Returns the address as text, with IPv6 in brackets. */
 export function hostAndPort({ host, port }: TcpAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,34 +1,64 @@
-/** How the texts and lists of a configuration become values. A parser is total: what it does not understand is a flaw, not a throw. */
+/**
+ * How the texts and lists of a configuration become values. A parser is total: it returns a flaw for a value that it does not accept, and
+ * never throws. It also names what it accepts, for error messages, the documentation and the schema of the chart's values.
+ */
 
 import { parseAddress, parseNetwork } from '../decision/address.ts';
-import type { ListenAddress, TcpAddress } from './config.ts';
-import type { Steps } from './problems.ts';
+import type { ValuePath } from './config-error.ts';
 
 /** A value as it was given: every scalar as its text, a list or map as data. */
 export type Raw = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'data'; readonly value: unknown };
 
 export interface Flaw {
-  /** Empty when the whole value is meant. */
-  readonly at: Steps;
-  /** A noun phrase: `host:port or unix:/path`. Or, with `got` absent, the whole sentence. */
+  /** Empty if the whole value is wrong. */
+  readonly at: ValuePath;
+  /** A noun phrase: `host:port or unix:/path`. Without `got`, the whole sentence. */
   readonly expected: string;
   readonly got?: string;
 }
 
-export type Parsed<T> =
+export type ParseResult<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'flaws'; readonly flaws: readonly Flaw[] };
 
-export type Parser<T> = (raw: Raw) => Parsed<T>;
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface Parser<T> {
+  /** A noun phrase for the accepted values. */
+  readonly expected: string;
+  /** JSON Schema of the value in YAML. It may accept more than the parser does. */
+  readonly schema: JsonSchema;
+  parse(raw: Raw): ParseResult<T>;
+}
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  /** A name or an address, IPv6 without brackets. */
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+}
+
+export type ListenAddress = TcpAddress | { readonly kind: 'unix'; readonly path: string };
 
 const MAX_SHOWN = 80;
 
-export function value<T>(parsed: T): Parsed<T> {
+export function value<T>(parsed: T): ParseResult<T> {
   return { kind: 'value', value: parsed };
 }
 
-export function flaw<T>(expected: string, raw: Raw, at: Steps = []): Parsed<T> {
+export function flaw(expected: string, raw: Raw, at: ValuePath = []): ParseResult<never> {
   return { kind: 'flaws', flaws: [{ at, expected, got: show(raw) }] };
+}
+
+/** Returns the value, or the flaws if there are any. */
+export function valueUnless<T>(flaws: readonly Flaw[], parsed: T): ParseResult<T> {
+  return flaws.length > 0 ? { kind: 'flaws', flaws } : value(parsed);
+}
+
+/** The flaws of a member or an item, as flaws of the map or list that has it. */
+export function flawsAt(at: string | number, parsed: ParseResult<unknown>): readonly Flaw[] {
+  return parsed.kind === 'flaws' ? parsed.flaws.map((inner) => ({ ...inner, at: [at, ...inner.at] })) : [];
 }
 
 export function rawOf(data: unknown): Raw {
@@ -45,64 +75,17 @@ function show(raw: Raw): string {
   return text === '' || /[^\x21-\x7e]/.test(text) ? JSON.stringify(text) : text;
 }
 
-/** A parser of scalars. @param read gives undefined for what it does not understand */
-export function scalar<T>(expected: string, read: (text: string) => T | undefined): Parser<T> {
-  return (raw) => {
+/** A parser of scalars. @param read returns undefined for a text that the parser does not accept */
+export function scalar<T>(
+  expected: string,
+  read: (text: string) => T | undefined,
+  schema: JsonSchema = { type: 'string' },
+): Parser<T> {
+  const parse = (raw: Raw): ParseResult<T> => {
     const parsed = raw.kind === 'text' ? read(raw.text) : undefined;
     return parsed === undefined ? flaw(expected, raw) : value(parsed);
   };
-}
-
-const UNIT_BYTES = { B: 1, KiB: 1024, MiB: 1024 * 1024 } as const;
-
-/** Bytes, from `minBytes` to `maxBytes`: a number of bytes, or one with a unit (`512 KiB`, `1MiB`). */
-export function size(expected: string, minBytes: number, maxBytes: number): Parser<number> {
-  return scalar(expected, (text) => {
-    const match = /^(\d{1,9}) ?(B|KiB|MiB)?$/.exec(text);
-    const unit = match?.[2] ?? 'B';
-    const bytes = unit === 'B' || unit === 'KiB' || unit === 'MiB' ? Number(match?.[1]) * UNIT_BYTES[unit] : Number.NaN;
-    return bytes >= minBytes && bytes <= maxBytes ? bytes : undefined;
-  });
-}
-
-/** A list of scalars; as text, which is how the environment gives it, in JSON. */
-export function listOf<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
-  return (raw) => {
-    const list = raw.kind === 'data' ? raw.value : parseJson(raw.text);
-    if (!Array.isArray(list)) {
-      return flaw(raw.kind === 'text' ? `${expected} as JSON` : expected, raw);
-    }
-    const parsed = list.map((one: unknown) => item(rawOf(one)));
-    const flaws = parsed.flatMap((one, index) =>
-      one.kind === 'flaws' ? one.flaws.map((inner) => ({ ...inner, at: [index, ...inner.at] })) : [],
-    );
-    const values = parsed.flatMap((one) => (one.kind === 'value' ? [one.value] : []));
-    return flaws.length > 0 ? { kind: 'flaws', flaws } : value(values);
-  };
-}
-
-/** Undefined when the text is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-export function integer(min: number, max: number): Parser<number> {
-  return scalar(`a whole number from ${min} to ${max}`, (text) => {
-    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    return number >= min && number <= max ? number : undefined;
-  });
-}
-
-export const flag: Parser<boolean> = scalar('true or false', (text) =>
-  text === 'true' ? true : text === 'false' ? false : undefined,
-);
-
-export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
-  return scalar(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text));
+  return { expected, schema, parse };
 }
 
 /** @param form must match the whole text */
@@ -110,41 +93,104 @@ export function textLike(expected: string, form: RegExp): Parser<string> {
   return scalar(expected, (text) => (form.test(text) ? text : undefined));
 }
 
-const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const TEN_YEARS_MS = 3650 * UNIT_MS.d;
+export const FILE_PATH = textLike('a file', /^[^\0]+$/);
 
-/** Milliseconds, from a second to ten years. */
-export const duration: Parser<number> = scalar('a duration of at least 1s, such as 500s, 5m, 1h or 7d', (text) => {
-  const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text);
-  const unit = match?.[2];
-  const ms =
-    unit === 'ms' || unit === 's' || unit === 'm' || unit === 'h' || unit === 'd'
-      ? Number(match?.[1]) * UNIT_MS[unit]
-      : 0;
-  return ms >= 1000 && ms <= TEN_YEARS_MS ? ms : undefined;
-});
+export const flag: Parser<boolean> = scalar(
+  'true or false',
+  (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  { type: 'boolean' },
+);
 
-/** Milliseconds; undefined = for ever. Nothing shorter than a day: a slip of the pen must not empty the log. */
-/** How long something is put off: 0 = not at all. */
-export const delay: Parser<number> = (raw) => {
-  if (raw.kind === 'text' && raw.text === '0') return value(0);
-  const parsed = duration(raw);
-  return parsed.kind === 'value' && parsed.value <= 5 * UNIT_MS.m ? parsed : flaw('0, or a duration of 1s to 5m', raw);
-};
+export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
+  return scalar(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text), { enum: words });
+}
 
-export const retention: Parser<number | undefined> = (raw) => {
-  if (raw.kind === 'text' && raw.text === '0') return value(undefined);
-  const parsed = duration(raw);
-  return parsed.kind === 'value' && parsed.value >= UNIT_MS.d
-    ? parsed
-    : flaw('0, or a duration of at least 1d such as 365d', raw);
-};
+export function integer(minimum: number, maximum: number): Parser<number> {
+  const read = (text: string): number | undefined => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return number >= minimum && number <= maximum ? number : undefined;
+  };
+  return scalar(`a whole number from ${minimum} to ${maximum}`, read, { type: 'integer', minimum, maximum });
+}
 
-/** The same in whole seconds: what is counted in them elsewhere (`expires_in`, `exp`). */
-export const wholeSeconds: Parser<number> = scalar('a duration in whole seconds, such as 3600s or 1h', (text) => {
-  const parsed = duration({ kind: 'text', text });
-  return parsed.kind === 'value' && parsed.value % 1000 === 0 ? parsed.value : undefined;
-});
+const UNIT_BYTES: ReadonlyMap<string, number> = new Map([
+  ['B', 1],
+  ['KiB', 1024],
+  ['MiB', 1024 * 1024],
+]);
+
+/** Bytes, from `minBytes` to `maxBytes`: a number of bytes, or one with a unit (`512 KiB`, `1MiB`). */
+export function size(expected: string, minBytes: number, maxBytes: number): Parser<number> {
+  return scalar(expected, (text) => {
+    const [, digits, unit = 'B'] = /^(\d{1,9}) ?(B|KiB|MiB)?$/.exec(text) ?? [];
+    const bytes = Number(digits) * (UNIT_BYTES.get(unit) ?? Number.NaN);
+    return bytes >= minBytes && bytes <= maxBytes ? bytes : undefined;
+  });
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', SECOND_MS],
+  ['m', MINUTE_MS],
+  ['h', 60 * MINUTE_MS],
+  ['d', DAY_MS],
+]);
+
+/** A parser of durations, in milliseconds. */
+function durationIn(
+  expected: string,
+  isAllowed: (ms: number) => boolean,
+  form = /^(\d{1,12})(ms|s|m|h|d)$/,
+): Parser<number> {
+  const read = (text: string): number | undefined => {
+    const [, digits, unit = ''] = form.exec(text) ?? [];
+    const ms = Number(digits) * (UNIT_MS.get(unit) ?? Number.NaN);
+    return isAllowed(ms) ? ms : undefined;
+  };
+  return scalar(expected, read, { type: 'string', pattern: '^(0|[0-9]+(ms|s|m|h|d))$' });
+}
+
+/** Accepts 0 as well, which YAML reads as a number. */
+function zeroOr<Z, T>(zero: Z, { expected, schema, parse }: Parser<T>): Parser<Z | T> {
+  return {
+    expected,
+    schema: { ...schema, type: ['string', 'integer'], minimum: 0, maximum: 0 },
+    parse: (raw) => (raw.kind === 'text' && raw.text === '0' ? value(zero) : parse(raw)),
+  };
+}
+
+/** From a second to ten years. */
+const isDuration = (ms: number): boolean => ms >= SECOND_MS && ms <= 3650 * DAY_MS;
+
+export const duration = durationIn('a duration of at least 1s, such as 500s, 5m, 1h or 7d', isDuration);
+
+/** For values that other places count in whole seconds (`expires_in`, `exp`). */
+export const wholeSeconds = durationIn(
+  'a duration in whole seconds, such as 3600s or 1h',
+  (ms) => isDuration(ms) && ms % SECOND_MS === 0,
+);
+
+/** 0 = no delay. */
+export const delay = zeroOr(
+  0,
+  durationIn('0, or a duration of 1s to 5m', (ms) => isDuration(ms) && ms <= 5 * MINUTE_MS),
+);
+
+/** Undefined = forever. At least a day, so that a wrong unit does not empty the log. */
+export const retention = zeroOr(
+  undefined,
+  durationIn('0, or a duration of at least 1d such as 365d', (ms) => isDuration(ms) && ms >= DAY_MS),
+);
+
+/** At most a minute, because a user waits for the login. */
+export const directoryTimeout = durationIn(
+  'a duration from 100ms to 60s',
+  (ms) => ms >= 100 && ms <= MINUTE_MS,
+  /^(\d{1,5})(ms|s)$/,
+);
 
 export const tcpAddress: Parser<TcpAddress> = scalar('host:port', readTcp);
 
@@ -166,8 +212,70 @@ export const network: Parser<string> = scalar('an IP address or a CIDR block wit
   parseNetwork(text) === undefined ? undefined : text,
 );
 
-/** As browsers write it in `Origin` (RFC 6454, section 6.1): in lower case, without a path, and without the default port. */
+/** As browsers write it in `Origin` (RFC 6454, section 6.1): in lower case, without a path and the default port. */
 export const origin: Parser<string> = scalar('an origin, such as https://console.example.com', (text) => {
   const form = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?$/;
   return form.test(text) && URL.canParse(text) && new URL(text).origin === text ? text : undefined;
 });
+
+/** A list; as text, which is its form in the environment, in JSON. @param item also gets the flaw's index */
+export function list<T>(
+  expected: string,
+  schema: JsonSchema,
+  parseItem: (item: unknown) => ParseResult<T>,
+): Parser<readonly T[]> {
+  const parse = (raw: Raw): ParseResult<readonly T[]> => {
+    const items = dataOf(raw);
+    if (!Array.isArray(items)) return flaw(raw.kind === 'text' ? `${expected} as JSON` : expected, raw);
+    const parsed = items.map((item: unknown) => parseItem(item));
+    const flaws = parsed.flatMap((one, index) => flawsAt(index, one));
+    const values = parsed.flatMap((one) => (one.kind === 'value' ? [one.value] : []));
+    return valueUnless(flaws, values);
+  };
+  return { expected, schema, parse };
+}
+
+export function listOf<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
+  return list(expected, { type: 'array', items: item.schema }, (one) => item.parse(rawOf(one)));
+}
+
+/** One value, or a list of at least one. */
+export function oneOrMore<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
+  const several = listOf(expected, item);
+  const parse = (raw: Raw): ParseResult<readonly T[]> => {
+    if (raw.kind === 'data' || raw.text.startsWith('[')) {
+      const parsed = several.parse(raw);
+      return parsed.kind === 'value' && parsed.value.length === 0 ? flaw(expected, raw) : parsed;
+    }
+    const parsed = item.parse(raw);
+    return parsed.kind === 'value' ? value([parsed.value]) : parsed;
+  };
+  return { expected, schema: { type: ['string', 'array'], items: { type: 'string' } }, parse };
+}
+
+/** A map; as text in JSON. @param read gets the members */
+export function map<T>(
+  expected: string,
+  read: (members: readonly (readonly [name: string, value: unknown])[]) => ParseResult<T>,
+): Parser<T> {
+  const parse = (raw: Raw): ParseResult<T> => {
+    const members = membersOf(dataOf(raw));
+    return members === undefined ? flaw(expected, raw) : read(members);
+  };
+  return { expected, schema: { type: 'object' }, parse };
+}
+
+/** The members of a map; undefined for anything else. */
+export function membersOf(data: unknown): readonly (readonly [name: string, value: unknown])[] | undefined {
+  return typeof data === 'object' && data !== null && !Array.isArray(data) ? Object.entries(data) : undefined;
+}
+
+/** The value as data. A text that is not JSON gives undefined. */
+function dataOf(raw: Raw): unknown {
+  if (raw.kind === 'data') return raw.value;
+  try {
+    return JSON.parse(raw.text);
+  } catch {
+    return undefined;
+  }
+}

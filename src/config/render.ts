@@ -1,40 +1,36 @@
-/** The configuration in force, for people: each setting, its value and where it came from. Secrets are masked. */
+/** Prints the configuration in force: each setting, its value and its origin. Secrets are masked. */
 
-import type { AnyKey } from './keys.ts';
+import type { ConfigError } from './config-error.ts';
 import type { Raw } from './parsers.ts';
-import type { Problem } from './problems.ts';
+import type { Setting } from './setting.ts';
 
 /** One setting as it was loaded. */
-export interface Setting {
-  readonly key: AnyKey;
-  /** Undefined = not given, the default holds. */
+export interface LoadedSetting {
+  readonly setting: Setting<unknown>;
+  /** Undefined = not given, so the default applies. */
   readonly raw: Raw | undefined;
-  readonly where: Problem['where'];
+  readonly where: ConfigError['where'];
 }
 
 /** One line each: `grpc.listen: 127.0.0.1:9191  # default`. */
-export function renderConfig(settings: readonly Setting[]): string {
+export function renderConfig(settings: readonly LoadedSetting[]): string {
   const rows = settings
-    .toSorted((a, b) => (a.key.path < b.key.path ? -1 : 1))
-    .map((setting) => ({ left: `${setting.key.path}: ${shownValue(setting)}`, right: origin(setting) }));
+    .toSorted((a, b) => (a.setting.path < b.setting.path ? -1 : 1))
+    .map((one) => ({ left: `${one.setting.path}: ${valueText(one)}`, right: origin(one) }));
   const width = Math.min(Math.max(...rows.map((row) => row.left.length)), 60);
   return rows.map((row) => `${row.left.padEnd(width)}  # ${row.right}\n`).join('');
 }
 
-function shownValue({ key, raw }: Setting): string {
-  if (raw === undefined) {
-    return key.defaultText ?? '';
-  }
-  if (key.secret) {
-    return '********';
-  }
+function valueText({ setting, raw }: LoadedSetting): string {
+  if (raw === undefined) return setting.defaultText ?? '';
+  if (setting.secret) return '********';
   return raw.kind === 'text' ? raw.text : JSON.stringify(raw.value);
 }
 
-function origin({ key, where }: Setting): string {
+function origin({ setting, where }: LoadedSetting): string {
   switch (where?.kind) {
     case undefined:
-      return key.defaultText === undefined ? 'not set' : 'default';
+      return setting.defaultText === undefined ? 'not set' : 'default';
     case 'env':
       return where.name;
     case 'file':

@@ -1,61 +1,85 @@
-/** `routes:` of the configuration: a list of maps, each one line of the route table. */
+/** `routes`: a list of maps, each one route of the route table. */
 
 import type { Route } from '../decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../decision/routes.ts';
-import { type Flaw, flaw, type Parsed, type Parser, parseJson, rawOf, value } from './parsers.ts';
+import { type Flaw, flaw, list, type ParseResult, type Parser, rawOf, value } from './parsers.ts';
 
-const EXPECTED = 'a list of routes {method, path, permission, model, collection, tokens, upgrade}';
+interface Member {
+  readonly expected: string;
+  readonly fits: (value: unknown) => boolean;
+  /** For the documentation. */
+  readonly help: string;
+}
 
-type Member = keyof RouteSpec;
+const SOURCE = {
+  expected: 'path, body or unknown',
+  fits: (member: unknown) => member === 'path' || member === 'body' || member === 'unknown',
+};
+const FLAG = { expected: 'true or false', fits: (member: unknown) => typeof member === 'boolean' };
+const isText = (member: unknown): boolean => typeof member === 'string';
 
-const MEMBERS: Readonly<Record<Member, { readonly expected: string; readonly fits: (value: unknown) => boolean }>> = {
-  method: { expected: 'an HTTP method', fits: (member) => typeof member === 'string' },
-  path: { expected: 'a path template such as /v1/things/{thing}', fits: (member) => typeof member === 'string' },
+export const ROUTE_MEMBERS: Readonly<Record<keyof RouteSpec, Member>> = {
+  method: { expected: 'an HTTP method', fits: isText, help: 'An HTTP method.' },
+  path: {
+    expected: 'a path template such as /v1/things/{thing}',
+    fits: isText,
+    help: 'A path template, such as `/v1/things/{thing}`.',
+  },
   permission: {
     expected: 'a permission <resource>:<action>, or a list of two',
-    fits: (member) =>
-      typeof member === 'string' || (Array.isArray(member) && member.every((one) => typeof one === 'string')),
+    fits: (member) => isText(member) || (Array.isArray(member) && member.every(isText)),
+    help: 'The permission that the route requires, or a list of two of which either suffices.',
   },
-  model: { expected: 'path, body or unknown', fits: isSource },
-  collection: { expected: 'path, body or unknown', fits: isSource },
-  tokens: { expected: 'true or false', fits: (member) => typeof member === 'boolean' },
-  upgrade: { expected: 'true or false', fits: (member) => typeof member === 'boolean' },
+  model: {
+    ...SOURCE,
+    help: 'Where the model of the request is: `body` (its member `model`), `path` (the parameter `{model}`), or `unknown`. Default: the route has no model.',
+  },
+  collection: {
+    ...SOURCE,
+    help: 'Where the collection is: `body`, `path` or `unknown`. Default: the route has no collection.',
+  },
+  tokens: { ...FLAG, help: 'Whether the request spends tokens. Default: false.' },
+  upgrade: { ...FLAG, help: 'Whether the request may upgrade to a WebSocket. Default: false.' },
 };
-const REQUIRED: readonly Member[] = ['method', 'path', 'permission'];
+const MEMBER_NAMES = Object.keys(ROUTE_MEMBERS);
+const REQUIRED: readonly (keyof RouteSpec)[] = ['method', 'path', 'permission'];
 
-export const routeLines: Parser<readonly Route[]> = (raw) => {
-  const list = raw.kind === 'data' ? raw.value : parseJson(raw.text);
-  if (!Array.isArray(list)) {
-    return flaw(raw.kind === 'text' ? `${EXPECTED} as JSON` : EXPECTED, raw);
-  }
-  const lines: Route[] = [];
-  const flaws: Flaw[] = [];
-  for (const [index, item] of list.entries()) {
-    const parsed = parseLine(item);
-    if (parsed.kind === 'value') {
-      lines.push(parsed.value);
-    } else {
-      flaws.push(...parsed.flaws.map((inner) => ({ ...inner, at: [index, ...inner.at] })));
-    }
-  }
-  return flaws.length > 0 ? { kind: 'flaws', flaws } : checkTogether(lines);
+const several = list(
+  `a list of routes {${MEMBER_NAMES.join(', ')}}`,
+  {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      properties: Object.fromEntries(MEMBER_NAMES.map((name) => [name, {}])),
+    },
+  },
+  parseItem,
+);
+
+export const routeList: Parser<readonly Route[]> = {
+  ...several,
+  parse: (raw) => {
+    const parsed = several.parse(raw);
+    return parsed.kind === 'value' ? checkTogether(parsed.value) : parsed;
+  },
 };
 
-/** Lines that are right one by one may still contradict each other or a built-in one; the first that does is named. */
-function checkTogether(lines: readonly Route[]): Parsed<readonly Route[]> {
-  if (buildRouteTable(lines).kind === 'table') {
-    return value(lines);
+/** Rejects the first route that contradicts a route before it or a built-in one. */
+function checkTogether(routes: readonly Route[]): ParseResult<readonly Route[]> {
+  if (buildRouteTable(routes).kind === 'table') {
+    return value(routes);
   }
-  for (const index of lines.keys()) {
-    const result = buildRouteTable(lines.slice(0, index + 1));
+  for (const index of routes.keys()) {
+    const result = buildRouteTable(routes.slice(0, index + 1));
     if (result.kind === 'error') {
       return { kind: 'flaws', flaws: [{ at: [index], expected: result.message }] };
     }
   }
-  return value(lines);
+  return value(routes);
 }
 
-function parseLine(item: unknown): Parsed<Route> {
+function parseItem(item: unknown): ParseResult<Route> {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return flaw('a map with method, path and permission', rawOf(item));
   }
@@ -71,13 +95,13 @@ function parseLine(item: unknown): Parsed<Route> {
 
 function flawsOf(item: Readonly<Record<string, unknown>>): readonly Flaw[] {
   const unknown = Object.keys(item)
-    .filter((name) => !Object.hasOwn(MEMBERS, name))
+    .filter((name) => !Object.hasOwn(ROUTE_MEMBERS, name))
     .map((name) => ({ at: [name], expected: 'unknown member of a route' }));
   const missing = REQUIRED.filter((name) => !Object.hasOwn(item, name)).map((name) => ({
     at: [],
     expected: `${name} is missing`,
   }));
-  const wrong = Object.entries(MEMBERS).flatMap(([name, { expected, fits }]) =>
+  const wrong = Object.entries(ROUTE_MEMBERS).flatMap(([name, { expected, fits }]) =>
     Object.hasOwn(item, name) && !fits(item[name]) ? [{ at: [name], expected: `expected ${expected}` }] : [],
   );
   return [...unknown, ...missing, ...wrong];
@@ -85,8 +109,4 @@ function flawsOf(item: Readonly<Record<string, unknown>>): readonly Flaw[] {
 
 function isSpec(item: object): item is RouteSpec {
   return flawsOf({ ...item }).length === 0;
-}
-
-function isSource(member: unknown): boolean {
-  return member === 'path' || member === 'body' || member === 'unknown';
 }

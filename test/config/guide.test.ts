@@ -4,14 +4,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ALL_KEYS } from '../../src/config/keys.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { ALL_SETTINGS } from '../../src/config/settings.ts';
 import { makeAuthority } from '../support/certificates.ts';
 
 const guide = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 test('the guide to directories names every setting of theirs', () => {
   const text = guide('ldap.md');
-  for (const { path } of ALL_KEYS) {
+  for (const { path } of ALL_SETTINGS) {
     const member = /^ldap\.(.+)/.exec(path)?.[1];
     if (member !== undefined) expect([path, new RegExp(`[\`\\s.-]${member}[\`:]`).test(text)]).toEqual([path, true]);
   }
@@ -46,6 +46,6 @@ describe('Postern accepts each configuration of a guide', () => {
       join(folder, /\.(crt|pem)$/.test(path) ? 'crt' : /\.key$/.test(path) ? 'key' : 'secret');
     writeFileSync(file, yaml.replaceAll(/\/etc\/[\w./-]+/g, made));
     const loaded = loadConfig({ file, env: { POSTERN_SECRET_KEY: 's'.repeat(32) } });
-    expect(loaded.kind === 'invalid' ? loaded.problems : []).toEqual([]);
+    expect(loaded.kind === 'invalid' ? loaded.errors : []).toEqual([]);
   });
 });

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ALL_KEYS, envName } from '../../src/config/keys.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { renderConfig } from '../../src/config/render.ts';
+import { envName } from '../../src/config/setting.ts';
+import { ALL_SETTINGS } from '../../src/config/settings.ts';
 import { load, loaded, problemsOf, withDirectory } from './support/load.ts';
 
 const SECRET = 'a secret key of more than 32 characters';
@@ -39,7 +40,7 @@ describe('the configuration', () => {
       http: { listen: { kind: 'tcp', host: '127.0.0.1', port: 8080 }, trustedProxies: [], origins: [], maxHeapMb: 768 },
       grpc: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9191 }, transport: 'built-in', tls: undefined },
       admin: { listen: { kind: 'tcp', host: '127.0.0.1', port: 9090 } },
-      database: { kind: 'embedded', migrate: true, notifications: true, poolSize: 10 },
+      database: { migrate: true, notifications: true, poolSize: 10 },
       dataDir: './data',
       issuer: undefined,
       audience: 'platform',
@@ -83,7 +84,7 @@ describe('the configuration', () => {
       },
       grpc: { listen: { kind: 'unix', path: '/run/postern.sock' } },
       admin: { listen: { kind: 'tcp', host: '::1', port: 9999 } },
-      database: { kind: 'remote', migrate: true, notifications: false, poolSize: 20 },
+      database: { migrate: true, notifications: false, poolSize: 20 },
       issuer: 'https://postern.example.com',
       token: { accessTtlMs: 900_000, refreshIdleTtlMs: 86_400_000, refreshTtlMs: 172_800_000 },
       bootstrap: { email: 'root@example.com' },
@@ -125,7 +126,7 @@ describe('the configuration', () => {
   });
 
   it('gives every setting a variable of its own', () => {
-    const names = ALL_KEYS.flatMap((key) =>
+    const names = ALL_SETTINGS.flatMap((key) =>
       key.secret ? [envName(key.path), `${envName(key.path)}_FILE`] : [envName(key.path)],
     );
     expect(new Set(names).size).toBe(names.length);
@@ -196,7 +197,7 @@ describe('the configuration', () => {
     expect(text).toMatch(/^grpc\.listen: unix:\/run\/postern\.sock +# .*postern\.yaml:7$/m);
     expect(text).toMatch(/^audience: platform +# default$/m);
     expect(text).toMatch(/^secret-key: \*{8} +# /m);
-    expect(text.split('\n')).toHaveLength(ALL_KEYS.length + 1);
+    expect(text.split('\n')).toHaveLength(ALL_SETTINGS.length + 1);
     for (const secret of [SECRET, 'hunter22', 'Uppsala']) {
       expect(text).not.toContain(secret);
     }

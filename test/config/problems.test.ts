@@ -2,8 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ALL_KEYS, envName } from '../../src/config/keys.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { envName } from '../../src/config/setting.ts';
+import { ALL_SETTINGS } from '../../src/config/settings.ts';
 import { load, problemsOf, withDirectory } from './support/load.ts';
 
 describe('a wrong value is named with file, line, path and what was expected', () => {
@@ -152,7 +153,7 @@ it('a server that does not migrate needs a database that another program can mig
 });
 
 describe('secrets', () => {
-  const SECRET_PATHS = ALL_KEYS.filter((key) => key.secret).map((key) => key.path);
+  const SECRET_PATHS = ALL_SETTINGS.filter((key) => key.secret).map((key) => key.path);
 
   it('are required where sessions must survive: secret-key with a remote database', () => {
     expect(problemsOf(load('database.url: postgresql://db/x'))).toEqual([

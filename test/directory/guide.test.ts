@@ -57,7 +57,7 @@ describe('the guide to directories', () => {
       .replace(/(password-file: )\S+/g, `$1${folder}/password`);
     await writeFile(file, local);
     const loaded = loadConfig({ file, env: {} });
-    if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.problems));
+    if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.errors));
     return directorySettings(loaded.config, loaded.secrets);
   };
 

@@ -159,7 +159,7 @@ describe.each(NAMES)('the chart with the values %s', (name) => {
         if (/PASSWORD_FILE$/.test(one)) env[one] = join(folder, 'password');
       }
       const loaded = loadConfig({ file: path, env });
-      expect(loaded.kind === 'invalid' ? loaded.problems : []).toEqual([]);
+      expect(loaded.kind === 'invalid' ? loaded.errors : []).toEqual([]);
     }
   });
 });

@@ -6,7 +6,7 @@ import { metersItself } from '../../src/server/limits.ts';
 
 function told(env: Readonly<Record<string, string>>, tenant: string): boolean {
   const result = loadConfig({ env });
-  if (result.kind !== 'config') throw new Error(JSON.stringify(result.problems));
+  if (result.kind !== 'config') throw new Error(JSON.stringify(result.errors));
   return metersItself(result.config)(tenant);
 }
 

@@ -7,12 +7,12 @@ import { readSetupText } from '../../src/cli/apply-file.ts';
 import { planText } from '../../src/cli/apply-plan.ts';
 import { SETUP_SCHEMA } from '../../src/cli/apply-schema.ts';
 import { isAgreed } from '../../src/cli/confirm.ts';
-import { formatProblem } from '../../src/config/problems.ts';
+import { formatConfigError } from '../../src/config/config-error.ts';
 import { type Harness, startHarness } from '../http/harness.ts';
 
 function problems(text: string | Uint8Array): readonly string[] {
   const read = readSetupText('f.yaml', typeof text === 'string' ? Buffer.from(text) : text);
-  return read.kind === 'problems' ? read.problems.map(formatProblem) : [];
+  return read.kind === 'problems' ? read.problems.map(formatConfigError) : [];
 }
 
 describe('every error names its place', () => {

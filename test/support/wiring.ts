@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { serverTelemetry } from '../../src/cli/server-telemetry.ts';
 import type { Secrets } from '../../src/config/config.ts';
+import { formatConfigError } from '../../src/config/config-error.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { formatProblem } from '../../src/config/problems.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 import { openStore } from '../../src/server/store.ts';
 import type { ProcessIdentity, Wiring } from '../../src/server/wiring.ts';
@@ -36,7 +36,7 @@ export async function openWiring(
   stack: AsyncDisposableStack,
 ): Promise<TestWiring> {
   const loaded = loadConfig({ env: { ...QUIET, POSTERN_DATABASE_URL: databaseUrl, ...settings } });
-  if (loaded.kind === 'invalid') throw new Error(loaded.problems.map(formatProblem).join('\n'));
+  if (loaded.kind === 'invalid') throw new Error(loaded.errors.map(formatConfigError).join('\n'));
   const { config, secrets } = loaded;
   const telemetry = await serverTelemetry(loaded);
   const store = await openStore(config, secrets, telemetry);

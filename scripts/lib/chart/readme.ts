@@ -1,5 +1,6 @@
 /** The chart's README: a fixed beginning, and a table of every value. */
 
+import { pathsOfChart } from './config-schema.ts';
 import type { DocumentedValue } from './values-docs.ts';
 
 const BEGINNING = `# The chart \`postern\`
@@ -14,17 +15,20 @@ that says what to set. The chart does not install PostgreSQL.
 |---|---|---|
 `;
 
-const CONFIG = `
-Members of \`config\` are [Postern's settings](../../docs/configuration.md), except these, which the chart sets itself: \`http.listen\`,
-\`grpc.listen\`, \`grpc.tls.*\`, \`admin.listen\`, \`data-dir\` and every secret (\`database\`, \`secretKey\`, \`bootstrap\` and \`secretFiles\` hold
-them). Values that Helm passes to subcharts (\`global\`) have no effect.
+function endOfPage(): string {
+  const paths = pathsOfChart().map((path) => `\`${path}\``);
+  return `
+Members of \`config\` are [Postern's settings](../../docs/configuration.md), except every secret, which \`database\`, \`secretKey\`, \`bootstrap\`
+and \`secretFiles\` hold, and these, which the chart sets itself: ${paths.join(', ')}.
+Values that Helm passes to subcharts (\`global\`) have no effect.
 `;
+}
 
 export function chartReadme(values: readonly DocumentedValue[]): string {
   const rows = values.map(
     ({ path, description, value }) => `| \`${path.join('.')}\` | ${shown(value)} | ${escaped(description)} |\n`,
   );
-  return `${BEGINNING}${rows.join('')}${CONFIG}`;
+  return `${BEGINNING}${rows.join('')}${endOfPage()}`;
 }
 
 function shown(json: string): string {

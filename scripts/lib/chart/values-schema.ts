@@ -1,30 +1,31 @@
 /** The JSON Schema of the chart's values. Descriptions come from the comments of values.yaml, so that each is written once. */
 
-import { configSchema, object, type Schema } from './config-schema.ts';
+import type { JsonSchema } from '../../../src/config/parsers.ts';
+import { configSchema, object } from './config-schema.ts';
 import type { DocumentedValue } from './values-docs.ts';
 
-const TEXT: Schema = { type: 'string' };
-const FLAG: Schema = { type: 'boolean' };
-const NAME: Schema = { type: 'string', maxLength: 253 };
-const ANY_MAP: Schema = { type: 'object' };
-const TEXT_MAP: Schema = { type: 'object', additionalProperties: { type: 'string' } };
-const MAPS: Schema = { type: 'array', items: ANY_MAP };
-const TEXTS: Schema = { type: 'array', items: TEXT };
-const RESOURCES: Schema = object({ requests: ANY_MAP, limits: ANY_MAP, claims: MAPS });
-const DURATION: Schema = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' };
-const DIGEST: Schema = { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' };
-const SERVICE_TYPE: Schema = { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] };
+const TEXT: JsonSchema = { type: 'string' };
+const FLAG: JsonSchema = { type: 'boolean' };
+const NAME: JsonSchema = { type: 'string', maxLength: 253 };
+const ANY_MAP: JsonSchema = { type: 'object' };
+const TEXT_MAP: JsonSchema = { type: 'object', additionalProperties: { type: 'string' } };
+const MAPS: JsonSchema = { type: 'array', items: ANY_MAP };
+const TEXTS: JsonSchema = { type: 'array', items: TEXT };
+const RESOURCES: JsonSchema = object({ requests: ANY_MAP, limits: ANY_MAP, claims: MAPS });
+const DURATION: JsonSchema = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' };
+const DIGEST: JsonSchema = { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' };
+const SERVICE_TYPE: JsonSchema = { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] };
 
-function words(...list: readonly string[]): Schema {
+function words(...list: readonly string[]): JsonSchema {
   return { enum: list };
 }
 
-function number(minimum: number, maximum: number): Schema {
+function number(minimum: number, maximum: number): JsonSchema {
   return { type: 'integer', minimum, maximum };
 }
 
 /** Nothing, or a text of that length. Not by a pattern: the refusal of a pattern shows the value. */
-function secretText(minLength: number, maxLength: number): Schema {
+function secretText(minLength: number, maxLength: number): JsonSchema {
   return { type: 'string', anyOf: [{ maxLength: 0 }, { minLength }], maxLength };
 }
 
@@ -32,7 +33,7 @@ const PORT = number(1, 65_535);
 const KEY_REF = object({ name: NAME, key: TEXT });
 const PROBE = { periodSeconds: number(1, 300), timeoutSeconds: number(1, 60), failureThreshold: number(1, 10_000) };
 
-const VALUES: Schema = object({
+const VALUES: JsonSchema = object({
   global: ANY_MAP,
   enabled: FLAG,
   nameOverride: NAME,
@@ -239,7 +240,7 @@ const VALUES: Schema = object({
 });
 
 /** @param values the documented values; each description goes to the schema of its path */
-export function valuesSchema(values: readonly DocumentedValue[]): Schema {
+export function valuesSchema(values: readonly DocumentedValue[]): JsonSchema {
   const descriptions = new Map(values.map(({ path, description }) => [path.join('.'), description]));
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -265,7 +266,7 @@ function memberOf(node: unknown, name: string): unknown {
     : undefined;
 }
 
-function described(schema: Schema, path: readonly string[], descriptions: ReadonlyMap<string, string>): Schema {
+function described(schema: JsonSchema, path: readonly string[], descriptions: ReadonlyMap<string, string>): JsonSchema {
   const own = descriptions.get(path.join('.'));
   const members = schema['properties'];
   return {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Config, Secrets } from '../../../src/config/config.ts';
+import { formatConfigError } from '../../../src/config/config-error.ts';
 import { type LoadResult, loadConfig } from '../../../src/config/load.ts';
-import { formatProblem } from '../../../src/config/problems.ts';
 
 export type Env = Readonly<Record<string, string>>;
 
@@ -34,6 +34,6 @@ export function loaded(result: LoadResult): { readonly config: Config; readonly 
 
 /** The problems as people see them, without the directory. */
 export function problemsOf(result: LoadResult): readonly string[] {
-  const problems = result.kind === 'invalid' ? result.problems : [];
-  return problems.map((problem) => formatProblem(problem).replace(/^.*\/postern\.yaml/, 'postern.yaml'));
+  const problems = result.kind === 'invalid' ? result.errors : [];
+  return problems.map((problem) => formatConfigError(problem).replace(/^.*\/postern\.yaml/, 'postern.yaml'));
 }

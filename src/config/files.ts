@@ -1,0 +1,49 @@
+/** The files that settings name: secrets, certificates and private keys. The server reads them at the start, so that a wrong file stops it. */
+
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+
+const MAX_SECRET_BYTES = 65_536;
+
+export const SECRET_FILE_EXPECTED = 'expected a readable file of at most 64 KiB';
+
+/** Returns the content without the line end that editors add; undefined if the file is too large or cannot be read. */
+export function readSecret(file: string): string | undefined {
+  try {
+    return statSync(file).size > MAX_SECRET_BYTES ? undefined : readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+  } catch {
+    return undefined;
+  }
+}
+
+const PEM = {
+  certificate: { expected: 'a PEM certificate', parse: (pem: string) => new X509Certificate(pem) },
+  key: { expected: 'a PEM private key without a passphrase', parse: createPrivateKey },
+};
+
+/** Returns the text of a PEM file, or reports why it has no such object. */
+export function readPem(
+  file: string,
+  kind: 'certificate' | 'key',
+  report: (message: string) => void,
+): string | undefined {
+  let pem: string;
+  try {
+    pem = readFileSync(file, 'utf8');
+  } catch {
+    report(`expected a readable file, got ${file}`);
+    return undefined;
+  }
+  try {
+    PEM[kind].parse(pem);
+    return pem;
+  } catch {
+    report(`expected ${PEM[kind].expected} in ${file}`);
+    return undefined;
+  }
+}
+
+/** Reports whether the private key is that of the certificate, both as PEM. */
+export function belongTogether(cert: string, key: string): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+}

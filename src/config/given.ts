@@ -1,0 +1,72 @@
+/** The values that a file and the environment give to a list of settings. The environment overrides the file. */
+
+import { type ConfigError, joinPath, type ValuePath } from './config-error.ts';
+import { type Environment, readEnvironment } from './environment.ts';
+import { readConfigFile } from './file.ts';
+import type { Flaw, Raw } from './parsers.ts';
+import type { LoadedSetting } from './render.ts';
+import type { Setting } from './setting.ts';
+
+export interface Sources {
+  /** Undefined = only the environment and the defaults. */
+  readonly file?: string | undefined;
+  readonly env: Environment;
+}
+
+interface Found {
+  readonly raw: Raw;
+  /** Returns the position of a part of the value. */
+  readonly locate: (at: ValuePath) => ConfigError['where'];
+}
+
+export class GivenSettings {
+  readonly errors: ConfigError[];
+  /** The settings that were taken. */
+  readonly taken: LoadedSetting[] = [];
+  readonly #find: (path: string) => Found | undefined;
+  readonly #isWhole: boolean;
+
+  constructor(settings: readonly Setting<unknown>[], { file, env }: Sources) {
+    const fromFile = file === undefined ? undefined : { name: file, ...readConfigFile(settings, file) };
+    const fromEnv = readEnvironment(settings, env);
+    this.errors = [...(fromFile?.errors ?? []), ...fromEnv.errors];
+    this.#isWhole = fromFile?.isWhole ?? true;
+    this.#find = (path) => {
+      const variable = fromEnv.entries.get(path);
+      if (variable !== undefined) {
+        return { raw: variable.raw, locate: () => ({ kind: 'env', name: variable.name }) };
+      }
+      const entry = fromFile?.entries.get(path);
+      if (fromFile === undefined || entry === undefined) return undefined;
+      return { raw: entry.raw, locate: (at) => ({ kind: 'file', file: fromFile.name, at: entry.positionOf(at) }) };
+    };
+  }
+
+  /** Returns the setting's value. Returns its default if there is none, and also if the value is wrong, which it reports. */
+  readonly take = <T>(setting: Setting<T>): T => {
+    const found = this.#find(setting.path);
+    this.taken.push({ setting, raw: found?.raw, where: found?.locate([]) });
+    if (found === undefined) return setting.fallback;
+    const parsed = setting.parser.parse(found.raw);
+    if (parsed.kind === 'value') return parsed.value;
+    this.errors.push(...parsed.flaws.map((flaw) => errorOf(setting, flaw, found.locate(flaw.at))));
+    return setting.fallback;
+  };
+
+  readonly isGiven = (path: string): boolean => this.#find(path) !== undefined;
+
+  /** Reports an error, unless the file cannot be read: it may then have the setting that is missing. */
+  readonly report = (path: string, message: string, at: ValuePath = []): void => {
+    if (!this.#isWhole) return;
+    this.errors.push({ where: this.#find(path)?.locate(at), path: joinPath(path, at), message });
+  };
+}
+
+function errorOf(
+  { path, secret }: Setting<unknown>,
+  { at, expected, got }: Flaw,
+  where: ConfigError['where'],
+): ConfigError {
+  const message = got === undefined ? expected : secret ? `expected ${expected}` : `expected ${expected}, got ${got}`;
+  return { where, path: joinPath(path, at), message };
+}

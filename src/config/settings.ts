@@ -1,0 +1,415 @@
+/**
+ * Every setting, one entry each, in the shape of `Config` and `Secrets`. Loading, error messages, `check-config`, the documentation and the
+ * schema of the chart's values follow from these tables. A setting that is not here does not exist.
+ */
+
+import { passwordProblems } from '../identity/password-rules.ts';
+import { ldapDirectories } from './ldap-list.ts';
+import { LDAP } from './ldap-settings.ts';
+import {
+  delay,
+  duration,
+  FILE_PATH,
+  flag,
+  integer,
+  listenAddress,
+  listOf,
+  network,
+  oneOf,
+  origin,
+  retention,
+  scalar,
+  size,
+  tcpAddress,
+  textLike,
+  wholeSeconds,
+} from './parsers.ts';
+import { routeList } from './routes.ts';
+import { optional, type Setting, secret, setting, settingsOf } from './setting.ts';
+
+const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7e]{1,255}$/);
+const EMAIL = scalar('an e-mail address', (text) =>
+  /^[^\s@]{1,64}@[^\s@]{1,189}$/.test(text) ? text.toLowerCase() : undefined,
+);
+const TENANT = textLike('the id of a tenant', /^[a-z0-9][a-z0-9-]{0,62}$/);
+const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
+  passwordProblems(text).length === 0 ? text : undefined,
+);
+const SECRET_KEY = textLike('at least 32 characters', /^[^\0]{32,1024}$/su);
+const OTLP_HEADERS = textLike(
+  'name=value, separated by commas',
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*(?:,[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,\r\n\0]*)*$/,
+);
+const MIB = 1024 * 1024;
+const INSPECTED_BODY = size('a size from 1 KiB to 16 MiB, such as 1 MiB', 1024, 16 * MIB);
+const INSPECTED_RATE = size('a size from 1 MiB to 1000 MiB, such as 64 MiB', MIB, 1000 * MIB);
+
+export const SETTINGS = {
+  http: {
+    listen: setting(
+      'http.listen',
+      tcpAddress,
+      '127.0.0.1:8080',
+      'Address of the HTTP listener, which serves logins and management.',
+      { setByChart: true },
+    ),
+    trustedProxies: setting(
+      'http.trusted-proxies',
+      listOf('a list of addresses and CIDR blocks', network),
+      '[]',
+      'Proxies in front of the HTTP listener whose X-Forwarded-For is trusted.',
+      { example: '["10.0.3.0/24"]' },
+    ),
+    origins: setting(
+      'http.origins',
+      listOf('a list of origins', origin),
+      '[]',
+      'Origins that may use the session cookie; none = only the origin of the Host header.',
+      { example: '["https://ai.example.com"]' },
+    ),
+    maxHeapMb: setting(
+      'http.max-heap-mb',
+      integer(64, 65_536),
+      '768',
+      'Maximum JavaScript heap of the API process, in MiB. A process that exceeds it is replaced.',
+    ),
+  },
+  grpc: {
+    listen: setting(
+      'grpc.listen',
+      listenAddress,
+      '127.0.0.1:9191',
+      'Address of the gRPC listener for Envoy: host:port or unix:/path.',
+      { setByChart: true },
+    ),
+    transport: setting(
+      'grpc.transport',
+      oneOf('built-in', 'http2'),
+      'built-in',
+      'HTTP/2 implementation of the gRPC listener: built-in, or http2 for the one of Node.js as a fallback.',
+    ),
+    tls: {
+      certFile: optional(
+        'grpc.tls.cert-file',
+        FILE_PATH,
+        '/etc/postern/tls/tls.crt',
+        'Certificate chain of the gRPC listener, PEM.',
+        { setByChart: true },
+      ),
+      keyFile: optional(
+        'grpc.tls.key-file',
+        FILE_PATH,
+        '/etc/postern/tls/tls.key',
+        'Private key of that certificate, PEM.',
+        { setByChart: true },
+      ),
+      clientCaFile: optional(
+        'grpc.tls.client-ca-file',
+        FILE_PATH,
+        '/etc/postern/tls/ca.crt',
+        "CA that must have issued the clients' certificates, PEM.",
+        { setByChart: true },
+      ),
+    },
+  },
+  admin: {
+    listen: setting(
+      'admin.listen',
+      tcpAddress,
+      '127.0.0.1:9090',
+      'Address of the admin listener, which serves health and metrics.',
+      { setByChart: true },
+    ),
+  },
+  database: {
+    migrate: setting(
+      'database.migrate',
+      flag,
+      'true',
+      'false if only `postern migrate` may migrate; the server then waits until the schema is that of its version.',
+    ),
+    notifications: setting(
+      'database.notifications',
+      flag,
+      'true',
+      'false if a connection pooler cannot LISTEN; the server then polls for changes.',
+    ),
+    poolSize: setting(
+      'database.pool-size',
+      integer(2, 1000),
+      '10',
+      'Maximum number of database connections. Each process has up to eight more: for notifications, the change feed, the audit log and limits.',
+    ),
+  },
+  dataDir: setting(
+    'data-dir',
+    textLike('a directory', /^[^\0]+$/),
+    './data',
+    'Directory in which the embedded PostgreSQL keeps its data. If the user that PostgreSQL runs as cannot reach this folder, the data is in `/var/lib/postern`, and `cluster-location` in the folder says where.',
+    { setByChart: true },
+  ),
+  issuer: optional(
+    'issuer',
+    IDENTIFIER,
+    'https://postern.example.com',
+    '`iss` of access tokens; absent = generated at the first start.',
+  ),
+  audience: setting('audience', IDENTIFIER, 'platform', '`aud` of access tokens.'),
+  token: {
+    accessTtlMs: setting('token.access-ttl', wholeSeconds, '3600s', 'Lifetime of an access token.'),
+    refreshIdleTtlMs: setting('token.refresh-idle-ttl', duration, '7d', 'Lifetime of an unused refresh token.'),
+    refreshTtlMs: setting('token.refresh-ttl', duration, '30d', 'Maximum lifetime of a session.'),
+  },
+  bootstrap: {
+    email: setting(
+      'bootstrap.email',
+      EMAIL,
+      'admin@localhost',
+      'Email address of the first administrator, who is created if there is none.',
+    ),
+  },
+  clientIp: {
+    trustedHops: setting(
+      'client-ip.trusted-hops',
+      integer(0, 32),
+      '0',
+      'Number of proxies in front of Envoy that append to X-Forwarded-For.',
+    ),
+  },
+  forwardCredential: setting(
+    'forward-credential',
+    flag,
+    'false',
+    'Whether the credential headers are forwarded to the service behind Envoy.',
+  ),
+  routes: setting('routes', routeList, '[]', 'Routes in addition to the built-in ones.', {
+    example:
+      '[{"method":"POST","path":"/v1/translations","permission":"translations:write","model":"body","tokens":true}]',
+  }),
+  inspect: {
+    maxBodyBytes: setting(
+      'inspect.max-body',
+      INSPECTED_BODY,
+      '1 MiB',
+      'Maximum size of a body that a decision reads. Envoy must send as much (see postern envoy config).',
+    ),
+    callerRate: setting(
+      'inspect.caller-rate',
+      INSPECTED_RATE,
+      '32 MiB',
+      'Bytes of bodies that each gate worker reads in a second for one API key, or for one user with an access token; beyond it, 429. Bodies up to 4 KiB do not count.',
+    ),
+    tenantRate: setting(
+      'inspect.tenant-rate',
+      INSPECTED_RATE,
+      '64 MiB',
+      'The same for all keys and users of one tenant together. The default takes at most about half of a worker.',
+    ),
+  },
+  workers: setting(
+    'workers',
+    integer(1, 64),
+    '1',
+    'Number of gate workers: processes that answer checks, in addition to the API process.',
+  ),
+  cache: {
+    credentials: setting(
+      'cache.credentials',
+      integer(1, 10_000_000),
+      '200000',
+      'Maximum number of credentials kept in memory. It also bounds the memory of roles and policies: 1,280 bytes for each, at least 64 MiB.',
+    ),
+    maxStalenessMs: setting(
+      'cache.max-staleness',
+      duration,
+      '300s',
+      'How long cached data is used while the server cannot read changes from the database.',
+    ),
+  },
+  drain: {
+    noticeMs: setting(
+      'drain.notice',
+      delay,
+      '0',
+      'How long a stopping server keeps answering checks after it reports that it is unhealthy, so that proxies can switch to other servers.',
+    ),
+  },
+  apiKeys: {
+    retentionMs: setting(
+      'api-keys.retention',
+      retention,
+      '90d',
+      'How long an API key is kept after it was revoked or has expired; 0 = forever. At least 1d, and the same on every server.',
+    ),
+  },
+  audit: {
+    retentionMs: setting(
+      'audit.retention',
+      retention,
+      '0',
+      'How long audit rows are kept; 0 = forever. At least 1d, and the same on every server.',
+    ),
+  },
+  login: {
+    failuresPerAccount: setting(
+      'login.failures-per-account',
+      integer(1, 1_000_000),
+      '10',
+      'Maximum failed logins of one account from one address in 15 minutes.',
+    ),
+    totalAccountFailures: setting(
+      'login.total-account-failures',
+      integer(1, 1_000_000),
+      '100',
+      'Maximum failed logins of one account from all addresses together in 15 minutes. If login.failures-per-account is larger, its number applies. Addresses from which the account logged in during the last 30 days are exempt.',
+    ),
+    failuresPerAddress: setting(
+      'login.failures-per-address',
+      integer(1, 1_000_000),
+      '100',
+      'Maximum failed logins per address in 15 minutes.',
+    ),
+  },
+  limits: {
+    windowMs: setting(
+      'limits.window',
+      duration,
+      '60s',
+      'Length of the rate limit window. Other values than 60s are for tests, and must be the same on every server.',
+    ),
+    tokenEstimate: setting(
+      'limits.token-estimate',
+      integer(1, 1_000_000_000),
+      '1024',
+      'Tokens reserved for a request that names no maximum, if a token quota applies.',
+    ),
+    fileEstimate: setting(
+      'limits.file-estimate',
+      integer(1, 1_000_000),
+      '1000',
+      'Tokens that the estimate of a prompt counts for each inline file: an image, audio or document in base64.',
+    ),
+    reservationTtlMs: setting(
+      'limits.reservation-ttl',
+      duration,
+      '30s',
+      "How long the tokens or the collection of a request stay reserved without a report of Envoy. Envoy renews them while the request runs. Set it to at least three times Envoy's `access_log_flush_interval`: Envoy's periodic entries renew the reservation.",
+    ),
+  },
+  usage: {
+    source: setting(
+      'usage.source',
+      oneOf('envoy', 'events'),
+      'envoy',
+      "Source of the usage of requests: Envoy's access log, or events that the platform sends. The same on every server.",
+    ),
+    eventsTenants: setting(
+      'usage.events-tenants',
+      listOf('a list of tenant ids', TENANT),
+      '[]',
+      'Tenants whose usage always comes from events, regardless of usage.source.',
+      { example: '["acme"]' },
+    ),
+  },
+  metrics: {
+    tenantLabel: setting(
+      'metrics.tenant-label',
+      flag,
+      'false',
+      'Whether metrics name tenants: at most 100, those with the least quota left.',
+    ),
+  },
+  log: {
+    level: setting(
+      'log.level',
+      oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+      'info',
+      'Minimum level of log lines.',
+    ),
+    decisions: {
+      to: setting(
+        'log.decisions.to',
+        oneOf('stdout', 'file', 'otlp', 'off'),
+        'stdout',
+        'Target of the decision log: standard output, a file, an OpenTelemetry collector, or none.',
+      ),
+      file: optional(
+        'log.decisions.file',
+        FILE_PATH,
+        '/var/log/postern/decisions.ndjson',
+        'File of the decision log. Required with log.decisions.to: file.',
+      ),
+      allowOneIn: setting(
+        'log.decisions.allow-one-in',
+        integer(0, 1_000_000),
+        '1000',
+        'The decision log has one allow in this many; 1 = every allow, 0 = none. It has every denial.',
+      ),
+    },
+  },
+  otlp: {
+    endpoint: optional(
+      'otlp.endpoint',
+      textLike('an http or https URL, such as http://127.0.0.1:4318', /^https?:\/\/[^\s@?#\0]{1,1000}$/),
+      'http://otel-collector:4318',
+      'Base URL of an OpenTelemetry collector (OTLP/HTTP), for traces and for log.decisions.to: otlp.',
+    ),
+  },
+  traces: {
+    sample: setting(
+      'traces.sample',
+      oneOf('off', 'parent', 'always'),
+      'off',
+      'Traces to otlp.endpoint: off, requests with a sampled traceparent (parent), or also requests without a traceparent (always).',
+    ),
+  },
+} as const;
+
+export const SECRETS = {
+  databaseUrl: secret(
+    'database.url',
+    textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
+    'postgresql://postern@db.example.com:5432/postern?sslmode=verify-full',
+    'URL of the PostgreSQL database; absent = an embedded PostgreSQL. It requires secret-key.',
+  ),
+  secretKey: secret(
+    'secret-key',
+    SECRET_KEY,
+    'a-random-text-of-at-least-32-characters',
+    'Key that encrypts the stored signing keys. Required with database.url, and the same on every server of an installation.',
+  ),
+  secretKeyPrevious: secret(
+    'secret-key-previous',
+    SECRET_KEY,
+    'the-random-text-that-was-the-secret-key',
+    'The former secret-key, also accepted while servers change to the new one.',
+  ),
+  bootstrapPassword: secret(
+    'bootstrap.password',
+    PASSWORD,
+    'four words that are hard to guess',
+    'Password of the first administrator; absent = generated and shown once. It has no effect if there is an administrator.',
+  ),
+  otlpHeaders: secret(
+    'otlp.headers',
+    OTLP_HEADERS,
+    'authorization=Bearer%20TOKEN',
+    'Headers of each request to the collector, such as authorization=Bearer%20TOKEN; values are percent-encoded.',
+  ),
+} as const;
+
+/** `ldap` as a list. It is secret because it may hold passwords. */
+export const LDAP_LIST = secret(
+  'ldap',
+  ldapDirectories,
+  '[]',
+  'Several directories: a list of maps of the ldap settings.',
+);
+
+/** The settings that a configuration may have. */
+export const ALL_SETTINGS: readonly Setting<unknown>[] = [
+  ...settingsOf(SETTINGS),
+  ...settingsOf(SECRETS),
+  LDAP_LIST,
+  ...settingsOf(LDAP),
+];
