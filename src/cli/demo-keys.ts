@@ -14,7 +14,8 @@ import {
   updateKey,
 } from '../iam/api-keys/queries.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
-import { type Actor, type AuditEntry, changeAsSystem } from '../iam/change/change.ts';
+import type { Actor } from '../iam/change/audit-row.ts';
+import { type AuditEntry, changeAsSystem } from '../iam/change/change.ts';
 import { listUsers } from '../iam/users/page-queries.ts';
 import type { StoredUser } from '../iam/users/queries.ts';
 import { makeApiKey } from '../identity/api-keys.ts';

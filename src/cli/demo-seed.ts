@@ -5,7 +5,8 @@
 
 import { makeId, parseRoleName } from '../domain/ids.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
-import { type Actor, changeAsSystem } from '../iam/change/change.ts';
+import type { Actor } from '../iam/change/audit-row.ts';
+import { changeAsSystem } from '../iam/change/change.ts';
 import { insertUser, type StoredUser, setManualRoles } from '../iam/users/queries.ts';
 import { ensureKeys, renewKey, userOf } from './demo-keys.ts';
 import { ACME, DEVELOPER, ensureSetup, TRIAL } from './demo-setup.ts';

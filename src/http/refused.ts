@@ -11,7 +11,7 @@ import {
   type RequestId,
   type TenantId,
 } from '../domain/ids.ts';
-import type { AuditTarget } from '../iam/change/change.ts';
+import type { AuditTarget } from '../iam/change/audit-row.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerValue } from './headers.ts';

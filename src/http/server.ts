@@ -9,6 +9,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import type { Principal } from '../decision/model.ts';
 import { isPlatformAdmin } from '../decision/tenant.ts';
 import { Refusal } from '../domain/errors.ts';
@@ -17,7 +18,6 @@ import { refuseRotated } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
-import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import type { AnsweredRequest } from '../telemetry/http-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';

@@ -1,7 +1,7 @@
 /** The filters of the audit log, as they are asked for. */
 
 import { Refusal } from '../../domain/errors.ts';
-import { AUDIT_TARGETS } from '../change/change.ts';
+import { AUDIT_TARGETS } from '../change/audit-row.ts';
 import type { AuditFilter } from './queries.ts';
 
 export interface AuditFilterQuery {

@@ -15,10 +15,9 @@ import { isSecretKeyOf, putSecretKey, SecretKeyError } from '../../store/meta.ts
 import type { Queryable } from '../../store/queryable.ts';
 import { resealSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { type Actor, changeAsSystem } from '../change/change.ts';
+import { OPERATOR } from '../change/audit-row.ts';
+import { changeAsSystem } from '../change/change.ts';
 import { putRetired, readRetired } from './retired-audit-keys.ts';
-
-const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
 
 export interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
   readonly from: string;

@@ -4,9 +4,8 @@ import { currentKey, type RotationTimes } from '../../identity/signing-key-plan.
 import { rotateSigningKeys } from '../../identity/signing-keys.ts';
 import { changeSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { type Actor, changeAsSystem } from '../change/change.ts';
-
-const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
+import { OPERATOR } from '../change/audit-row.ts';
+import { changeAsSystem } from '../change/change.ts';
 
 export interface RotateParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
   /** What private keys are sealed under. It must be the servers' own. */

@@ -1,18 +1,22 @@
-/** Steps 8 to 10 of the decision for callers of the management API: at the HTTP listener, and again inside the transaction of a change. */
+/**
+ * Steps 8 to 10 of the decision for callers of the management API. The HTTP listener runs them, and the transaction of
+ * a change repeats them.
+ */
 
 import type { Principal, Snapshot } from '../../decision/model.ts';
-import { effectiveTenant } from '../../decision/tenant.ts';
+import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 
-/** One answer for every reason for which a credential proves no principal. */
+/** Returns the same refusal for every reason why a credential proves no principal. */
 export function invalidCredential(extras: Pick<RefusalExtras, 'otherScheme'> = {}): Refusal {
   return new Refusal('invalid_credential', 'The credential is not valid.', extras);
 }
 
 /**
- * Steps 9 and 10. A platform administrator is stopped only by the suspension of its own tenant, so that it can lift the others.
- * @param tenant the effective tenant that the request asks for, undefined = the principal's own
+ * Returns the effective tenant, by steps 9 and 10. For a platform administrator, only the suspension of its own tenant
+ * counts, so that it can activate the others.
+ * @param tenant the tenant that the request names; default: the principal's own
  * @throws Refusal of the step that applies
  */
 export function admittedTenant(
@@ -26,17 +30,19 @@ export function admittedTenant(
   if (snapshot.effective === undefined) {
     throw new Refusal('tenant_mismatch', 'The tenant does not exist, or this credential may not act in it.');
   }
-  const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
-  if (snapshot.own.status === 'suspended' || (snapshot.effective.status === 'suspended' && !platformAdmin)) {
+  if (
+    snapshot.own.status === 'suspended' ||
+    (snapshot.effective.status === 'suspended' && !isPlatformAdmin(principal))
+  ) {
     throw new Refusal('tenant_suspended', 'The tenant is suspended.');
   }
   return choice.id;
 }
 
 /**
- * The old secret of a rotated key works in its grace, but only to read: the holder of a secret that leaked must not be able to outlive
- * its rotation.
- * @throws Refusal `invalid_credential` that says so
+ * Rejects changes with the old secret of a rotated key. In its grace period that secret may only read, so a leaked
+ * secret cannot create access that outlives the rotation.
+ * @throws Refusal `invalid_credential`
  */
 export function refuseRotated(principal: Principal): void {
   if (principal.kind === 'api_key' && principal.rotated === true) {

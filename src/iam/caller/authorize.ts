@@ -19,15 +19,18 @@ export const MANAGEMENT_PERMISSIONS = [
 
 export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
 
-/** What an endpoint asks of its callers. `use-case`: the use case decides, because acting on oneself needs less; `any`: every credential. */
+/**
+ * The permission that an endpoint requires. `use-case`: the use case decides, for example because callers may act on
+ * themselves. `any`: none.
+ */
 export type Access = ManagementPermission | 'use-case' | 'any';
 
 export interface AuthorizeOptions {
-  /** The caller acts on itself, with an access token: no grant is needed, but a policy may still deny. */
+  /** The caller acts on itself with an access token. Then it needs no grant, but a policy may still deny. */
   readonly self?: boolean;
 }
 
-/** @throws Refusal with the code of the line that denied: `denied_by_policy` or `insufficient_permission`. */
+/** @throws Refusal with the code of the step that denies: `denied_by_policy` or `insufficient_permission` */
 export function authorize(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): void {
   const self = options.self === true && caller.principal.kind === 'user';
   const decision = decideManagement({
@@ -52,7 +55,7 @@ export function authorize(caller: Caller, permission: ManagementPermission, opti
   }
 }
 
-/** Whether `authorize` would let the caller through; for use cases that fall back to acting on oneself. */
+/** Reports whether `authorize` admits the caller. */
 export function isAuthorized(
   caller: Caller,
   permission: ManagementPermission,

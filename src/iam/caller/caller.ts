@@ -1,4 +1,4 @@
-/** Who asks for a use case, and what every use case is given to work with. */
+/** The caller of a use case, and the services that use cases need. */
 
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyDigest, RequestId, TenantId, UserId } from '../../domain/ids.ts';
@@ -9,32 +9,32 @@ import type { Access } from './authorize.ts';
 import type { WriteRate } from './write-rate.ts';
 
 /**
- * A principal that may act in its effective tenant: steps 5 to 10 of the decision let it through. Between that and the commit of a change
- * its rights may end, so a change decides by a HeldCaller.
+ * A principal that may act in its effective tenant: it passed steps 5 to 10 of the decision. Its rights may end before
+ * a change commits, so a change decides by a HeldCaller.
  */
 export interface Caller {
   readonly principal: Principal;
-  /** The digest of the secret that an API key proved itself with; undefined for users. */
+  /** The digest of the API key's secret; undefined for users. */
   readonly keyDigest: KeyDigest | undefined;
-  /** What the endpoint asks of its callers; a change asks it again. */
+  /** The permission that the endpoint requires. A change checks it again. */
   readonly access: Access;
   readonly snapshot: Snapshot;
-  /** The effective tenant: every id and name that the request says is looked up in it. */
+  /** The effective tenant. Ids and names in the request are looked up in it. */
   readonly tenant: TenantId;
-  /** True when a platform administrator asked a list for `tenant_id=*`. Nothing but lists may read it. */
+  /** True if a platform administrator requests a list with `tenant_id=*`. Only lists may read it. */
   readonly everyTenant: boolean;
-  /** Undefined = missing, which makes a condition on it deny. */
+  /** The client address; undefined if it is unknown. A condition on an unknown address denies. */
   readonly address: string | undefined;
   readonly requestId: RequestId;
   /** The instant of the request, milliseconds since the epoch. */
   readonly nowMs: number;
-  /** What the request demands of the resource that it changes; undefined = nothing. */
+  /** The conditions of the request on the resource that it changes. */
   readonly preconditions?: Preconditions | undefined;
-  /** Where the client may send the request again; undefined = each one counts. */
+  /** Present if the request has an Idempotency-Key. */
   readonly idempotency?: IdempotentRequest | undefined;
 }
 
-/** The caller's own user id when it came with an access token; self endpoints are closed to keys. */
+/** Returns the caller's user id; undefined for API keys, which may not act on their owner. */
 export function selfId(caller: Caller): UserId | undefined {
   return caller.principal.kind === 'user' ? caller.principal.id : undefined;
 }
@@ -44,11 +44,11 @@ export function isOwnUser({ principal }: Caller, user: string): boolean {
   return user === (principal.kind === 'user' ? principal.id : principal.owner?.id);
 }
 
-/** The password functions that use cases need; `identity` has them. */
+/** The password functions of `identity`. */
 export interface PasswordHasher {
-  /** Rejects with a Refusal `unavailable` when the queue is full. */
+  /** Rejects with a Refusal `unavailable` if the queue is full. */
   hash(password: string): Promise<string>;
-  /** What is wrong with a new password of that user, in plain words; empty when nothing is. */
+  /** Returns the reasons why the user may not use this password, as sentences. Empty if it is acceptable. */
   validate(
     password: string,
     owner?: { readonly email?: string | undefined; readonly name?: string | undefined },
@@ -57,15 +57,17 @@ export interface PasswordHasher {
 
 export interface AdminParts {
   readonly db: Database;
-  /** The local end of the change feed: after it resolves, this process decides by everything committed before the call. */
+  /**
+   * The change feed. After `catchUp` resolves, this process decides by all changes that were committed before the call.
+   */
   readonly feed: { catchUp(): Promise<void> };
-  /** Drops everything this process has cached. For when a change is committed and the feed cannot be read. */
+  /** Empties the cache of this process, for a committed change after which the feed cannot be read. */
   readonly flush: () => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   readonly passwords: PasswordHasher;
-  /** Absent: callers write as much as they like. */
+  /** Absent: callers have no write rate. */
   readonly writes?: WriteRate;
 }

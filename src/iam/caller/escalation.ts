@@ -1,6 +1,7 @@
 /**
- * No escalation, for use cases: what a change would give, or whom it acts on, is read inside its transaction and compared with what
- * the caller holds there. Each function throws a Refusal `escalation` that names the first thing the caller lacks.
+ * Prevents escalation. The permissions that a change grants, or those of the user or key that it acts on, are read in
+ * its transaction and compared with the caller's permissions there. Each function throws a Refusal `escalation` that
+ * names the first permission that the caller does not have.
  */
 
 import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
@@ -34,7 +35,7 @@ interface Grantable {
   readonly constraints: ResourceConstraints;
 }
 
-/** Making a role, or a key with these scopes. */
+/** For a new role, or a new key with these scopes. */
 export function mayGive(caller: HeldCaller, given: Grantable): void {
   refuseLacking(
     caller,
@@ -43,7 +44,7 @@ export function mayGive(caller: HeldCaller, given: Grantable): void {
   );
 }
 
-/** Changing a role or a key: what it adds counts. */
+/** For an update of a role or key. Only the permissions that it adds count. */
 export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable): void {
   const given = added(
     permissionsOfGrant(after.permissions, after.constraints),
@@ -52,7 +53,7 @@ export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable
   refuseLacking(caller, given, 'You cannot grant permissions that you do not have:');
 }
 
-/** Making or changing a policy, or attaching it: what an allow adds counts. */
+/** For a new, updated or attached policy. Only the permissions that an allow policy adds count. */
 export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined, after: NewPolicy): void {
   refuseLacking(
     caller,
@@ -61,7 +62,7 @@ export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined
   );
 }
 
-/** Giving roles of the caller's effective tenant; their attached allow policies count. */
+/** For the assignment of roles of the effective tenant. Allow policies that are attached to them count. */
 export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
   const { own, global } = await loadTenantView(trx, caller.tenant, roles);
@@ -74,8 +75,8 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
 }
 
 /**
- * Changing a user in any way. Nobody is stronger than oneself.
- * @param allowPolicies the enabled allow policies of the user's tenant and the global ones, where they are at hand
+ * For every change of a user. A caller may always change itself.
+ * @param allowPolicies the enabled allow policies of the user's tenant and the global ones. Default: they are read
  */
 export async function mayActOnUser(
   trx: Transaction,
@@ -89,7 +90,10 @@ export async function mayActOnUser(
   refuseLacking(caller, permissionsOfUser(roles, own, global), 'The user has permissions that you do not have:');
 }
 
-/** Revoking a key. Its owner always may, and a key itself. @param allowPolicies as for `mayActOnUser` */
+/**
+ * For the revocation of a key. Its owner always may revoke it, and so may the key itself.
+ * @param allowPolicies as for `mayActOnUser`
+ */
 export async function mayActOnKey(
   trx: Transaction,
   caller: HeldCaller,
@@ -104,7 +108,7 @@ export async function mayActOnKey(
   refuseLacking(caller, given, 'The key has permissions that you do not have:');
 }
 
-/** Updating or rotating a key, which acts on its owner too. */
+/** For an update or rotation of a key, which acts on its owner as well. */
 export async function mayChangeKey(trx: Transaction, caller: HeldCaller, key: StoredKey): Promise<void> {
   if (isOwnKey(caller, key)) return;
   await mayActOnKey(trx, caller, key);
@@ -121,7 +125,10 @@ function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: 
   if (pattern !== undefined) throw escalation(`${messagePrefix} ${pattern}.`);
 }
 
-/** The part of a tenant that powers are read from, as the transaction sees it: these roles and all allow policies in force. */
+/**
+ * Reads the part of a tenant that permissions follow from, in the transaction: these roles and all enabled allow
+ * policies.
+ */
 async function loadTenantView(
   trx: Transaction,
   tenant: TenantId,

@@ -1,7 +1,8 @@
 /**
- * The caller inside the transaction of its change. What it holds there decides: its credential, session, user, roles, tenants and the
- * policies that apply to it are read under locks that last until the commit, so a right that ended before the commit writes nothing. The
- * cache of this process may be behind the store, and the request may have waited for its body.
+ * Reads the caller in the transaction of its change. Its credential, session, user, roles, tenants and the policies
+ * that apply to it are read under locks that last until the commit, so a caller whose rights have ended writes nothing.
+ * The admission at the listener is not enough: the cache of this process may be older than the database, and the
+ * request may have waited for its body.
  */
 
 import {
@@ -29,12 +30,14 @@ import { type HeldCredential, type HeldRows, holdCallerRows, type WrittenRows } 
 
 const HELD: unique symbol = Symbol('held');
 
-/** A caller as it is inside a transaction, and stays until that ends. Only `holdCaller` and `heldMaker` return one. */
+/**
+ * A caller as its locked rows describe it, until the transaction ends. Only `holdCaller` and `heldMaker` return one.
+ */
 export interface HeldCaller extends Caller {
   readonly [HELD]: true;
 }
 
-/** Runs `work` in one transaction in which the caller is held. @throws Refusal like `holdCaller`; like `transaction` */
+/** Runs `work` in a transaction that holds the caller. @throws like `holdCaller` and `transaction` */
 export function asCaller<T>(
   db: Database,
   caller: Caller,
@@ -45,11 +48,11 @@ export function asCaller<T>(
 }
 
 /**
- * Admits the caller again, as the store has it now, with the permission of its endpoint. Call it before the transaction takes any other
- * lock. Its instant is that of the store's clock.
- * @param writes existing rows that the change writes
- * @throws Refusal of the step that applies: `invalid_credential`, `tenant_mismatch`, `tenant_suspended`, `denied_by_policy`,
- *   `insufficient_permission`
+ * Admits the caller again, by the current rows of the database, with the permission of its endpoint. Call it before the
+ * transaction takes any other lock. The instant comes from the database's clock.
+ * @param writes the existing rows that the change writes
+ * @throws Refusal of the step that applies: `invalid_credential`, `tenant_mismatch`, `tenant_suspended`,
+ *   `denied_by_policy`, `insufficient_permission`
  */
 export async function holdCaller(trx: Transaction, caller: Caller, writes: WrittenRows): Promise<HeldCaller> {
   const credential = credentialOf(caller);
@@ -73,7 +76,7 @@ export async function holdCaller(trx: Transaction, caller: Caller, writes: Writt
   return held;
 }
 
-/** @param maker the maker of a one-time token, read from rows that the transaction has locked */
+/** @param maker the creator of a one-time token, read from rows that the transaction has locked */
 export function heldMaker(maker: Caller): HeldCaller {
   return { ...maker, [HELD]: true };
 }
@@ -91,10 +94,10 @@ function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
   }
 }
 
-/** Nothing is shared between callers here, so little is kept. */
+/** Interns one value at a time, because callers do not share values here. */
 const interner = new Interner(1);
 
-/** Step 8, by the rules of the check. */
+/** Step 8 of the decision, by the same rules as for a check. */
 function principalOf(credential: HeldCredential, { key, session, user, nowMs }: HeldRows): Principal {
   const owner = user && toCachedUser(user, user.id, interner);
   if (credential.kind === 'session') {

@@ -1,12 +1,14 @@
 /**
- * The rows that say what a caller may do, held inside the transaction of its change.
+ * Locks and reads the rows that decide the caller's permissions, in the transaction of its change.
  *
- * First each part is held by name (`hold_turn` in the schema): shared with other changes of the same caller, or alone if this change writes
- * it. These locks are fair, so a caller that writes without a pause cannot keep its rights from ending. Then the rows are held, `for share`
- * or `for update`, against transactions that hold no names: a logout, a directory, the command line.
+ * First it locks each part by name (`hold_turn` in the schema): shared with other changes of the same caller, or
+ * exclusively if this change writes the part. These locks are fair, so a caller that writes without a pause cannot
+ * delay the end of its rights. Then it locks the rows, `for share` or `for update`, against transactions that hold no
+ * names: logouts, directories and the command line.
  *
- * Every transaction takes its locks in one order: names, tenants, administrators, users, then keys and sessions; within a kind sorted. So
- * two callers that change each other at once are served one after the other, and no change has to strengthen a lock that it shares.
+ * Every transaction takes its locks in one order: names, tenants, administrators, users, then keys and sessions; within
+ * a kind sorted by id. So two callers that change each other run one after the other, and no change needs to upgrade a
+ * shared lock.
  */
 
 import { Fault } from '../../domain/errors.ts';
@@ -21,20 +23,23 @@ import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } fro
 import type { Transaction } from '../../store/transaction.ts';
 import { ADMINISTRATORS_LOCK } from '../users/administrator-queries.ts';
 
-/** The credential that a caller proved itself with. */
+/** The credential of the caller. */
 export type HeldCredential =
   | { readonly kind: 'session'; readonly id: SessionId }
   | { readonly kind: 'key'; readonly id: KeyId; readonly digest: KeyDigest };
 
-/** Existing rows that a change writes. */
+/** The existing rows that a change writes. */
 export interface WrittenRows {
   readonly tenant?: TenantId | undefined;
   readonly user?: UserId | undefined;
   readonly session?: SessionId | undefined;
   readonly key?: KeyId | undefined;
-  /** Several keys. Never together with `session` and `key`. */
+  /** Several keys. Not combined with `session` or `key`. */
   readonly keys?: readonly KeyId[] | undefined;
-  /** The change writes roles, or policies, of the effective tenant; `policies` includes the global ones. */
+  /**
+   * `roles`: the change writes roles of the effective tenant. `policies`: it writes policies of the effective tenant or
+   * global ones.
+   */
   readonly rules?: 'roles' | 'policies' | undefined;
 }
 
@@ -47,25 +52,25 @@ export interface CallerToHold {
   readonly writes: WrittenRows;
 }
 
-/** Everything that decides what a caller may do, as it stays until the transaction ends. */
+/** The rows that decide the caller's permissions. They stay the same until the transaction ends. */
 export interface HeldRows {
-  /** The store's clock after the locks were granted, milliseconds since the epoch. */
+  /** The database's clock after the locks were granted, in milliseconds since the epoch. */
   readonly nowMs: number;
   readonly key: KeyRecord | undefined;
   readonly session: SessionRecord | undefined;
   readonly user: UserRecord | undefined;
-  /** With those roles that the user holds, and those policies that are enabled and may apply to the user. */
+  /** With the roles of the user, and with the enabled policies that may apply to the user. */
   readonly own: TenantRecord | undefined;
   readonly effective: TenantRecord | undefined;
   readonly globalPolicies: readonly PolicyRecord[];
 }
 
-/** The owner of global policies. */
+/** The name of the lock for global policies. */
 const GLOBAL = '';
 
 /**
- * Held by a change of several keys. It holds a lock for each of them, and the locks of all transactions have one place of bounded size, so
- * only one such change runs at a time. No tenant has this name.
+ * The name that a change of several keys holds. It takes a lock for each key, and PostgreSQL's lock table is bounded,
+ * so only one such change runs at a time. No tenant has this name.
  */
 const SEVERAL_KEYS = ' keys';
 
@@ -82,7 +87,10 @@ const STATEMENTS = {
     name: 'hold_turns',
     text: 'select hold_turn(name, alone) from unnest($1::text[], $2::boolean[]) as turns(name, alone)',
   },
-  /** If the change writes one of them: then it counts later who remains, and waits before it locks a row that another such change needs. */
+  /**
+   * Taken if the change writes an administrator, because it counts the remaining administrators later. It waits here
+   * before it locks a row that another such change needs.
+   */
   administrators: {
     name: 'hold_administrators',
     text: `select pg_advisory_xact_lock(${ADMINISTRATORS_LOCK}) where exists (
@@ -100,7 +108,7 @@ const STATEMENTS = {
     'hold_key',
     `select ${KEY}, k.digest <> $2 as by_previous from api_keys k where k.id = $1 and (k.digest = $2 or k.previous_digest = $2)`,
   ),
-  /** Rows that a change writes and that are not the caller's own: only those that it may reach. */
+  /** Locks a row that the change writes and that is not the caller's own, only within the caller's reach. */
   otherUser: { name: 'hold_other_user', text: 'select from users where id = $1 and tenant_id = $2 for update' },
   otherSession: { name: 'hold_other_session', text: 'select from sessions where id = $1 and user_id = $2 for update' },
   otherKey: { name: 'hold_other_key', text: 'select from api_keys where id = $1 and tenant_id = $2 for update' },
@@ -108,7 +116,9 @@ const STATEMENTS = {
     name: 'hold_other_keys',
     text: 'select from api_keys where id = any($1::text[]) and tenant_id = $2 order by id collate "C" for update',
   },
-  /** Reads after the locks: a statement that waits for a row still sees all others as they were before it waited. */
+  /**
+   * Runs after the locks, because a statement that waited for a row sees the other rows as they were before it waited.
+   */
   rights: {
     name: 'rights_of_caller',
     text: `
@@ -211,7 +221,7 @@ function pieces(text: unknown): readonly string[] {
   return typeof text === 'string' ? [text] : [];
 }
 
-/** Each once, in the order in which every transaction takes its locks. */
+/** Returns each id once, in the order in which every transaction takes its locks. */
 function inOrder<Id extends string>(...ids: readonly (Id | undefined)[]): readonly Id[] {
   return [...new Set(ids.filter((id) => id !== undefined))].sort((left, right) => (left < right ? -1 : 1));
 }
@@ -220,7 +230,10 @@ function modeOf(id: string, written: string | undefined): Mode {
   return id === written ? 'update' : 'share';
 }
 
-/** The names to hold, and whether alone. A written row's name begins with the tenant in which the caller acts: it reaches no other. */
+/**
+ * Returns the names to hold, and true for each that is held exclusively. The name of a written row begins with the
+ * effective tenant.
+ */
 function turnsOf({ credential, userId, own, effective, writes }: CallerToHold): ReadonlyMap<string, boolean> {
   const turns = new Map<string, boolean>([
     [GLOBAL, writes.rules === 'policies'],
@@ -243,8 +256,8 @@ function turnOf(tenant: TenantId, id: UserId | SessionId | KeyId): string {
 }
 
 /**
- * Waits until no change of this user, key or session is under way, and lets none begin, until the transaction ends. For transactions
- * without a caller that end a right; call it before they take a lock.
+ * Waits until no change of this user, key or session runs, and prevents further ones until the transaction ends. For
+ * transactions without a caller that end a right. Call it before the transaction takes a lock.
  */
 export async function holdAlone(trx: Transaction, tenant: TenantId, id: UserId | SessionId | KeyId): Promise<void> {
   await runPrepared(trx, STATEMENTS.turns, [[turnOf(tenant, id)], [true]]);

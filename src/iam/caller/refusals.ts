@@ -1,22 +1,24 @@
-/** The refusals that many use cases share, so that they read the same everywhere. */
+/** The refusals that several use cases share. */
 
 import type { ValidationResult } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type FieldError, fieldSentence } from '../../domain/problem-details.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 
-/** The same words for what never was, what is gone and what belongs to another tenant. */
+/** Returns the same refusal for a resource that never existed, was deleted, or belongs to another tenant. */
 export function notFound(what: string): Refusal {
   if (what === 'tenant') return new Refusal('not_found', 'The tenant does not exist, or you may not act in it.');
   return new Refusal('not_found', `The ${what} does not exist, or it belongs to another tenant.`);
 }
 
-/** The effective tenant was there when the caller was let in, and is deleted since: told as it would be from now on. */
+/**
+ * For an effective tenant that was deleted after the admission of the caller. The refusal is that of a later request.
+ */
 export function tenantGone(): Refusal {
   return new Refusal('tenant_mismatch', 'The tenant does not exist, or this credential may not act in it.');
 }
 
-/** The error itself, but for what the store refuses of any change: then the refusal that says so. */
+/** Returns the error, or the refusal for a limit that the database checks in every change. */
 export function refusedByStore(error: unknown): unknown {
   if (brokenConstraint(error) !== 'rules_size') return error;
   return new Refusal(
@@ -25,7 +27,7 @@ export function refusedByStore(error: unknown): unknown {
   );
 }
 
-/** Errors that one answer shows. */
+/** The number of errors in one response. */
 const MAX_SHOWN = 50;
 
 /** @param errors at least one; the first 50 are shown */
@@ -46,10 +48,7 @@ export function escalation(detail: string): Refusal {
   return new Refusal('escalation', detail);
 }
 
-/**
- * The value of what a validator read.
- * @throws Refusal `invalid_field`
- */
+/** @throws Refusal `invalid_field` if the validator found errors */
 export function valid<T>(parsed: ValidationResult<T>): T {
   if (parsed.kind === 'errors') throw invalidFields(parsed.errors);
   return parsed.value;

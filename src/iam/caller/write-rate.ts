@@ -1,8 +1,9 @@
 /**
- * Bounds the bytes that one caller writes to the audit log, and so the growth of the database: each change keeps the state before and after
- * it. A small request can write as much as the largest resource has.
+ * Bounds the bytes that one caller writes to the audit log, and so the growth of the database. An audit row has the
+ * state before and after a change, so a small request can write as many bytes as the largest resource has.
  *
- * The rate is one of each API process. Platform administrators have none. Changes that end rights, and reports of usage, are always admitted.
+ * Each API process counts for itself. The rate does not apply to platform administrators, to changes that end rights,
+ * or to reports of usage.
  */
 
 import { ByteRates } from '../../domain/byte-rates.ts';
@@ -10,12 +11,12 @@ import { Refusal } from '../../domain/errors.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
 import type { Caller } from './caller.ts';
 
-/** 1.4 GB in a day. */
+/** 1.4 GB per day. */
 const BYTES_PER_SECOND = 16 * 1024;
-/** Far more than an export of a large tenant that is applied again. */
+/** More than a second import of a large tenant's export needs. */
 const BURST_BYTES = 256 * 1024 * 1024;
 
-/** Verbs of actions. */
+/** Verbs of actions to which the rate does not apply. */
 const ALWAYS: ReadonlySet<string> = new Set([
   'revoke',
   'deactivate',
@@ -56,12 +57,14 @@ export class WriteRate {
   }
 }
 
-/** @param action `<thing>.<verb>` */
+/** @param action `<type>.<verb>` */
 function isAlways(action: string): boolean {
   return ALWAYS.has(action.slice(action.indexOf('.') + 1));
 }
 
-/** The keys of a user count as the user, and the keys of a tenant together. */
+/**
+ * Returns the id that the bytes count for. The keys of a user count for the user, and the keys of a tenant together.
+ */
 function payerOf({ principal }: Caller): string | undefined {
   switch (principal.kind) {
     case 'user':

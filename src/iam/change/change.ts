@@ -1,51 +1,26 @@
 /**
- * One change: rows and audit row in one transaction, then this process catches up with the feed before it answers, so that who
- * revoked a key sees it refused at once.
+ * One change: its rows and its audit row are written in one transaction. Before the answer, this process catches up
+ * with the change feed, so a caller that revoked a key sees the key rejected at once.
  *
- * A caller's change begins by holding the caller (hold-caller.ts), and its work is given the caller as the transaction holds it. So no
- * endpoint can write by rights that were read earlier.
+ * The transaction of a caller's change begins with `holdCaller`, and the work receives the caller as the transaction
+ * holds it. So no endpoint can write by rights that were read earlier.
  */
 
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
-import { type KeyId, parseId, parseTenantId, type RequestId, type TenantId } from '../../domain/ids.ts';
+import { type KeyId, parseId, parseTenantId, type TenantId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit, insertAudits } from '../../store/audit-rows.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type HeldCaller, holdCaller } from '../caller/hold-caller.ts';
 import type { WrittenRows } from '../caller/queries.ts';
 import { refusedByStore } from '../caller/refusals.ts';
+import { type Actor, type AuditTarget, actorOf, auditRow } from './audit-row.ts';
 import { claim, runIdempotent } from './idempotency.ts';
-import { masked } from './mask.ts';
 import { entityTag, requireMet } from './preconditions.ts';
 
-/** The actor of an audit row. A caller's change makes it of the caller; login, bootstrap and the command line make their own. */
-export interface Actor {
-  readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
-  readonly id: string | undefined;
-  readonly tenant: TenantId | undefined;
-  readonly address: string | undefined;
-  readonly requestId: RequestId | undefined;
-}
-
-export const AUDIT_TARGETS = [
-  'user',
-  'role',
-  'policy',
-  'tenant',
-  'api_key',
-  'session',
-  'signing_key',
-  'directory',
-] as const;
-
-export interface AuditTarget {
-  readonly type: (typeof AUDIT_TARGETS)[number];
-  readonly id: string;
-}
-
-/** What is known of a change before it runs. */
+/** The part of an audit row that is known before the change runs. */
 export interface AuditEntry {
-  /** `<thing>.<verb>`, as in `user.create`. */
+  /** `<type>.<verb>`, as in `user.create`. */
   readonly action: string;
   readonly target?: AuditTarget | undefined;
 }
@@ -53,23 +28,26 @@ export interface AuditEntry {
 /** A caller's change. */
 export interface ChangeEntry extends AuditEntry {
   /**
-   * True when the target is there already and the change writes its row. Then the transaction holds that row, in one order with the
-   * caller's own rows, before the work begins: a caller may change itself, and two callers may change each other.
+   * True if the target exists and the change writes its row. Then the transaction locks that row before the work
+   * begins, in one order with the caller's own rows: a caller may change itself, and two callers may change each other.
    */
   readonly existing?: boolean;
-  /** Keys that the change writes, if it writes several: held like `existing`, in one order. Default: none. */
+  /**
+   * The keys that the change writes, if it writes several. They are locked like the target of `existing`. Default:
+   * none.
+   */
   readonly keys?: readonly KeyId[];
 }
 
-/** What the work learns while it runs; it may set every member. Secrets are masked when the row is written. */
+/** The audit row while the work runs. The work may set every member. Secrets are masked when the row is written. */
 export interface AuditDraft {
   target: AuditTarget | undefined;
-  /** The tenant whose audit the row belongs to; the effective tenant unless set, undefined = the platform's own. */
+  /** The tenant that the row belongs to; undefined: the platform. Default: the effective tenant. */
   tenant: TenantId | undefined;
   result: 'success' | 'failure';
   before: unknown;
   after: unknown;
-  /** A row for each, in place of the draft's own; empty if nothing was changed. For a change of several targets. */
+  /** For a change of several targets: one row for each replaces the draft's own row. Empty if nothing was changed. */
   each: readonly AuditedTarget[] | undefined;
 }
 
@@ -82,17 +60,17 @@ export interface AuditedTarget {
 }
 
 /**
- * Asks what the request's preconditions demand of the resource that it changes. To be called with the resource as it is, once its row
- * is held and everything else is checked that does not hang on the request's body: a precondition of a request that would be refused
- * anyway counts for nothing (RFC 9110, section 13.2.1).
+ * Compares the request's preconditions with the current resource. Call it after the row is locked and after every check
+ * that does not depend on the request's body: a server evaluates preconditions after its other checks (RFC 9110,
+ * section 13.2.1).
  * @throws Refusal `precondition_failed`
  */
 export type CheckPreconditions = (resource: object) => void;
 
-/** What the work of a caller's change is given. */
+/** The input of the work of a caller's change. */
 export interface ChangeWork {
   readonly trx: Transaction;
-  /** As it is in this transaction. */
+  /** The caller as it is in this transaction. */
   readonly caller: HeldCaller;
   readonly audit: AuditDraft;
   readonly checkPreconditions: CheckPreconditions;
@@ -100,7 +78,7 @@ export interface ChangeWork {
 
 type ChangeParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'writes'>;
 
-/** Refusals that say something about who tried: they leave an audit row of their own. */
+/** Refusals that leave an audit row of their own, because they may show an attack or a mistake of an administrator. */
 const AUDITED: ReadonlySet<ErrorCode> = new Set([
   'escalation',
   'builtin_role',
@@ -110,10 +88,10 @@ const AUDITED: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Runs the work of a caller's change in one transaction together with its audit row: once, if the request has an Idempotency-Key. Then what
- * it resolves with is kept, so it is plain JSON without secrets.
- * @throws Refusal of `holdCaller` or of the work (nothing is written but, for escalations and their like, the refusal); `rate_limit_exceeded`
- *   of a caller that has written too much; Fault when the store is gone
+ * Runs the work of a caller's change and writes its audit row, in one transaction. For a request with an
+ * Idempotency-Key, the work runs at most once, and its result is stored: the result must be plain JSON without secrets.
+ * @throws Refusal of `holdCaller` or of the work: then nothing is written, except the audit row of a refusal in
+ *   `AUDITED`; Refusal `rate_limit_exceeded` for a caller that has written too much; Fault if the store is unavailable
  */
 export async function change<T>(
   parts: ChangeParts,
@@ -122,39 +100,39 @@ export async function change<T>(
   work: (given: ChangeWork) => Promise<T>,
 ): Promise<T> {
   parts.writes?.admit(caller, entry.action);
-  return carryOut(
+  return runChange(
     parts,
     actorOf(caller),
     entry,
-    async (trx, audit, written) => {
+    async (trx, audit, withAudit) => {
       await claim(trx, caller);
       const held = await holdCaller(trx, caller, writtenRows(entry));
       return runIdempotent(trx, held, () =>
-        written(work({ trx, caller: held, audit, checkPreconditions: preconditionsCheck(held) })),
+        withAudit(work({ trx, caller: held, audit, checkPreconditions: preconditionsCheck(held) })),
       );
     },
     (rows) => parts.writes?.wrote(caller, rows),
   );
 }
 
-/** Like `change`, for what nobody calls over HTTP: the command line, the demo. */
+/** Runs a change like `change`, but without a caller: for the command line and the demonstration. */
 export function changeAsSystem<T>(
   parts: ChangeParts,
   actor: Actor,
   entry: AuditEntry,
   work: (trx: Transaction, audit: AuditDraft) => Promise<T>,
 ): Promise<T> {
-  return carryOut(parts, actor, entry, (trx, audit, written) => written(work(trx, audit)));
+  return runChange(parts, actor, entry, (trx, audit, withAudit) => withAudit(work(trx, audit)));
 }
 
-/** Adds the audit row to work that is done. */
-type Written = <T>(work: Promise<T>) => Promise<T>;
+/** Awaits the work and then writes its audit rows. */
+type WithAudit = <T>(work: Promise<T>) => Promise<T>;
 
-async function carryOut<T>(
+async function runChange<T>(
   parts: ChangeParts,
   actor: Actor,
   entry: AuditEntry,
-  run: (trx: Transaction, audit: AuditDraft, written: Written) => Promise<T>,
+  run: (trx: Transaction, audit: AuditDraft, withAudit: WithAudit) => Promise<T>,
   onWritten: (rows: readonly AuditRow[]) => void = () => undefined,
 ): Promise<T> {
   const blank = (): AuditDraft => ({
@@ -172,13 +150,13 @@ async function carryOut<T>(
     result = await transaction(
       parts.db,
       async (trx) => {
-        // A transaction that conflicts with another one runs again, and starts with an empty draft.
+        // A transaction runs again after a conflict, and must not keep the draft of its first run.
         draft = blank();
         rows = [];
         return run(trx, draft, async (work) => {
           const value = await work;
           const { each = [{ result: draft.result }] } = draft;
-          rows = each.map((one) => rowOf(actor, entry.action, { ...draft, ...one }, one.result));
+          rows = each.map((one) => auditRow(actor, entry.action, { ...draft, ...one }, one.result));
           const [row] = rows;
           if (row !== undefined) await (rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
           return value;
@@ -192,7 +170,7 @@ async function carryOut<T>(
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
       await transaction(
         parts.db,
-        (trx) => insertAudit(trx, rowOf(actor, entry.action, refused, 'refused')),
+        (trx) => insertAudit(trx, auditRow(actor, entry.action, refused, 'refused')),
         actor.tenant,
       );
       error.asAudited();
@@ -200,11 +178,11 @@ async function carryOut<T>(
     throw error;
   }
   onWritten(rows);
-  await settle(parts);
+  await catchUp(parts);
   return result;
 }
 
-/** An id that is none names no row, and the work says so. */
+/** A target whose id has no valid form names no row. The work rejects it. */
 function writtenRows({ target, existing = false, keys }: ChangeEntry): WrittenRows {
   if (keys !== undefined) return { keys };
   if (target === undefined) return {};
@@ -233,39 +211,11 @@ function preconditionsCheck({ preconditions }: Caller): CheckPreconditions {
   return preconditions === undefined ? () => undefined : (resource) => requireMet(preconditions, entityTag(resource));
 }
 
-/** The change is committed and will be acknowledged; if the feed cannot be read now, nothing cached here is trusted any more. */
-async function settle(parts: ChangeParts): Promise<void> {
+/** The change is committed. If the feed cannot be read now, the process must not use its cache any longer. */
+async function catchUp(parts: ChangeParts): Promise<void> {
   try {
     await parts.feed.catchUp();
   } catch {
     parts.flush();
   }
-}
-
-export function actorOf(caller: Caller): Actor {
-  return {
-    type: caller.principal.kind,
-    id: caller.principal.id,
-    tenant: caller.tenant,
-    address: caller.address,
-    requestId: caller.requestId,
-  };
-}
-
-type RowDraft = Pick<AuditDraft, 'target' | 'tenant'> & { readonly before?: unknown; readonly after: unknown };
-
-function rowOf(actor: Actor, action: string, draft: RowDraft, result: AuditRow['result']): AuditRow {
-  return {
-    actorType: actor.type,
-    actorId: actor.id,
-    tenantId: draft.tenant,
-    address: actor.address,
-    action,
-    targetType: draft.target?.type,
-    targetId: draft.target?.id,
-    result,
-    before: masked(draft.before),
-    after: masked(draft.after),
-    requestId: actor.requestId,
-  };
 }

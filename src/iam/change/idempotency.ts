@@ -1,9 +1,11 @@
 /**
- * Requests that a client may send again without their being done twice. The answer is kept in the transaction of the change itself, so
- * there is no moment at which one is committed and the other not, and a claim on a key ends with its transaction, however that ends.
+ * Idempotent requests: a client may repeat a request with its Idempotency-Key, and the change runs at most once. The
+ * response is stored in the transaction of the change, so both are committed or neither. A claim on a key ends with its
+ * transaction.
  *
- * Before an answer is given again, the change is rehearsed: run and undone. Whoever may not make it any more gets that refusal; every
- * other (the name is taken, by the first request) is what asking twice is bound to bring.
+ * Before a stored response is replayed, a dry run executes the change and rolls it back. If the caller has lost the
+ * permission, it gets that refusal. Other refusals are ignored, because the first request causes them, for example when
+ * it took the name.
  */
 
 import { createHash, createHmac } from 'node:crypto';
@@ -21,15 +23,15 @@ export interface IdempotentRequest {
   readonly key: string;
   /** Without the query. */
   readonly path: string;
-  /** Of query and body, see `fingerprintOf`. */
+  /** The digest of query and body, see `fingerprintOf`. */
   readonly fingerprint: Buffer;
-  /** Whether the answer is the one of an earlier request; set once the change is through. */
+  /** True if the response is a replay. Set when the change is complete. */
   replayed: boolean;
 }
 
 /**
- * HMAC-SHA-256 under the request's key, which is kept nowhere itself: a body may hold a password, and whoever reads what is kept shall not
- * be able to try passwords on it.
+ * Returns an HMAC-SHA-256 with the request's Idempotency-Key as its key. The server does not store that key, so a
+ * reader of the database cannot use the fingerprint to test guesses of a password in the body.
  * @param content query and body
  */
 export function fingerprintOf(key: string, content: unknown): Buffer {
@@ -37,8 +39,8 @@ export function fingerprintOf(key: string, content: unknown): Buffer {
 }
 
 /**
- * Claims the key of the request, if it has one, until the transaction ends. Call it before the transaction waits for any lock: the request
- * that holds the key may hold that lock.
+ * Claims the request's Idempotency-Key, if it has one, until the transaction ends. Call it before the transaction waits
+ * for a lock, because the request that holds the claim may hold that lock.
  * @throws Refusal `idempotency_in_progress`
  */
 export async function claim(trx: Transaction, caller: Caller): Promise<void> {
@@ -51,23 +53,24 @@ export async function claim(trx: Transaction, caller: Caller): Promise<void> {
 }
 
 /**
- * Does a change under the key of its request, if it has one, at most once. The key is claimed.
- * @param work the change; whatever it answers is kept, so there is no secret in it
+ * Runs a change at most once for the request's Idempotency-Key, which must be claimed. Without a key, it runs the
+ * change.
+ * @param work the change. Its result is stored and must not contain secrets
  * @throws Refusal `idempotency_mismatch`, or of the work
  */
 export async function runIdempotent<T>(trx: Transaction, caller: HeldCaller, work: () => Promise<T>): Promise<T> {
   const request = caller.idempotency;
   if (request === undefined) return work();
   const id = idOf(caller, request);
-  const kept = await findResponse(trx, id);
-  request.replayed = kept !== undefined;
-  if (kept !== undefined) return replay(trx, request, kept, work);
+  const stored = await findResponse(trx, id);
+  request.replayed = stored !== undefined;
+  if (stored !== undefined) return replay(trx, request, stored, work);
   const value = await work();
   await storeResponse(trx, id, { fingerprint: request.fingerprint, answer: JSON.stringify(value ?? null) });
   return value;
 }
 
-/** A secret for the one answer that hands it out. An answer given again has none, and says so. */
+/** Returns the secret for the first response. A replay has the member `secret_available: false` in its place. */
 export function revealOnce<S extends object>(caller: Caller, secret: S): S | { readonly secret_available: false } {
   return caller.idempotency?.replayed === true ? { secret_available: false } : secret;
 }
@@ -80,16 +83,16 @@ function idOf(caller: Caller, request: IdempotentRequest): ResponseId {
 async function replay<T>(
   trx: Transaction,
   request: IdempotentRequest,
-  kept: StoredResponse,
+  stored: StoredResponse,
   work: () => Promise<T>,
 ): Promise<T> {
   await dryRun(trx, work);
-  if (!kept.fingerprint.equals(request.fingerprint)) {
+  if (!stored.fingerprint.equals(request.fingerprint)) {
     throw new Refusal('idempotency_mismatch', 'This Idempotency-Key was used for a different request. Use a new one.', {
       param: 'Idempotency-Key',
     });
   }
-  const value: T = JSON.parse(kept.answer);
+  const value: T = JSON.parse(stored.answer);
   return value;
 }
 

@@ -1,9 +1,11 @@
 /**
- * Entity tags and the conditions that a request puts on them (RFC 9110, sections 8.8.3 and 13.1). A tag is a digest of what the API
- * shows of a resource, so it changes with whatever is shown, and says no more than the answer that carries it.
+ * Entity tags, and the conditions of requests on them (RFC 9110, sections 8.8.3 and 13.1). A tag is a digest of a
+ * resource, so it changes with every member that responses show, and reveals nothing beyond the response that carries
+ * it.
  *
- * The tag of a resource that shows what no request changes, such as its use or its notices, has two parts: `"<state>.<rest>"`. GET compares
- * both. A change compares only the state: a later last use, or a notice about another route table, is nothing that a request could overwrite.
+ * Some resources have members that no request changes, such as the last use or notices. Their tags have two parts:
+ * `"<state>.<rest>"`. GET compares both parts. A change compares only the state, because a request cannot overwrite the
+ * rest.
  */
 
 import { hash } from 'node:crypto';
@@ -16,10 +18,10 @@ export interface EntityTag {
   readonly value: string;
 }
 
-/** `*`, which whatever exists matches, or tags of which one has to match. */
+/** `*`, which matches every existing resource, or tags of which at least one must match. */
 export type TagList = { readonly kind: 'any' } | { readonly kind: 'tags'; readonly tags: readonly EntityTag[] };
 
-/** What a request demands of the resource as it is now. */
+/** The conditions of a request on the current resource. */
 export interface Preconditions {
   readonly ifMatch: TagList | undefined;
   readonly ifNoneMatch: TagList | undefined;
@@ -27,28 +29,31 @@ export interface Preconditions {
 
 /** Members that no request changes. */
 const REST: ReadonlySet<string> = new Set(['last_used_at', 'last_login_at', 'locked_until', 'notices', 'notice']);
-/** Members of one answer alone. */
-const ONCE: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
+/** Members that only one response has. */
+const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
 
 const SEPARATOR = '.';
 
-/** The strong tag of a resource, in quotes. */
+/** Returns the strong tag of a resource, in quotes. */
 export function entityTag(resource: object): string {
-  const members = Object.entries(resource).filter(([name]) => !ONCE.has(name));
+  const members = Object.entries(resource).filter(([name]) => !FIRST_RESPONSE_ONLY.has(name));
   const state = members.filter(([name]) => !REST.has(name));
   const rest = members.filter(([name]) => REST.has(name));
   const parts = rest.length === 0 ? [state] : [state, rest];
   return `"${parts.map((part) => digest(Object.fromEntries(part))).join(SEPARATOR)}"`;
 }
 
-/** 128 bits: nobody finds two states of one tag by chance, and who makes one on purpose misleads only itself. */
+/**
+ * Returns 128 bits: two states do not share a tag by chance, and a client that searches for a collision harms only
+ * itself.
+ */
 function digest(value: unknown): string {
   return hash('sha256', canonicalJsonOf(value), 'buffer').subarray(0, 16).toString('base64url');
 }
 
 /**
- * What may be asked before a resource is changed.
- * @param tag of the resource as it is
+ * Checks the conditions of a change.
+ * @param tag the tag of the current resource
  * @throws Refusal `precondition_failed`
  */
 export function requireMet(conditions: Preconditions, tag: string): void {
@@ -75,7 +80,10 @@ export function requireMet(conditions: Preconditions, tag: string): void {
   }
 }
 
-/** Whether If-None-Match names the whole of what would be shown; a weak tag does too (RFC 9110, section 13.1.2). */
+/**
+ * Reports whether If-None-Match names the current resource with all its members. Weak tags count (RFC 9110, section
+ * 13.1.2).
+ */
 export function isUnchanged(list: TagList, tag: string): boolean {
   return listed(list, tag, (sent, now) => sent.value === now);
 }

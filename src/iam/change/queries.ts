@@ -1,16 +1,16 @@
-/** Answers kept under an Idempotency-Key. Times are the database's clock, which all replicas share. */
+/** Responses that are stored for an Idempotency-Key. Times come from the database's clock, which all replicas share. */
 
 import type { Queryable } from '../../store/queryable.ts';
 
-/** What an answer is kept under: a SHA-256. */
+/** A SHA-256 of caller, path and Idempotency-Key. */
 export type ResponseId = Buffer;
 
-/** How long an answer is kept, as PostgreSQL writes it. */
-const KEPT = '24 hours';
+/** The lifetime of a stored response, as PostgreSQL writes it. */
+const LIFETIME = '24 hours';
 
 /**
- * Keeps all others from the same id until the transaction ends, however it ends; false when another transaction does so already. Of
- * ids the first 64 bits count: two that share them would merely wait for each other.
+ * Claims an id until the transaction ends. Returns false if another transaction holds the claim. Only the first 64 bits
+ * of an id count. Two ids that share them exclude each other, which is rare and harmless.
  */
 export async function claimResponse(trx: Queryable, id: ResponseId): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: { claimed: boolean }[] }>(
@@ -26,30 +26,33 @@ export interface StoredResponse {
   readonly answer: string;
 }
 
-/** Call it with the id claimed, in a statement after the claim's: it then sees what the claim's last holder committed. */
+/**
+ * Call it after the statement that claimed the id. It then sees the response that the previous holder of the claim
+ * committed.
+ */
 export async function findResponse(trx: Queryable, id: ResponseId): Promise<StoredResponse | undefined> {
   const { rows } = await trx.raw<{ rows: StoredResponse[] }>(
     `select fingerprint, answer from idempotent_answers
-     where id = :id and answered_at > clock_timestamp() - interval '${KEPT}'`,
+     where id = :id and answered_at > clock_timestamp() - interval '${LIFETIME}'`,
     { id },
   );
   return rows[0];
 }
 
-/** Takes the place of one that is over its time. */
-export async function storeResponse(trx: Queryable, id: ResponseId, kept: StoredResponse): Promise<void> {
+/** Replaces an expired response with the same id. */
+export async function storeResponse(trx: Queryable, id: ResponseId, response: StoredResponse): Promise<void> {
   await trx.raw(
     `insert into idempotent_answers (id, fingerprint, answer) values (:id, :fingerprint, :answer)
      on conflict (id) do update set fingerprint = excluded.fingerprint, answer = excluded.answer, answered_at = clock_timestamp()`,
-    { id, ...kept },
+    { id, ...response },
   );
 }
 
-/** Deletes answers that are over their time, the oldest first; answers how many. */
+/** Deletes up to `batch` expired responses, the oldest first. Returns their number. */
 export async function pruneResponses(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from idempotent_answers where id in (
-       select id from idempotent_answers where answered_at <= clock_timestamp() - interval '${KEPT}'
+       select id from idempotent_answers where answered_at <= clock_timestamp() - interval '${LIFETIME}'
        order by answered_at limit :batch for update skip locked)`,
     { batch },
   );

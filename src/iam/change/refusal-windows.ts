@@ -1,7 +1,8 @@
 /**
- * Samples refused requests for the audit log. In a window of a minute, each principal and code has 10 rows, and then one row with the number
- * of the others. A request without a principal counts for its address. Each tenant has a share of its own of the windows, and so have the
- * requests without a principal: no flood takes rows from another tenant, and the rows of a minute are bounded.
+ * Samples rejected requests for the audit log. In a window of one minute, each pair of principal and code has up to 10
+ * rows, and one more row with the number of the other requests. A request without a principal counts for its address.
+ * Each tenant has its own windows, and so have the requests without a principal. So a flood takes no rows from another
+ * tenant, and the number of rows in a minute is bounded.
  */
 
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts';
@@ -12,15 +13,15 @@ import type { RequestId, TenantId } from '../../domain/ids.ts';
 import { cutUtf8 } from '../../domain/text.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
 import { kept } from '../change/audit-username.ts';
-import type { AuditTarget } from './change.ts';
+import type { AuditTarget } from './audit-row.ts';
 
 export interface RefusedRequest {
   readonly refusal: Refusal;
-  /** Undefined: the request proved no principal. */
+  /** Undefined if the credential proves no principal. */
   readonly principal: Principal | undefined;
-  /** Undefined = missing. */
+  /** Undefined if the address is unknown. */
   readonly address: string | undefined;
-  /** Addresses that the request counts for, separated by a space; undefined = the source is unknown. */
+  /** The addresses that the request counts for, separated by spaces; undefined if the source is unknown. */
   readonly throttledAs: string | undefined;
   readonly method: string;
   /** The route's template. */
@@ -35,11 +36,16 @@ export interface RefusedRequest {
 export interface RefusalBounds {
   /** Default: 10. */
   readonly rowsOfWindow?: number;
-  /** Windows of a tenant, or of requests without a principal, at a time; default: 32. The others share one for each code. */
+  /**
+   * The number of windows of a tenant, or of requests without a principal. Default: 32. Further requests share one
+   * window for each code.
+   */
   readonly windowsOfGroup?: number;
-  /** Tenants with windows of their own at a time; default: 1,000. The others share those of the platform. */
+  /**
+   * The number of tenants with their own windows. Default: 1,000. Further tenants share the windows of the platform.
+   */
   readonly groups?: number;
-  /** Rows that wait for `take`; default: 5,000. */
+  /** The number of rows that wait for `take`. Default: 5,000. */
   readonly waitingRows?: number;
 }
 
@@ -47,7 +53,7 @@ const ACTION = 'request.refuse';
 const WINDOW_MS = 60_000;
 const MAX_DETAIL_BYTES = 300;
 
-/** Whose requests a window counts. */
+/** The principal or address whose requests a window counts. */
 interface Subject {
   readonly actorType: AuditRow['actorType'];
   readonly actorId: string | undefined;
@@ -59,9 +65,9 @@ interface Window {
   readonly subject: Subject;
   readonly code: Refusal['code'];
   readonly endsMs: number;
-  /** The group whose share it takes; undefined: it is shared by the requests that found no place. */
+  /** The group that the window counts for; undefined for a shared window. */
   readonly group: string | undefined;
-  /** Rows that it may still give. */
+  /** The number of rows that the window may still produce. */
   left: number;
   others: number;
 }
@@ -70,7 +76,7 @@ export class RefusalWindows {
   readonly #rowsOfWindow: number;
   readonly #windowsOfGroup: number;
   readonly #groups: number;
-  /** In the order of their ends. */
+  /** In ascending order of their ends. */
   readonly #windows = new Map<string, Window>();
   /** The number of windows of each group. */
   readonly #sizes = new Map<string, number>();
@@ -83,7 +89,7 @@ export class RefusalWindows {
     this.#rows = new BoundedQueue(bounds.waitingRows ?? 5_000);
   }
 
-  /** @param nowMs a clock that never goes back */
+  /** @param nowMs a monotonic clock */
   note(request: RefusedRequest, nowMs: number): void {
     this.#close(nowMs);
     const window = this.#windowOf(request, nowMs);
@@ -91,13 +97,15 @@ export class RefusalWindows {
     else window.others++;
   }
 
-  /** Hands out up to `most` rows, the oldest first. */
+  /** Removes and returns up to `most` rows, the oldest first. */
   take(nowMs: number, most: number): readonly AuditRow[] {
     this.#close(nowMs);
     return this.#rows.take(most);
   }
 
-  /** Hands out every row, with the numbers of windows that have not ended; for the end of the process. */
+  /**
+   * Removes and returns all rows, including the counts of windows that have not ended. Call it when the process ends.
+   */
   takeAll(): readonly AuditRow[] {
     const rows = [
       ...this.#rows.take(this.#rows.length),
@@ -140,17 +148,20 @@ export class RefusalWindows {
     return window;
   }
 
-  /** Ends the windows whose minute is over. A window whose number finds no place stays, and goes on to count. */
+  /**
+   * Ends the windows whose minute is over. If the rows are full, a window with a count stays open and continues to
+   * count.
+   */
   #close(nowMs: number): void {
     for (const [key, window] of this.#windows) {
       if (window.endsMs > nowMs) return;
       if (window.others > 0 && !this.#rows.push(othersOf(window))) return;
       this.#windows.delete(key);
-      if (window.group !== undefined) this.#leave(window.group);
+      if (window.group !== undefined) this.#release(window.group);
     }
   }
 
-  #leave(group: string): void {
+  #release(group: string): void {
     const size = (this.#sizes.get(group) ?? 1) - 1;
     if (size === 0) this.#sizes.delete(group);
     else this.#sizes.set(group, size);
@@ -163,7 +174,7 @@ function subjectOf({ principal, address }: RefusedRequest): Subject {
     : { actorType: principal.kind, actorId: principal.id, tenantId: principal.tenantId, address };
 }
 
-/** A host has a whole IPv6 network of 64 bits. */
+/** Replaces each IPv6 address with its /64 network, because one host has the whole network. */
 function networksOf(addresses: string | undefined): string {
   return (addresses ?? '')
     .split(' ')

@@ -3,8 +3,8 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
-import type { ExplainParts } from '../explain/resolve.ts';
 import { readRecent } from '../explain/recorded.ts';
+import type { ExplainParts } from '../explain/resolve.ts';
 import { Explanation } from '../explain/response-schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';

@@ -14,7 +14,7 @@ import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
-import { actorOf } from '../change/change.ts';
+import { actorOf } from '../change/audit-row.ts';
 
 export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
   readonly login: LoginSettings;

@@ -4,12 +4,11 @@ import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
-import { type Actor, changeAsSystem } from '../change/change.ts';
+import { OPERATOR } from '../change/audit-row.ts';
+import { changeAsSystem } from '../change/change.ts';
 import { findPolicyOf, policyOwners, updatePolicy } from './queries.ts';
 import { policyNameOf } from './read.ts';
 import { policyResource } from './resource.ts';
-
-const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
 
 /**
  * @param tenant whose policy; undefined where the name says it alone. A global policy is found by its name in any case.

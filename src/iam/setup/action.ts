@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { AuditTarget } from '../change/change.ts';
+import type { AuditTarget } from '../change/audit-row.ts';
 import type { MemberChange } from './difference.ts';
 import type { NewSetupUser } from './queries.ts';
 

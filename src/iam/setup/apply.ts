@@ -6,7 +6,8 @@
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { transaction } from '../../store/transaction.ts';
-import { type Actor, changeAsSystem } from '../change/change.ts';
+import { OPERATOR } from '../change/audit-row.ts';
+import { changeAsSystem } from '../change/change.ts';
 import { type PlanAction, sameActions } from './action.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import { lockSetup } from './queries.ts';
@@ -18,8 +19,6 @@ export interface SetupParts {
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
 }
-
-const OPERATOR: Actor = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined };
 
 /**
  * What applying would do now.

@@ -3,7 +3,7 @@
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { type AuditRow, insertAudits } from '../../store/audit-rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { masked } from '../change/mask.ts';
+import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { putPasswordSetup } from '../users/password-queries.ts';
 import { userResource } from '../users/resource.ts';
 import { type ActionAudit, type ApplyContext, inOrder, type PlannedAction } from './action.ts';
@@ -35,7 +35,7 @@ export async function runActions(
 ): Promise<readonly SetupToken[]> {
   const tokens: SetupToken[] = [];
   const rows = gathering<AuditRow>((some) => insertAudits(trx, some));
-  const audit = (row: ActionAudit): Promise<void> => rows.add(auditRow(row));
+  const audit = (row: ActionAudit): Promise<void> => rows.add(auditRow(OPERATOR, row.action, row, 'success'));
   const users = gathering<NewSetupUser>(async (some) => {
     for (const user of await insertUsers(trx, some)) {
       await audit({
@@ -80,21 +80,5 @@ function gathering<T>(write: (some: readonly T[]) => Promise<void>): {
       if (held.length >= AT_ONCE) await end();
     },
     end,
-  };
-}
-
-function auditRow({ action, target, tenant, before, after }: ActionAudit): AuditRow {
-  return {
-    actorType: 'system',
-    actorId: undefined,
-    tenantId: tenant,
-    address: undefined,
-    action,
-    targetType: target.type,
-    targetId: target.id,
-    result: 'success',
-    before: masked(before),
-    after: masked(after),
-    requestId: undefined,
   };
 }
