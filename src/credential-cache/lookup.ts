@@ -15,8 +15,8 @@ import {
   type CachedSession,
   type CachedTenant,
   type CachedUser,
-  type PrincipalMemo,
   ownedPrincipal,
+  type PrincipalMemo,
   sessionPrincipal,
   userPrincipal,
 } from './values.ts';
@@ -79,7 +79,8 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
   const known = cachedResolution(maps, key.memo, header, monotonicMs);
   if (known !== undefined) return known;
   const { ownerId, memo } = key;
-  if (ownerId === undefined) return resolveInTenant(maps, memo.principal, header, monotonicMs, { memo, user: undefined });
+  if (ownerId === undefined)
+    return resolveInTenant(maps, memo.principal, header, monotonicMs, { memo, user: undefined });
 
   const owner = maps.users.find(ownerId, monotonicMs);
   if (owner === undefined) {

@@ -9,13 +9,13 @@
  * Envoy's empty one. A check whose call is over is not decided, and what the limits reserve for it is released when they have answered.
  */
 
+import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import { decide } from '../decision/decide.ts';
 import type { Allow, Decision, PublicAllow } from '../decision/model.ts';
 import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
-import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import type { LimitDecision } from '../metering/admission.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { notSentFaults } from './body-not-sent.ts';
