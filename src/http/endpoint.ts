@@ -9,6 +9,7 @@ import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
+import type { PathTarget } from './refused.ts';
 import type { ForwardedScheme } from './scheme.ts';
 import { isStorable, unstorable } from './storable.ts';
 import { type Validated, validatorOf } from './validation.ts';
@@ -91,6 +92,8 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly operationId: string;
   /** One sentence for people who read the API's description. */
   readonly summary: string;
+  /** The resource that the path names: the target in the audit row of a rejected request. Default: none. */
+  readonly target?: PathTarget;
   /** NOTHING: the request carries no body, or an empty object. */
   readonly body: B;
   /** Bytes of a body at most; default: `defaultBodyBytes`. */
@@ -129,6 +132,7 @@ export interface Endpoint {
   readonly summary: string;
   readonly answers: Answers;
   readonly refusals: readonly ErrorCode[];
+  readonly target: PathTarget | undefined;
   readonly access: 'public' | Access;
   /** The rights that it takes, in Markdown; undefined = none but a credential, if that. */
   readonly needs: string | undefined;
@@ -175,13 +179,18 @@ export function callerEndpoint<B extends TSchema, Q extends TSchema>(endpoint: C
 }
 
 function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, Q>) {
+  const { path, target } = endpoint;
+  if (target !== undefined && !path.split('/').includes(`:${target.param}`)) {
+    throw new Error(`${path} has no parameter ${target.param}`);
+  }
   return {
     method: endpoint.method,
-    path: endpoint.path,
+    path,
     operationId: endpoint.operationId,
     summary: endpoint.summary,
     answers: endpoint.answers,
     refusals: endpoint.refusals,
+    target,
     bodySchema: endpoint.body,
     maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(endpoint),
     querySchema: endpoint.query,

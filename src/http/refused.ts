@@ -16,19 +16,22 @@ import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerValue } from './headers.ts';
 
-/** Routes that name a resource. An id that has no form of one is not repeated. */
-const TARGETS: readonly {
-  readonly path: RegExp;
-  readonly type: AuditTarget['type'];
-  readonly read: (id: string) => string | undefined;
-}[] = [
-  { path: /^\/v1\/iam\/users\/:/, type: 'user', read: (id) => parseId('usr', id) },
-  { path: /^\/v1\/iam\/api-keys\/:/, type: 'api_key', read: (id) => parseId('key', id) },
-  { path: /^\/v1\/iam\/roles\/:/, type: 'role', read: parseRoleName },
-  { path: /^\/v1\/iam\/policies\/:/, type: 'policy', read: parsePolicyName },
-  { path: /^\/v1\/iam\/tenants\/:/, type: 'tenant', read: parseTenantId },
-  { path: /^\/v1\/auth\/sessions\/:/, type: 'session', read: (id) => parseId('ses', id) },
-];
+/** How the ids of resources that a path can name parse. The audit log repeats no id that does not parse. */
+const PARSE_ID = {
+  user: (id: string) => parseId('usr', id),
+  api_key: (id: string) => parseId('key', id),
+  role: parseRoleName,
+  policy: parsePolicyName,
+  tenant: parseTenantId,
+  session: (id: string) => parseId('ses', id),
+} as const satisfies Partial<Record<AuditTarget['type'], (id: string) => string | undefined>>;
+
+/** The resource that a path names. */
+export interface PathTarget {
+  readonly type: keyof typeof PARSE_ID;
+  /** The path parameter that has its id. */
+  readonly param: string;
+}
 
 /** Returns undefined for a refusal that is none of a principal's rights: another status than 401 and 403. */
 export function refusedRequest(
@@ -37,15 +40,20 @@ export function refusedRequest(
   {
     id,
     principal,
+    target,
     trusted,
-  }: { readonly id: RequestId; readonly principal: Principal | undefined; readonly trusted: TrustedProxies },
+  }: {
+    readonly id: RequestId;
+    readonly principal: Principal | undefined;
+    readonly target: PathTarget | undefined;
+    readonly trusted: TrustedProxies;
+  },
 ): RefusedRequest | undefined {
   const { status } = ERRORS[refusal.code];
   const { method, url: route } = request.routeOptions;
   if (route === undefined || (status !== 401 && status !== 403)) return undefined;
   const { rawHeaders, socket } = request.raw;
   const { address, throttledAs } = sourceOf(socket.remoteAddress, rawHeaders, trusted);
-  const target = targetOf(route, request.params);
   return {
     refusal,
     principal,
@@ -53,17 +61,16 @@ export function refusedRequest(
     throttledAs,
     method: String(method),
     route,
-    target,
+    target: auditTarget(target, request.params),
     tenant: namedTenant(request),
     requestId: id,
   };
 }
 
-function targetOf(route: string, params: unknown): AuditTarget | undefined {
-  const named = TARGETS.find(({ path }) => path.test(route));
-  if (named === undefined || typeof params !== 'object' || params === null) return undefined;
-  const id = named.read(String(Object.values(params)[0] ?? ''));
-  return id === undefined ? undefined : { type: named.type, id };
+function auditTarget(target: PathTarget | undefined, params: unknown): AuditTarget | undefined {
+  if (target === undefined || typeof params !== 'object' || params === null) return undefined;
+  const id = PARSE_ID[target.type](String(new Map(Object.entries(params)).get(target.param) ?? ''));
+  return id === undefined ? undefined : { type: target.type, id };
 }
 
 function namedTenant({ raw, query }: FastifyRequest): TenantId | undefined {

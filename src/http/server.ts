@@ -31,10 +31,16 @@ import { MERGE_PATCH } from './patch.ts';
 import { runWithPreconditions } from './preconditions.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { problemOf } from './problems.ts';
-import { refusedRequest } from './refused.ts';
+import { type PathTarget, refusedRequest } from './refused.ts';
 import { forwardedScheme } from './scheme.ts';
 import { sendStream } from './streams.ts';
 import { traceRequests } from './traces.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    readonly target?: PathTarget | undefined;
+  }
+}
 
 export interface HttpParts {
   readonly live: CredentialResolver;
@@ -171,6 +177,7 @@ interface Admitted {
 
 function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoint): void {
   server.route({
+    config: { target: endpoint.target },
     method: endpoint.method,
     url: endpoint.path,
     // By its Content-Length before it is read, otherwise by what has come of it.
@@ -234,12 +241,12 @@ async function admit(parts: HttpParts, endpoint: Endpoint, request: FastifyReque
 }
 
 /**
- * A platform administrator reaches a user or a key by its id alone: where no tenant is named, the effective one is that of the id. The
- * ids of all endpoints but those of tenants are users' and keys'.
+ * Admits a platform administrator that names no tenant to the tenant of the user or key that the path names. The ids of users and keys are
+ * unique across tenants.
  */
 async function atHomeOf(
   { homeOf }: HttpParts,
-  endpoint: Endpoint,
+  { target }: Endpoint,
   request: FastifyRequest,
   caller: Caller,
   enter: (home: TenantId) => Promise<Caller>,
@@ -250,11 +257,10 @@ async function atHomeOf(
     homeOf === undefined ||
     isNamed ||
     !isPlatformAdmin(caller.principal) ||
-    !/^\/v1\/iam\/(?:users|api-keys)\/:id/.test(endpoint.path)
+    (target?.type !== 'user' && target?.type !== 'api_key')
   )
     return caller;
-  const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
-  const home = await homeOf(String(params['id'] ?? ''));
+  const home = await homeOf(paramsOf(request)[target.param] ?? '');
   return home === undefined || home === caller.tenant ? caller : enter(home);
 }
 
@@ -267,12 +273,12 @@ function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
 function rawInput(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawRequestInput {
   const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
-  const params: Readonly<Record<string, unknown>> = typeof request.params === 'object' ? { ...request.params } : {};
+  const params = paramsOf(request);
   return {
     body: json?.value,
     allErrors: isSmall(bytes.length, json?.values ?? 0),
     query: queryOf(request),
-    param: (name) => String(params[name] ?? ''),
+    param: (name) => params[name] ?? '',
     header: (name) => headerValue(request.raw.rawHeaders, name),
     address: incoming.address,
     throttledAs: incoming.throttledAs,
@@ -312,6 +318,11 @@ function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
   return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
 }
 
+/** Path parameters, percent-decoded. */
+function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(Object(params)).map(([name, value]) => [name, String(value)]));
+}
+
 function send(answer: Answer, reply: FastifyReply): FastifyReply {
   reply.status(answer.status).headers(answer.headers ?? {});
   if (answer.file !== undefined) return reply.type(answer.file.type).send(answer.file.bytes);
@@ -345,6 +356,7 @@ function reportRefused({ onRefused, trusted }: HttpParts, request: FastifyReques
   const refused = refusedRequest(request, refusal, {
     id: requestIdOf(request),
     principal: principals.get(request),
+    target: request.routeOptions.config.target,
     trusted,
   });
   if (refused !== undefined) onRefused(refused);

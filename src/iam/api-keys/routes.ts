@@ -1,12 +1,12 @@
 /** /v1/iam/api-keys */
 
-import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
-import { listOf } from '../schema/resource-parts.ts';
 import { strictly } from '../schema/schemas.ts';
 import { createKey } from './create.ts';
 import { importKeys } from './import.ts';
@@ -17,106 +17,71 @@ import { revokeSeveralKeys } from './revoke-several.ts';
 import { revokeKey, rotateKey, updateKey } from './update.ts';
 
 const KEYS = '/v1/iam/api-keys';
-const KEY = '/v1/iam/api-keys/:id';
+
+const keys = resourceEndpoints({
+  path: KEYS,
+  param: 'id',
+  type: 'api_key',
+  nouns: ['API key', 'API keys'],
+  schema: ApiKey,
+  permission: 'use-case',
+  needs: '`admin:keys`, or acting for oneself with an access token',
+});
 
 export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerEndpoint({
-      method: 'GET',
-      path: KEYS,
+    keys.list({
       operationId: 'listApiKeys',
       summary: "List API keys: the tenant's with `admin:keys`, otherwise your own.",
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
-      body: NOTHING,
       query: filters,
-      answers: shows('One page of API keys.', listOf(ApiKey)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listKeysPage(parts, caller, query) }),
+      run: ({ caller, query }) => listKeysPage(parts, caller, query),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: KEYS,
+    keys.create({
       operationId: 'createApiKey',
       summary: 'Create an API key. Only this response contains its text.',
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
       body: newKey,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
-      answers: makes('The API key, with its text.', IssuedApiKey),
+      shows: { description: 'The API key, with its text.', schema: IssuedApiKey },
       refusals: ['escalation', 'quota_exceeded', 'rate_limit_exceeded'],
-      handler: async ({ caller, body, query }) => {
+      run: async ({ caller, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
-        const key = noticedKey(parts, await createKey(parts, caller, body));
-        return { status: 201, body: key, headers: { location: `${KEYS}/${key.id}` } };
+        return noticedKey(parts, await createKey(parts, caller, body));
       },
     }),
-    callerEndpoint({
-      method: 'GET',
-      path: KEY,
+    keys.get({
       operationId: 'getApiKey',
       summary: 'Get an API key.',
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The API key.', ApiKey, TAGGED),
-      refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: noticedKey(parts, await getKey(parts, caller, param('id'))),
-      }),
+      run: async ({ caller }, id) => noticedKey(parts, await getKey(parts, caller, id)),
     }),
-    callerEndpoint({
-      method: 'PUT',
-      path: KEY,
+    keys.update({
       operationId: 'updateApiKey',
       summary: 'Update an API key: the members that are present.',
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
-      answers: shows('The updated API key.', ApiKey, TAGGED),
-      refusals: ['not_found', 'revoked', 'escalation', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body, query }) => {
+      refusals: ['revoked', 'escalation', 'quota_exceeded'],
+      run: async ({ caller, body, query }, id) => {
         if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
-        return { status: 200, body: noticedKey(parts, await updateKey(parts, caller, param('id'), body)) };
+        return noticedKey(parts, await updateKey(parts, caller, id, body));
       },
     }),
-    callerEndpoint({
-      method: 'DELETE',
-      path: KEY,
+    keys.delete({
       operationId: 'revokeApiKey',
       summary: 'Revoke an API key permanently.',
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
-      body: NOTHING,
       query: NOTHING,
-      answers: DONE,
-      refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await revokeKey(parts, caller, param('id'));
-        return { status: 204 };
-      },
+      refusals: ['escalation'],
+      run: ({ caller }, id) => revokeKey(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${KEY}/rotate`,
+    keys.action('rotate', {
       operationId: 'rotateApiKey',
       summary:
         'Give an API key a new secret. During the grace period, the old secret works for platform requests and for reads only.',
-      permission: 'use-case',
-      needs: '`admin:keys`, or acting for oneself with an access token',
       body: rotation,
       query: NOTHING,
-      answers: shows('The API key, with its new text.', IssuedApiKey, TAGGED),
-      refusals: ['not_found', 'revoked', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({
-        status: 200,
-        body: noticedKey(parts, await rotateKey(parts, caller, param('id'), body.grace_seconds)),
-      }),
+      shows: { description: 'The API key, with its new text.', schema: IssuedApiKey },
+      refusals: ['revoked', 'escalation'],
+      run: async ({ caller, body }, id) => noticedKey(parts, await rotateKey(parts, caller, id, body.grace_seconds)),
     }),
     callerEndpoint({
       method: 'POST',

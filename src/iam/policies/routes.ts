@@ -1,15 +1,14 @@
 /** /v1/iam/policies */
 
 import { Type } from 'typebox';
-import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
-import { listOf } from '../schema/resource-parts.ts';
 import { Policy } from '../schema/resources.ts';
 import {
   closed,
@@ -109,89 +108,58 @@ const listing = Type.Object(
   closed,
 );
 
-const POLICIES = '/v1/iam/policies';
-const POLICY = '/v1/iam/policies/:name';
+const policies = resourceEndpoints({
+  path: '/v1/iam/policies',
+  param: 'name',
+  type: 'policy',
+  nouns: ['policy', 'policies'],
+  schema: Policy,
+  permission: 'admin:policies',
+});
 
 export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerEndpoint({
-      method: 'GET',
-      path: POLICIES,
+    policies.list({
       operationId: 'listPolicies',
       summary: 'List policies, including the global policies.',
-      permission: 'admin:policies',
-      body: NOTHING,
       query: listing,
-      answers: shows('One page of policies.', listOf(Policy)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({
-        status: 200,
-        body: await listPoliciesPage(parts, caller, withoutTenant(query)),
-      }),
+      run: ({ caller, query }) => listPoliciesPage(parts, caller, withoutTenant(query)),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: POLICIES,
+    policies.create({
       operationId: 'createPolicy',
       summary: 'Create a policy.',
-      permission: 'admin:policies',
       body: newPolicy,
       maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
-      answers: makes('The policy.', Policy),
       refusals: ['escalation', 'already_exists', 'would_lock_out', 'quota_exceeded'],
-      handler: async ({ caller, body, query }) => {
+      run: async ({ caller, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');
-        const policy = noticedPolicy(parts, await createPolicy(parts, caller, body, query.force === true));
-        return { status: 201, body: policy, headers: { location: `${POLICIES}/${policy.name}` } };
+        return noticedPolicy(parts, await createPolicy(parts, caller, body, query.force === true));
       },
     }),
-    callerEndpoint({
-      method: 'GET',
-      path: POLICY,
+    policies.get({
       operationId: 'getPolicy',
       summary: 'Get a policy.',
-      permission: 'admin:policies',
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The policy.', Policy, TAGGED),
-      refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: noticedPolicy(parts, await getPolicy(parts, caller, param('name'))),
-      }),
+      run: async ({ caller }, name) => noticedPolicy(parts, await getPolicy(parts, caller, name)),
     }),
-    callerEndpoint({
-      method: 'PUT',
-      path: POLICY,
+    policies.update({
       operationId: 'updatePolicy',
       summary: 'Update a policy: the members that are present.',
-      permission: 'admin:policies',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
-      answers: shows('The updated policy.', Policy, TAGGED),
-      refusals: ['not_found', 'escalation', 'would_lock_out', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body, query }) => {
+      refusals: ['escalation', 'would_lock_out', 'quota_exceeded'],
+      run: async ({ caller, body, query }, name) => {
         if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');
-        const policy = await updatePolicy(parts, caller, param('name'), body, query.force === true);
-        return { status: 200, body: noticedPolicy(parts, policy) };
+        return noticedPolicy(parts, await updatePolicy(parts, caller, name, body, query.force === true));
       },
     }),
-    callerEndpoint({
-      method: 'DELETE',
-      path: POLICY,
+    policies.delete({
       operationId: 'deletePolicy',
       summary: 'Delete a policy.',
-      permission: 'admin:policies',
-      body: NOTHING,
       query: NOTHING,
-      answers: DONE,
-      refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await deletePolicy(parts, caller, param('name'));
-        return { status: 204 };
-      },
+      refusals: ['escalation'],
+      run: ({ caller }, name) => deletePolicy(parts, caller, name),
     }),
   ];
 }

@@ -1,9 +1,10 @@
 /** /v1/iam/roles, with the policies attached to each. */
 
 import { Type } from 'typebox';
-import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { DONE, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
@@ -71,88 +72,60 @@ const changes = component(
   ),
 );
 
-const ROLES = '/v1/iam/roles';
 const ROLE = '/v1/iam/roles/:name';
+
+const roles = resourceEndpoints({
+  path: '/v1/iam/roles',
+  param: 'name',
+  type: 'role',
+  nouns: ['role', 'roles'],
+  schema: Role,
+  permission: 'admin:roles',
+});
 
 export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
   return [
-    callerEndpoint({
-      method: 'GET',
-      path: ROLES,
+    roles.list({
       operationId: 'listRoles',
       summary: 'List roles, including the built-in roles.',
-      permission: 'admin:roles',
-      body: NOTHING,
       query: listing,
-      answers: shows('One page of roles.', listOf(Role)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({
-        status: 200,
-        body: await listRolesPage(parts, caller, withoutTenant(query)),
-      }),
+      run: ({ caller, query }) => listRolesPage(parts, caller, withoutTenant(query)),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: ROLES,
+    roles.create({
       operationId: 'createRole',
       summary: 'Create a role.',
-      permission: 'admin:roles',
       body: newRole,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
-      answers: makes('The role.', Role),
       refusals: ['escalation', 'already_exists', 'in_use', 'quota_exceeded'],
-      handler: async ({ caller, body, query }) => {
+      run: async ({ caller, body, query }) => {
         if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
-        const role = noticedRole(parts, await createRole(parts, caller, body));
-        return { status: 201, body: role, headers: { location: `${ROLES}/${role.name}` } };
+        return noticedRole(parts, await createRole(parts, caller, body));
       },
     }),
-    callerEndpoint({
-      method: 'GET',
-      path: ROLE,
+    roles.get({
       operationId: 'getRole',
       summary: 'Get a role.',
-      permission: 'admin:roles',
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The role.', Role, TAGGED),
-      refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: noticedRole(parts, await getRole(parts, caller, param('name'))),
-      }),
+      run: async ({ caller }, name) => noticedRole(parts, await getRole(parts, caller, name)),
     }),
-    callerEndpoint({
-      method: 'PUT',
-      path: ROLE,
+    roles.update({
       operationId: 'updateRole',
       summary: 'Update a role: the members that are present.',
-      permission: 'admin:roles',
       body: changes,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
-      answers: shows('The updated role.', Role, TAGGED),
-      refusals: ['not_found', 'builtin_role', 'escalation', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param, body, query }) => {
+      refusals: ['builtin_role', 'escalation', 'quota_exceeded'],
+      run: async ({ caller, body, query }, name) => {
         if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
-        return { status: 200, body: noticedRole(parts, await updateRole(parts, caller, param('name'), body)) };
+        return noticedRole(parts, await updateRole(parts, caller, name, body));
       },
     }),
-    callerEndpoint({
-      method: 'DELETE',
-      path: ROLE,
+    roles.delete({
       operationId: 'deleteRole',
       summary: 'Delete a role. With `force=true`, users and policies that have the role lose it.',
-      permission: 'admin:roles',
-      body: NOTHING,
       query: forced,
-      answers: DONE,
-      refusals: ['not_found', 'builtin_role', 'in_use', 'precondition_failed'],
-      handler: async ({ caller, param, query }) => {
-        await deleteRole(parts, caller, param('name'), query.force === true);
-        return { status: 204 };
-      },
+      refusals: ['builtin_role', 'in_use'],
+      run: ({ caller, query }, name) => deleteRole(parts, caller, name, query.force === true),
     }),
     ...attachmentEndpoints(parts),
   ];
@@ -163,6 +136,7 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     callerEndpoint({
       method: 'GET',
       path: `${ROLE}/policies`,
+      target: { type: 'role', param: 'name' },
       operationId: 'listRolePolicies',
       summary: 'List the policies attached to a role.',
       permission: 'admin:policies',
@@ -178,6 +152,7 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     callerEndpoint({
       method: 'PUT',
       path: `${ROLE}/policies/:policy`,
+      target: { type: 'role', param: 'name' },
       operationId: 'attachPolicy',
       summary: 'Attach a policy to a role.',
       permission: 'admin:policies',
@@ -193,6 +168,7 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     callerEndpoint({
       method: 'DELETE',
       path: `${ROLE}/policies/:policy`,
+      target: { type: 'role', param: 'name' },
       operationId: 'detachPolicy',
       summary: 'Detach a policy from a role.',
       permission: 'admin:policies',

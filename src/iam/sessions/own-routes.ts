@@ -51,6 +51,7 @@ export function sessionEndpoints(parts: AuthParts): readonly Endpoint[] {
     callerEndpoint({
       method: 'GET',
       path: SESSION,
+      target: { type: 'session', param: 'id' },
       operationId: 'getSession',
       summary: 'Get one of your own active sessions.',
       permission: 'any',
@@ -63,6 +64,7 @@ export function sessionEndpoints(parts: AuthParts): readonly Endpoint[] {
     callerEndpoint({
       method: 'DELETE',
       path: SESSION,
+      target: { type: 'session', param: 'id' },
       operationId: 'endSession',
       summary: 'End one of your own sessions. Its tokens are no longer valid.',
       permission: 'any',

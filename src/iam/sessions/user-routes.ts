@@ -18,6 +18,7 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
     callerEndpoint({
       method: 'GET',
       path: SESSIONS,
+      target: { type: 'user', param: 'id' },
       operationId: 'listUserSessions',
       summary: 'List the active sessions of a user, newest first.',
       permission: 'admin:users',
@@ -33,6 +34,7 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
     callerEndpoint({
       method: 'DELETE',
       path: SESSIONS,
+      target: { type: 'user', param: 'id' },
       operationId: 'endUserSessions',
       summary: 'End all sessions of a user.',
       permission: 'admin:users',
@@ -45,6 +47,7 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
     callerEndpoint({
       method: 'GET',
       path: SESSION,
+      target: { type: 'user', param: 'id' },
       operationId: 'getUserSession',
       summary: 'Get one active session of a user.',
       permission: 'admin:users',
@@ -60,6 +63,7 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
     callerEndpoint({
       method: 'DELETE',
       path: SESSION,
+      target: { type: 'user', param: 'id' },
       operationId: 'endUserSession',
       summary: 'End one session of a user. Its tokens are no longer valid.',
       permission: 'admin:users',

@@ -1,12 +1,11 @@
 /** /v1/iam/tenants */
 
 import { Type } from 'typebox';
-import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { listOf } from '../schema/resource-parts.ts';
 import { Tenant } from '../schema/resources.ts';
 import { closed, countedPage, forced, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
 import { createTenant } from './create.ts';
@@ -77,108 +76,67 @@ const listing = Type.Object(
   closed,
 );
 
-const TENANTS = '/v1/iam/tenants';
-const TENANT = '/v1/iam/tenants/:id';
+const tenants = resourceEndpoints({
+  path: '/v1/iam/tenants',
+  param: 'id',
+  type: 'tenant',
+  nouns: ['tenant', 'tenants'],
+  schema: Tenant,
+  permission: 'admin:tenants',
+});
 
 export function tenantEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
-    callerEndpoint({
-      method: 'GET',
-      path: TENANTS,
+    tenants.list({
       operationId: 'listTenants',
       summary: 'List tenants.',
-      permission: 'admin:tenants',
-      body: NOTHING,
       query: listing,
-      answers: shows('One page of tenants.', listOf(Tenant)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listTenantsPage(parts, caller, query) }),
+      run: ({ caller, query }) => listTenantsPage(parts, caller, query),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: TENANTS,
+    tenants.create({
       operationId: 'createTenant',
       summary: 'Create a tenant.',
-      permission: 'admin:tenants',
       body: newTenant,
       query: NOTHING,
-      answers: makes('The tenant.', Tenant),
       refusals: ['already_exists'],
-      handler: async ({ caller, body }) => {
-        const tenant = await createTenant(parts, caller, body);
-        return { status: 201, body: tenant, headers: { location: `${TENANTS}/${tenant.id}` } };
-      },
+      run: ({ caller, body }) => createTenant(parts, caller, body),
     }),
-    callerEndpoint({
-      method: 'GET',
-      path: TENANT,
+    tenants.get({
       operationId: 'getTenant',
       summary: 'Get a tenant. Platform administrators may get any tenant, other callers their own.',
       permission: 'use-case',
       needs: "`admin:tenants`; for one's own tenant `admin:users`",
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The tenant.', Tenant, TAGGED),
-      refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getTenant(parts, caller, param('id')) }),
+      run: ({ caller }, id) => getTenant(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'PUT',
-      path: TENANT,
+    tenants.update({
       operationId: 'updateTenant',
       summary:
         'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
-      permission: 'admin:tenants',
       body: changes,
       query: NOTHING,
-      answers: shows('The updated tenant.', Tenant, TAGGED),
-      refusals: ['not_found', 'precondition_failed'],
-      handler: async ({ caller, param, body }) => ({
-        status: 200,
-        body: await updateTenant(parts, caller, param('id'), body),
-      }),
+      run: ({ caller, body }, id) => updateTenant(parts, caller, id, body),
     }),
-    callerEndpoint({
-      method: 'DELETE',
-      path: TENANT,
+    tenants.delete({
       operationId: 'deleteTenant',
       summary: 'Delete a tenant that has no users and no active keys. Its id cannot be used again.',
-      permission: 'admin:tenants',
-      body: NOTHING,
       query: NOTHING,
-      answers: DONE,
-      refusals: ['not_found', 'in_use', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await deleteTenant(parts, caller, param('id'));
-        return { status: 204 };
-      },
+      refusals: ['in_use'],
+      run: ({ caller }, id) => deleteTenant(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${TENANT}/suspend`,
+    tenants.action('suspend', {
       operationId: 'suspendTenant',
       summary: 'Suspend a tenant. The server denies its requests until it is activated.',
-      permission: 'admin:tenants',
       body: NOTHING,
       query: forced,
-      answers: shows('The updated tenant.', Tenant, TAGGED),
-      refusals: ['not_found', 'in_use', 'last_admin', 'would_lock_out', 'precondition_failed'],
-      handler: async ({ caller, param, query }) => ({
-        status: 200,
-        body: await suspendTenant(parts, caller, param('id'), query.force === true),
-      }),
+      refusals: ['in_use', 'last_admin', 'would_lock_out'],
+      run: ({ caller, query }, id) => suspendTenant(parts, caller, id, query.force === true),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${TENANT}/activate`,
+    tenants.action('activate', {
       operationId: 'activateTenant',
       summary: 'Activate a tenant.',
-      permission: 'admin:tenants',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('The updated tenant.', Tenant, TAGGED),
-      refusals: ['not_found', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await activateTenant(parts, caller, param('id')) }),
+      run: ({ caller }, id) => activateTenant(parts, caller, id),
     }),
   ];
 }

@@ -75,6 +75,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
     callerEndpoint({
       method: 'GET',
       path: '/v1/iam/tenants/:id/limits',
+      target: { type: 'tenant', param: 'id' },
       operationId: 'getLimits',
       summary:
         'Show the limits of a tenant and what is left of them. Platform administrators may ask about any tenant, other callers about their own.',
@@ -88,6 +89,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
     callerEndpoint({
       method: 'PUT',
       path: '/v1/iam/tenants/:id/usage',
+      target: { type: 'tenant', param: 'id' },
       operationId: 'correctUsage',
       summary: 'Set the current usage of a tenant, after it changed without Postern.',
       permission: 'admin:tenants',

@@ -1,13 +1,13 @@
 /** /v1/iam/users */
 
 import { Type } from 'typebox';
-import { DONE, makes, shows, TAGGED } from '../../http/answers.ts';
+import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { aPassword, aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { listOf } from '../schema/resource-parts.ts';
 import { CreatedUser, directoryStatus, PasswordReset, User } from '../schema/resources.ts';
 import {
   closed,
@@ -98,137 +98,90 @@ const changes = component(
 /** Codes of changes that need the current password if the caller makes them for itself. */
 const OF_OWN_CREDENTIALS = ['reauthentication_required', 'too_many_attempts'] as const;
 
-const USERS = '/v1/iam/users';
-const USER = '/v1/iam/users/:id';
-
 export type UserParts = UserSessionParts & ReauthenticationParts;
+
+const users = resourceEndpoints({
+  path: '/v1/iam/users',
+  param: 'id',
+  type: 'user',
+  nouns: ['user', 'users'],
+  schema: User,
+  permission: 'admin:users',
+});
 
 export function userEndpoints(parts: UserParts): readonly Endpoint[] {
   return [
-    callerEndpoint({
-      method: 'GET',
-      path: USERS,
+    users.list({
       operationId: 'listUsers',
       summary: 'List users.',
-      permission: 'admin:users',
-      body: NOTHING,
       query: filters,
-      answers: shows('One page of users.', listOf(User)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({
-        status: 200,
-        body: await listUsersPage(parts, caller, withoutTenant(query)),
-      }),
+      run: ({ caller, query }) => listUsersPage(parts, caller, withoutTenant(query)),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: USERS,
+    users.create({
       operationId: 'createUser',
       summary: 'Create a user.',
-      permission: 'admin:users',
       body: newUser,
       query: NOTHING,
-      answers: makes('The user.', CreatedUser),
+      shows: { description: 'The user.', schema: CreatedUser },
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
-      handler: async ({ body, callerIn }) => {
+      run: async ({ body, callerIn }) => {
         const { tenant_id: tenantId, ...request } = body;
         const caller = await callerIn(tenantId);
         authorize(caller, 'admin:users');
-        const user = await createUser(parts, caller, request);
-        return { status: 201, body: user, headers: { location: `${USERS}/${user.id}` } };
+        return createUser(parts, caller, request);
       },
     }),
-    callerEndpoint({
-      method: 'GET',
-      path: USER,
+    users.get({
       operationId: 'getUser',
       summary: 'Get a user.',
-      permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
-      answers: shows('The user.', User, TAGGED),
-      refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getUser(parts, caller, param('id')) }),
+      run: ({ caller }, id) => getUser(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'PUT',
-      path: USER,
+    users.update({
       operationId: 'updateUser',
       summary: 'Update a user: the members that are present.',
-      permission: 'admin:users',
       body: changes,
       query: NOTHING,
-      answers: shows('The updated user.', User, TAGGED),
-      refusals: [
-        'not_found',
-        'escalation',
-        'last_admin',
-        'already_exists',
-        'precondition_failed',
-        ...OF_OWN_CREDENTIALS,
-      ],
-      handler: async ({ caller, param, body, throttledAs }) => {
+      refusals: ['escalation', 'last_admin', 'already_exists', ...OF_OWN_CREDENTIALS],
+      run: ({ caller, body, throttledAs }, id) => {
         const { current_password: currentPassword, ...changes } = body;
-        return {
-          status: 200,
-          body: await updateUser(parts, caller, param('id'), changes, { currentPassword, throttledAs }),
-        };
+        return updateUser(parts, caller, id, changes, { currentPassword, throttledAs });
       },
     }),
-    callerEndpoint({
-      method: 'DELETE',
-      path: USER,
+    users.delete({
       operationId: 'deleteUser',
       summary: 'Delete a user. Its keys are revoked, and its email address can be used again.',
-      permission: 'admin:users',
-      body: NOTHING,
       query: NOTHING,
-      answers: DONE,
-      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await deleteUser(parts, caller, param('id'));
-        return { status: 204 };
-      },
+      refusals: ['escalation', 'last_admin'],
+      run: ({ caller }, id) => deleteUser(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${USER}/deactivate`,
+    users.action('deactivate', {
       operationId: 'deactivateUser',
       summary: 'Deactivate a user. Its sessions end, and its keys stop working until it is activated.',
-      permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'last_admin', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await deactivateUser(parts, caller, param('id')) }),
+      refusals: ['escalation', 'last_admin'],
+      run: ({ caller }, id) => deactivateUser(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${USER}/activate`,
+    users.action('activate', {
       operationId: 'activateUser',
       summary: 'Activate a user. Its keys work again.',
-      permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'quota_exceeded', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await activateUser(parts, caller, param('id')) }),
+      refusals: ['escalation', 'quota_exceeded'],
+      run: ({ caller }, id) => activateUser(parts, caller, id),
     }),
-    callerEndpoint({
-      method: 'POST',
-      path: `${USER}/unlock`,
+    users.action('unlock', {
       operationId: 'unlockUser',
       summary: 'Unlock a user. The failed logins of the account no longer count.',
-      permission: 'admin:users',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('The updated user.', User, TAGGED),
-      refusals: ['not_found', 'escalation', 'precondition_failed', 'reauthentication_required'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await unlockUser(parts, caller, param('id')) }),
+      refusals: ['escalation', 'reauthentication_required'],
+      run: ({ caller }, id) => unlockUser(parts, caller, id),
     }),
     callerEndpoint({
       method: 'POST',
-      path: `${USER}/password-reset`,
+      path: '/v1/iam/users/:id/password-reset',
+      target: { type: 'user', param: 'id' },
       operationId: 'resetUserPassword',
       summary: 'Create a one-time token that sets a new password for the user.',
       permission: 'admin:users',
