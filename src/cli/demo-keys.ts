@@ -4,14 +4,14 @@
  */
 
 import { makeId, type TenantId } from '../domain/ids.ts';
+import type { KeyRow } from '../iam/api-keys/entity.ts';
 import {
   insertKey,
+  type KeySecret,
   listKeys,
-  type NewKey,
-  revokeKey,
-  rotateKey,
-  type StoredKey,
-  updateKey,
+  markRevoked,
+  replaceColumns,
+  replaceSecret,
 } from '../iam/api-keys/queries.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import type { Actor } from '../iam/change/audit-row.ts';
@@ -19,6 +19,7 @@ import { type AuditEntry, changeAsSystem } from '../iam/change/change.ts';
 import { listUsers } from '../iam/users/page-queries.ts';
 import type { StoredUser } from '../iam/users/queries.ts';
 import { makeApiKey } from '../identity/api-keys.ts';
+import { databaseTime } from '../store/time.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { ACME, DEVELOPER, TRIAL } from './demo-setup.ts';
 
@@ -33,7 +34,7 @@ interface DemoKey {
   /** E-mail address; undefined: the key belongs to the tenant. */
   readonly owner?: string;
   readonly scopes: readonly string[];
-  readonly constraints?: NewKey['constraints'];
+  readonly constraints?: KeyRow['resource_constraints'];
   readonly rateLimitRpm?: number;
   /** Default: 300. */
   readonly days?: number;
@@ -96,7 +97,7 @@ export async function ensureKeys(parts: AdminParts): Promise<ReadonlyMap<string,
 }
 
 /** The lasting keys as they are stored, revoked ones among them. */
-export async function demoKeys(parts: AdminParts): Promise<readonly StoredKey[]> {
+export async function demoKeys(parts: AdminParts): Promise<readonly KeyRow[]> {
   const names = new Set<string | null>(ALL.map(({ name }) => name));
   const stored = await Promise.all([ACME, TRIAL].map((tenant) => keysOf(parts, tenant)));
   return stored.flat().filter(({ name }) => names.has(name));
@@ -117,27 +118,27 @@ async function make(parts: AdminParts, key: DemoKey): Promise<string> {
   const id = makeId('key', parts.now(), parts.random(10));
   const owner = key.owner === undefined ? undefined : (await userOf(parts, tenant, key.owner))?.id;
   const target = { type: 'api_key', id } as const;
-  await write(parts, tenant, { action: 'api_key.create', target }, (trx) =>
-    insertKey(
-      trx,
-      {
-        id,
-        tenantId: tenant,
-        userId: owner,
-        name,
-        description,
-        metadata: {},
-        imported: false,
-        scopes,
-        constraints,
-        rateLimitRpm,
-        expiresAt: new Date(parts.now() + days * DAY_MS),
-      },
-      secret,
-      'system',
-    ),
-  );
-  if (isRevoked) await write(parts, tenant, { action: 'api_key.revoke', target }, (trx) => revokeKey(trx, tenant, id));
+  await write(parts, tenant, { action: 'api_key.create', target }, async (trx) => {
+    await insertKey(trx, {
+      id,
+      tenant_id: tenant,
+      user_id: owner ?? null,
+      name,
+      description,
+      metadata: {},
+      scopes,
+      resource_constraints: constraints,
+      rate_limit_rpm: rateLimitRpm,
+      expires_at: new Date(parts.now() + days * DAY_MS),
+      ...secretColumns(secret),
+      at: await databaseTime(trx),
+    });
+  });
+  if (isRevoked) {
+    await write(parts, tenant, { action: 'api_key.revoke', target }, async (trx) => {
+      await markRevoked(trx, { id, tenant_id: tenant });
+    });
+  }
   return secret.text;
 }
 
@@ -153,32 +154,34 @@ export async function renewKey(
 ): Promise<string> {
   const secret = makeApiKey(parts.random);
   const present = (await keysOf(parts, tenant)).find(
-    ({ description, revokedAt, userId }) => description === PRINTED && revokedAt === null && userId === owner,
+    ({ description, revoked_at, user_id }) =>
+      description === PRINTED && revoked_at === null && user_id === (owner ?? null),
   );
   const id = present?.id ?? makeId('key', parts.now(), parts.random(10));
-  const key: NewKey = {
-    id,
-    tenantId: tenant,
-    userId: owner,
+  const columns = {
     name: present?.name ?? 'demo',
     description: PRINTED,
     metadata: present?.metadata ?? {},
-    imported: false,
     scopes,
-    constraints: {},
-    rateLimitRpm: null,
-    expiresAt: new Date(parts.now() + PRINTED_DAYS * DAY_MS),
+    resource_constraints: {},
+    rate_limit_rpm: null,
+    expires_at: new Date(parts.now() + PRINTED_DAYS * DAY_MS),
   };
   const action = present === undefined ? 'api_key.create' : 'api_key.rotate';
   await write(parts, tenant, { action, target: { type: 'api_key', id } }, async (trx) => {
     if (present === undefined) {
-      await insertKey(trx, key, secret, 'system');
+      const at = await databaseTime(trx);
+      await insertKey(trx, { ...columns, id, tenant_id: tenant, user_id: owner ?? null, ...secretColumns(secret), at });
       return;
     }
-    await updateKey(trx, key);
-    await rotateKey(trx, tenant, id, secret, null);
+    await replaceColumns(trx, present, columns);
+    await replaceSecret(trx, present, secret, null);
   });
   return secret.text;
+}
+
+function secretColumns({ digest, prefix, lastFour }: KeySecret) {
+  return { digest, prefix, last_four: lastFour, imported: false, created_by: 'system' };
 }
 
 export async function userOf({ db }: AdminParts, tenant: TenantId, email: string): Promise<StoredUser | undefined> {
@@ -186,7 +189,7 @@ export async function userOf({ db }: AdminParts, tenant: TenantId, email: string
   return user;
 }
 
-async function keysOf({ db, now }: AdminParts, tenant: TenantId): Promise<readonly StoredKey[]> {
+async function keysOf({ db, now }: AdminParts, tenant: TenantId): Promise<readonly KeyRow[]> {
   const page = { after: undefined, take: KEYS_LOOKED_THROUGH };
   return (await listKeys(db.knex, { kind: 'one', tenant }, {}, page, new Date(now()))).rows;
 }

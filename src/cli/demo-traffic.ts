@@ -6,7 +6,7 @@
 
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
 import type { TenantId } from '../domain/ids.ts';
-import type { StoredKey } from '../iam/api-keys/queries.ts';
+import type { KeyRow } from '../iam/api-keys/entity.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
 import { bookEvents, takeEvents, type UsageEvent } from '../iam/usage/event-queries.ts';
@@ -55,7 +55,7 @@ async function writeSlots(
   trx: Transaction,
   tenant: TenantId,
   timezone: string | undefined,
-  keys: readonly StoredKey[],
+  keys: readonly KeyRow[],
   nowMs: number,
 ): Promise<readonly Written[]> {
   const current = momentOf(timezone, nowMs).period;
@@ -101,7 +101,7 @@ function markerOf(startMs: number): UsageEvent {
 }
 
 /** One entry for each day and client. */
-function usageOf(written: readonly Written[], keys: readonly StoredKey[]): readonly UsageEvent[] {
+function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly UsageEvent[] {
   const days = Map.groupBy(
     written.filter(({ slot }) => slot.allowed > 0),
     ({ client, day }) => `${client.key} ${day}`,
@@ -118,7 +118,7 @@ function usageOf(written: readonly Written[], keys: readonly StoredKey[]): reado
       period: first.period,
       model,
       keyId: key.id,
-      userId: key.userId ?? '',
+      userId: key.user_id ?? '',
       requests,
       promptTokens: requests * prompt,
       completionTokens: requests * completion,
@@ -148,9 +148,9 @@ async function writeDecisions(trx: Transaction, written: readonly Written[]): Pr
 function* lastUses(
   written: readonly Written[],
   tenant: TenantId,
-  keys: readonly StoredKey[],
-): Generator<readonly [StoredKey['id'], number]> {
-  for (const key of keys.filter(({ tenantId }) => tenantId === tenant)) {
+  keys: readonly KeyRow[],
+): Generator<readonly [KeyRow['id'], number]> {
+  for (const key of keys.filter(({ tenant_id }) => tenant_id === tenant)) {
     const last = written.findLast(({ client, slot }) => client.key === key.name && slot.allowed > 0);
     if (last !== undefined) yield [key.id, last.startMs + SLOT_MS / 2];
   }

@@ -9,19 +9,17 @@
 import type { KeyId, UserId } from '../../domain/ids.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import type { NamedQuery } from '../../store/prepared.ts';
-
-export type KeyStatus = 'active' | 'expired' | 'revoked';
+import type { KeyStatus } from './entity.ts';
 
 export interface KeyFilter {
-  readonly status?: KeyStatus;
-  readonly userId?: UserId;
-  /** The creator. */
-  readonly createdBy?: UserId | KeyId;
-  readonly expiresBefore?: Date;
+  readonly status?: KeyStatus | undefined;
+  readonly userId?: UserId | undefined;
+  readonly createdBy?: UserId | KeyId | undefined;
+  readonly expiresBefore?: Date | undefined;
   /** The beginning of the shown prefix. Printable ASCII. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Any part of name, description or metadata, in any case. */
-  readonly q?: string;
+  readonly q?: string | undefined;
 }
 
 const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {

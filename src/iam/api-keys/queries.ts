@@ -1,7 +1,7 @@
 /** API keys: their digests and what they may do. The key itself is nowhere here. */
 
+import { Fault } from '../../domain/errors.ts';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
-import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import { ASKED, readsPairs } from '../../store/batched.ts';
 import {
   type BoundedRow,
@@ -11,9 +11,6 @@ import {
   pageRows,
   scopeBinding,
   scopeCondition,
-  storedKey,
-  storedTenant,
-  storedUser,
   type TenantScope,
   withinBytes,
 } from '../../store/paging.ts';
@@ -21,6 +18,8 @@ import { countUpTo, type Prepared, runNamedQuery, runPrepared } from '../../stor
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
+import { columnsOf } from '../schema/entity.ts';
+import { apiKey, type KeyRow } from './entity.ts';
 import {
   type KeyFilter,
   keyBindings,
@@ -29,58 +28,15 @@ import {
   keysInAnyOrder,
   textConditions,
 } from './list-queries.ts';
+import type { RequestedColumns } from './request.ts';
 import { keysByIndex, searchKeyIds } from './search-queries.ts';
 
-export type { KeyFilter, KeyStatus } from './list-queries.ts';
+export type { KeyFilter } from './list-queries.ts';
 
-export interface StoredKey {
-  readonly id: KeyId;
-  readonly tenantId: TenantId;
-  /** Undefined = the tenant's own. */
-  readonly userId: UserId | undefined;
-  /** null = none. */
-  readonly name: string | null;
-  readonly description: string;
-  readonly metadata: Metadata;
-  readonly prefix: string;
-  readonly lastFour: string;
-  readonly scopes: readonly string[];
-  readonly constraints: ResourceConstraints;
-  readonly rateLimitRpm: number | null;
-  /** True if the current secret was imported as a digest. */
-  readonly imported: boolean;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  /** The id of a user or a key; `system` for the server's own. */
-  readonly createdBy: string;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
+/** The user that owns a key; null = its tenant. */
+type KeyOwner = KeyRow['user_id'];
 
-interface KeyRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly user_id: string | null;
-  readonly name: string | null;
-  readonly description: string;
-  readonly metadata: Metadata;
-  readonly imported: boolean;
-  readonly prefix: string;
-  readonly last_four: string;
-  readonly scopes: readonly string[];
-  readonly resource_constraints: ResourceConstraints;
-  readonly rate_limit_rpm: number | null;
-  readonly expires_at: Date | null;
-  readonly revoked_at: Date | null;
-  readonly last_used_at: Date | null;
-  readonly created_by: string;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-const COLUMNS = `id, tenant_id, user_id, name, description, metadata, imported, prefix, last_four, scopes, resource_constraints, rate_limit_rpm, expires_at,
-    revoked_at, last_used_at, created_by, created_at, updated_at`;
+const COLUMNS = columnsOf(apiKey).join(', ');
 
 const KEY = `select ${COLUMNS} from api_keys`;
 
@@ -108,13 +64,6 @@ const STATEMENTS = {
     text: `with keys as materialized (select ${COLUMNS}, ${OCTETS} as octets from api_keys where id = any($1::text[]))
       ${withinBytes('select * from keys where tenant_id = coalesce($2, tenant_id)', 'id').replace(':maxBytes', '$3')}`,
   },
-  insert: {
-    name: 'insert_key',
-    text: `insert into api_keys (id, tenant_id, user_id, name, description, metadata, imported, scopes, resource_constraints, rate_limit_rpm,
-        expires_at, digest, prefix, last_four, created_by, created_at, updated_at)
-      select $1, $2, $3, $4, $5, $6::jsonb, $7, $8::text[], $9::jsonb, $10, $11, decode($12, 'hex'), $13, $14, $15, at, at
-      from (select coalesce($16::timestamptz, clock_timestamp()) as at) made`,
-  },
   // Keys of users and of tenants are locked alike: their ids never meet.
   hold: { name: 'hold_keys_of', text: `select pg_advisory_xact_lock(${KEYS_LOCK}, hashtext($1::text))` },
   countOfUser: {
@@ -129,34 +78,6 @@ const STATEMENTS = {
   newOfTenant: { name: 'new_keys_of_tenant', text: newKeys('user_id is null and tenant_id = $2') },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-const INSERT_NEW: Prepared = {
-  name: 'insert_new_key',
-  text: `${STATEMENTS.insert.text} on conflict (digest) do nothing returning id`,
-};
-
-function toKey(row: KeyRow): StoredKey {
-  return {
-    id: storedKey(row.id),
-    tenantId: storedTenant(row.tenant_id),
-    userId: row.user_id === null ? undefined : storedUser(row.user_id),
-    name: row.name,
-    description: row.description,
-    metadata: row.metadata,
-    imported: row.imported,
-    prefix: row.prefix,
-    lastFour: row.last_four,
-    scopes: row.scopes,
-    constraints: row.resource_constraints,
-    rateLimitRpm: row.rate_limit_rpm,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
-
 /** In the order in which they were made. */
 export async function listKeys(
   q: Queryable,
@@ -164,14 +85,14 @@ export async function listKeys(
   filter: KeyFilter,
   page: Page,
   now: Date,
-): Promise<PageRows<StoredKey>> {
+): Promise<PageRows<KeyRow>> {
   if (filter.q !== undefined || filter.prefix !== undefined) {
     return keysOfIds(q, scope, page, await searchKeyIds(q, scope, filter, page, now));
   }
   const { sql, bindings } = keyIdsInOrder(scope, filter, page, now);
   const found = `select ${COLUMNS}, ${OCTETS} as octets from api_keys where ${scopeCondition(scope, 'tenant_id')} and id = any(array(${sql}))`;
   const asking = { sql: withinBytes(found, 'id'), bindings: { ...bindings, ...bytesBinding(page) } };
-  return pageRows(await runNamedQuery<KeyRow & BoundedRow>(q, asking), page, toKey);
+  return pageRows(await runNamedQuery<KeyRow & BoundedRow>(q, asking), page, (row) => row);
 }
 
 /** In the order of the ids. A key that upkeep has removed since the search found it is left out. */
@@ -180,9 +101,9 @@ async function keysOfIds(
   scope: TenantScope,
   page: Page,
   ids: readonly string[],
-): Promise<PageRows<StoredKey>> {
+): Promise<PageRows<KeyRow>> {
   const values = [ids, scopeBinding(scope).tenant ?? null, bytesBinding(page).maxBytes];
-  return pageRows(await runPrepared<KeyRow & BoundedRow>(q, STATEMENTS.byIds, values), page, toKey);
+  return pageRows(await runPrepared<KeyRow & BoundedRow>(q, STATEMENTS.byIds, values), page, (row) => row);
 }
 
 /** Ids of one page. */
@@ -194,11 +115,9 @@ export async function listKeyIds(
   now: Date,
 ): Promise<readonly KeyId[]> {
   if (filter.q !== undefined || filter.prefix !== undefined) {
-    return (await searchKeyIds(q, scope, filter, page, now)).map(storedKey);
+    return await searchKeyIds(q, scope, filter, page, now);
   }
-  return (await runNamedQuery<{ id: string }>(q, keyIdsInOrder(scope, filter, page, now))).map((row) =>
-    storedKey(row.id),
-  );
+  return (await runNamedQuery<{ id: KeyId }>(q, keyIdsInOrder(scope, filter, page, now))).map(({ id }) => id);
 }
 
 /** Returns the bytes that keys of a tenant take as stored, by and large. */
@@ -217,7 +136,7 @@ export async function findKeys(
   ids: readonly KeyId[],
   filter: KeyFilter,
   now: Date,
-): Promise<readonly StoredKey[]> {
+): Promise<readonly KeyRow[]> {
   const scope = { kind: 'one', tenant } as const;
   const page = { after: undefined, take: ids.length };
   const conditions = [
@@ -230,7 +149,7 @@ export async function findKeys(
     `${KEY} where id in (select k.id from api_keys k where ${conditions.join(' and ')}) order by id`,
     bindings,
   );
-  return rows.map(toKey);
+  return rows;
 }
 
 /**
@@ -240,21 +159,23 @@ export async function findKeys(
 export async function shareKeysOfDigests(
   q: Queryable,
   digests: readonly KeyDigest[],
-): Promise<ReadonlyMap<KeyDigest, { readonly id: KeyId; readonly tenantId: TenantId }>> {
-  const { rows } = await q.raw<{ rows: { id: string; tenant_id: string; digests: readonly (string | null)[] }[] }>(
+): Promise<ReadonlyMap<KeyDigest, Pick<KeyRow, 'id' | 'tenant_id'>>> {
+  const { rows } = await q.raw<{
+    rows: (Pick<KeyRow, 'id' | 'tenant_id'> & { digests: readonly (string | null)[] })[];
+  }>(
     `select id, tenant_id, array[encode(digest, 'hex'), encode(previous_digest, 'hex')] as digests from api_keys
      where digest = any(cast(:digests as bytea[])) or previous_digest = any(cast(:digests as bytea[]))
      order by id collate "C" for share`,
     { digests: digests.map((digest) => `\\x${digest}`) },
   );
-  const found = new Map<KeyDigest, { readonly id: KeyId; readonly tenantId: TenantId }>();
-  for (const row of rows) {
-    for (const text of row.digests) {
-      const digest = text === null ? undefined : parseKeyDigest(text);
-      if (digest !== undefined) found.set(digest, { id: storedKey(row.id), tenantId: storedTenant(row.tenant_id) });
-    }
-  }
-  return found;
+  return new Map(
+    rows.flatMap((row) =>
+      row.digests.flatMap((text) => {
+        const digest = text === null ? undefined : parseKeyDigest(text);
+        return digest === undefined ? [] : [[digest, row] as const];
+      }),
+    ),
+  );
 }
 
 /** Counts the keys of a list, up to `most`. */
@@ -282,88 +203,58 @@ const keyOfPair = readsPairs<KeyRow>({
   },
 });
 
-export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
-  const row = await keyOfPair(q, tenant, id);
-  return row && toKey(row);
+export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
+  return keyOfPair(q, tenant, id);
 }
 
 /** Returns the tenant of a key; undefined if there is no such key. */
 export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | undefined> {
-  const { rows } = await q.raw<{ rows: { tenant_id: string }[] }>('select tenant_id from api_keys where id = :id', {
+  const { rows } = await q.raw<{ rows: Pick<KeyRow, 'tenant_id'>[] }>('select tenant_id from api_keys where id = :id', {
     id,
   });
-  return rows[0] && storedTenant(rows[0].tenant_id);
+  return rows[0]?.tenant_id;
 }
 
-/** Holds the key until the transaction ends and answers it as it then is. */
-export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+/** Locks the key until the transaction ends. */
+export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
   const [row] = await runPrepared<KeyRow>(q, STATEMENTS.lock, [tenant, id]);
-  return row && toKey(row);
+  return row;
 }
 
-/** Returns the key and keeps it from being changed until the transaction ends. */
-export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<StoredKey | undefined> {
+/** Locks the key against changes until the transaction ends. */
+export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
   const [row] = await runPrepared<KeyRow>(q, STATEMENTS.share, [tenant, id]);
-  return row && toKey(row);
+  return row;
 }
 
-export interface KeySecret {
-  readonly digest: KeyDigest;
-  readonly prefix: string;
-  readonly lastFour: string;
-}
-
-export type NewKey = Pick<
-  StoredKey,
-  | 'id'
-  | 'tenantId'
-  | 'userId'
-  | 'name'
-  | 'description'
-  | 'metadata'
-  | 'imported'
-  | 'scopes'
-  | 'constraints'
-  | 'rateLimitRpm'
-  | 'expiresAt'
->;
-
-/**
- * Makes the callers that add to an owner's active keys wait for each other, until the transaction ends.
- * @param owner undefined = the tenant itself
- */
-export async function holdKeysOf(q: Queryable, tenant: TenantId, owner: UserId | undefined): Promise<void> {
+/** Makes the callers that add active keys to an owner wait for each other, until the transaction ends. */
+export async function lockActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner): Promise<void> {
   await runPrepared(q, STATEMENTS.hold, [owner ?? tenant]);
 }
 
-/** Returns how many active keys an owner has, counted up to `most`. */
-export async function countActiveKeys(
-  q: Queryable,
-  tenant: TenantId,
-  owner: UserId | undefined,
-  most: number,
-): Promise<number> {
+/** Returns the number of active keys of an owner, counted up to `most`. */
+export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner, most: number): Promise<number> {
   const rows =
-    owner === undefined
+    owner === null
       ? await runPrepared<{ active: number }>(q, STATEMENTS.countOfTenant, [tenant, most])
       : await runPrepared<{ active: number }>(q, STATEMENTS.countOfUser, [owner, tenant, most]);
   return rows[0]?.active ?? 0;
 }
 
 /**
- * Returns the milliseconds until an owner may have one more new key, if it may have so many within a time.
- * @param since the least id of a key that is made at the beginning of that time
+ * Returns the milliseconds until an owner may get another new key, with at most `most` new keys within `withinMs`.
+ * @param since the least id of a key that is created at the beginning of that period
  */
 export async function newKeyDelayMs(
   q: Queryable,
   tenant: TenantId,
-  owner: UserId | undefined,
+  owner: KeyOwner,
   { most, withinMs, since }: { readonly most: number; readonly withinMs: number; readonly since: KeyId },
 ): Promise<number> {
   const [oldest] = await runPrepared<{ wait_ms: number }>(
     q,
-    owner === undefined ? STATEMENTS.newOfTenant : STATEMENTS.newOfUser,
-    [...[tenant, owner ?? tenant, since, most - 1, withinMs]],
+    owner === null ? STATEMENTS.newOfTenant : STATEMENTS.newOfUser,
+    [tenant, owner ?? tenant, since, most - 1, withinMs],
   );
   return Math.max(0, oldest?.wait_ms ?? 0);
 }
@@ -379,92 +270,82 @@ export async function pruneEndedKeys(q: Queryable, keepMs: number, batch: number
   return rowCount;
 }
 
-/** @returns false when a key with that digest exists */
-export async function insertNewKey(
-  q: Queryable,
-  key: NewKey,
-  secret: KeySecret,
-  createdBy: string,
-  at: DatabaseTime,
-): Promise<boolean> {
-  return (await runPrepared(q, INSERT_NEW, insertedValues(key, secret, createdBy, at))).length > 0;
-}
+/** A row to insert. The database holds the digest of the secret and returns it to no list. */
+export type NewKeyRow = Omit<KeyRow, 'revoked_at' | 'last_used_at' | 'created_at' | 'updated_at'> & {
+  readonly digest: KeyDigest;
+  readonly at: DatabaseTime;
+};
 
-/** @param at when; default: now */
-export async function insertKey(
-  q: Queryable,
-  key: NewKey,
-  secret: KeySecret,
-  createdBy: string,
-  at?: DatabaseTime,
-): Promise<void> {
-  await runPrepared(q, STATEMENTS.insert, insertedValues(key, secret, createdBy, at));
-}
-
-function insertedValues(
-  key: NewKey,
-  secret: KeySecret,
-  createdBy: string,
-  at: DatabaseTime | undefined,
-): readonly unknown[] {
-  const { id, tenantId, userId = null, name, description, imported, scopes, rateLimitRpm, expiresAt } = key;
-  const { digest, prefix, lastFour } = secret;
-  const [metadata, constraints] = [JSON.stringify(key.metadata), JSON.stringify(key.constraints)];
-  const made = [
-    id,
-    tenantId,
-    userId,
-    name,
-    description,
-    metadata,
-    imported,
-    scopes,
-    constraints,
-    rateLimitRpm,
-    expiresAt,
-  ];
-  return [...made, digest, prefix, lastFour, createdBy, at?.text ?? null];
-}
-
-/** Its tenant, owner and secret stay as they are. */
-export async function updateKey(q: Queryable, key: NewKey): Promise<void> {
-  await q.raw(
-    `update api_keys set name = :name, description = :description, metadata = cast(:metadata as jsonb), scopes = cast(:scopes as text[]), resource_constraints = cast(:constraints as jsonb),
-       rate_limit_rpm = :rateLimitRpm, expires_at = :expiresAt, updated_at = clock_timestamp()
-     where tenant_id = :tenant and id = :id`,
-    bindings(key),
+/** Inserts a key; undefined if a key with the same digest exists. */
+export async function insertNewKey(q: Queryable, { digest, at, ...columns }: NewKeyRow): Promise<KeyRow | undefined> {
+  const names = Object.keys(columns);
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
+    `insert into api_keys (${names.join(', ')}, digest, created_at, updated_at)
+     values (${names.map((name) => `:${name}`).join(', ')}, decode(:digest, 'hex'), :at, :at)
+     on conflict (digest) do nothing returning ${COLUMNS}`,
+    { ...columns, digest, at: at.text },
   );
+  return rows[0];
 }
 
-/** Gives the key a new secret; the old one works until `previousUntil`, or not at all when that is null. */
-export async function rotateKey(
+/** Inserts a key with a new secret. */
+export async function insertKey(q: Queryable, key: NewKeyRow): Promise<KeyRow> {
+  return written(await insertNewKey(q, key));
+}
+
+type KeyRef = Pick<KeyRow, 'id' | 'tenant_id'>;
+
+/** Changes a locked key. Its tenant, owner and secret stay as they are. */
+export async function replaceColumns(
   q: Queryable,
-  tenant: TenantId,
-  id: KeyId,
+  { id, tenant_id }: KeyRef,
+  columns: RequestedColumns & Pick<KeyRow, 'expires_at'>,
+): Promise<KeyRow> {
+  const set = Object.keys(columns).map((name) => `${name} = :${name}`);
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
+    `update api_keys set ${set.join(', ')}, updated_at = clock_timestamp() where tenant_id = :tenant_id and id = :id
+     returning ${COLUMNS}`,
+    { ...columns, id, tenant_id },
+  );
+  return written(rows[0]);
+}
+
+export interface KeySecret {
+  readonly digest: KeyDigest;
+  readonly prefix: string;
+  readonly lastFour: string;
+}
+
+/** Gives a locked key a new secret. The old one works until `previousUntil`; null = it stops working at once. */
+export async function replaceSecret(
+  q: Queryable,
+  { id, tenant_id }: KeyRef,
   secret: KeySecret,
   previousUntil: Date | null,
-): Promise<void> {
+): Promise<KeyRow> {
   await rememberDigest(q, id, previousUntil);
-  await q.raw(
+  const { rows } = await q.raw<{ rows: KeyRow[] }>(
     `update api_keys set digest = decode(:digest, 'hex'), prefix = :prefix, last_four = :lastFour, imported = false,
        previous_digest = case when cast(:previousUntil as timestamptz) is null then null else digest end,
        previous_until = :previousUntil, updated_at = clock_timestamp()
-     where tenant_id = :tenant and id = :id`,
-    { tenant, id, ...secret, previousUntil },
+     where tenant_id = :tenant_id and id = :id returning ${COLUMNS}`,
+    { tenant_id, id, ...secret, previousUntil },
   );
+  return written(rows[0]);
 }
 
-/** The digest that a rotation left behind stops as well. */
-export async function revokeKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<void> {
-  await q.raw(
-    `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
-     where tenant_id = :tenant and id = :id and revoked_at is null`,
-    { tenant, id },
-  );
+/** Revokes a locked key that is not revoked. The previous digest of a rotation stops working as well. */
+export async function markRevoked(q: Queryable, { id, tenant_id }: KeyRef): Promise<KeyRow> {
+  return written((await revokeKeys(q, tenant_id, [id]))[0]);
+}
+
+function written(row: KeyRow | undefined): KeyRow {
+  if (row === undefined) throw new Fault('a statement returned no row for a key that it writes');
+  return row;
 }
 
 /** Revokes those of the keys that are not revoked, and returns them as they are then, by id. */
-export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly KeyId[]): Promise<readonly StoredKey[]> {
+export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly KeyId[]): Promise<readonly KeyRow[]> {
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     `with revoked as (
        update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
@@ -473,35 +354,20 @@ export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly K
      select ${COLUMNS} from revoked order by id`,
     { tenant, ids },
   );
-  return rows.map(toKey);
+  return rows;
 }
 
 /**
- * For an owner who is deleted. Answers which keys were revoked. A key that has expired needs nothing: without its owner it never works again,
- * and an owner may have any number of such keys.
+ * Revokes the keys of an owner that is deleted, and returns their ids. Expired keys stay as they are: without their owner they never work
+ * again, and an owner may have any number of them.
  */
 export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
-  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+  const { rows } = await q.raw<{ rows: Pick<KeyRow, 'id'>[] }>(
     `update api_keys set revoked_at = clock_timestamp(), updated_at = clock_timestamp()
      where tenant_id = :tenant and user_id = :userId and ${ACTIVE_NOW} returning id`,
     { tenant, userId },
   );
-  return rows.map((row) => storedKey(row.id));
-}
-
-function bindings(key: NewKey) {
-  return {
-    id: key.id,
-    tenant: key.tenantId,
-    userId: key.userId ?? null,
-    name: key.name,
-    description: key.description,
-    metadata: JSON.stringify(key.metadata),
-    scopes: key.scopes,
-    constraints: JSON.stringify(key.constraints),
-    rateLimitRpm: key.rateLimitRpm,
-    expiresAt: key.expiresAt,
-  };
+  return rows.map(({ id }) => id);
 }
 
 /** What an explanation needs to look at a key as if it had been shown. */

@@ -1,30 +1,20 @@
-/** Reading keys. */
+/** Reads keys: with `admin:keys` all of the tenant, otherwise the caller's own. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
+import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../caller/authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import type { HeldCaller } from '../caller/hold-caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type List, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedKey } from '../permissions/notices.ts';
-import { readableKey } from './access.ts';
-import { countKeys, type KeyFilter, type KeyStatus, listKeys } from './queries.ts';
-import { type KeyResource, keyResource } from './resource.ts';
+import { type KeyResource, type KeyRow, keyResource } from './entity.ts';
+import { countKeys, findKey, type KeyFilter, listKeys, lockKey } from './queries.ts';
+import type { KeyFilterQuery, KeyListQuery } from './schemas.ts';
 
-export interface KeyListQuery extends ListQuery {
-  readonly status?: KeyStatus;
-  readonly user_id?: string;
-  /** The id of the user or the key that created it. */
-  readonly created_by?: string;
-  /** RFC 3339 */
-  readonly expires_before?: string;
-  /** The beginning of the shown prefix. */
-  readonly prefix?: string;
-  /** Any part of name, description or metadata. */
-  readonly q?: string;
-}
-
-/** Without `admin:keys` a user sees its own keys, whatever the filter does not say. */
+/** Without `admin:keys`, a user sees its own keys. */
 export async function listKeysPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,
@@ -44,11 +34,9 @@ export async function listKeysPage(
   );
 }
 
-export type KeyFilterQuery = Omit<KeyListQuery, keyof ListQuery>;
-
 /**
- * The keys that the caller may see among those of the query.
- * @returns undefined when there are none, because `user_id` or `created_by` is no id
+ * The filter for the keys that the caller may see among those of the query.
+ * @returns undefined if `user_id` or `created_by` is no id, so that no key matches
  * @throws Refusal of the decision, `invalid_parameter`
  */
 export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | undefined {
@@ -67,17 +55,29 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
       param: 'expires_before',
     });
   }
-  return {
-    ...(status === undefined ? {} : { status }),
-    ...(userId === undefined ? {} : { userId }),
-    ...(createdBy === undefined ? {} : { createdBy }),
-    ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(q === undefined ? {} : { q }),
-  };
+  return { status, userId, createdBy, expiresBefore, prefix, q };
 }
 
 /** @throws Refusal of the decision; `not_found` */
-export async function getKey(parts: AdminParts, caller: Caller, id: string): Promise<KeyResource> {
-  return keyResource(await readableKey(parts, caller, id), caller.nowMs);
+export async function getKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
+  const id = parseId('key', text);
+  const key = admitted(caller, id && (await findKey(parts.db.knex, caller.tenant, id)));
+  return keyResource(key, caller.nowMs);
+}
+
+/**
+ * Locks a key until the transaction ends.
+ * @throws Refusal of the decision; `not_found`
+ */
+export async function holdKey(trx: Transaction, caller: HeldCaller, text: string): Promise<KeyRow> {
+  const id = parseId('key', text);
+  return admitted(caller, id && (await lockKey(trx, caller.tenant, id)));
+}
+
+/** Checks the permission first: a caller without it gets the same refusal, whether or not the key exists. */
+function admitted(caller: Caller, key: KeyRow | undefined): KeyRow {
+  const owner = key?.user_id ?? undefined;
+  authorize(caller, 'admin:keys', { self: owner !== undefined && owner === selfId(caller) });
+  if (key === undefined) throw notFound('key');
+  return key;
 }

@@ -1,65 +1,34 @@
-/** Revokes several keys at once: those with the given ids, or those that a filter matches; or shows which ones it would revoke. */
+/** Revokes the keys with the given ids, or those that a filter matches, or reports which keys it would revoke. */
 
-import { type ErrorCode, Refusal } from '../../domain/errors.ts';
+import type { Static } from 'typebox';
+import { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { invalidField } from '../caller/refusals.ts';
+import { invalidField, orRefusal } from '../caller/refusals.ts';
 import { type AuditedTarget, change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
-import { findKeys, keysSize, listKeyIds, revokeKeys, type StoredKey } from './queries.ts';
-import { type KeyFilterQuery, keyFilterOf } from './read.ts';
-import { keyResource } from './resource.ts';
+import { type KeyRow, keyResource } from './entity.ts';
+import { findKeys, keysSize, listKeyIds, revokeKeys } from './queries.ts';
+import { keyFilterOf } from './read.ts';
+import { type ApiKeyRevocations, MAX_REVOKED, type revocation } from './schemas.ts';
 
-/** Keys of one request. */
-export const MAX_REVOKED = 1000;
-/** Of these keys as stored: the audit log has each twice. */
+/** Most bytes of the keys of one request, as stored: the audit log holds each key twice. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-export type RevocationRequest =
-  | { readonly ids: readonly string[] }
-  /** Absent `status`: active. */
-  | { readonly filter: KeyFilterQuery & { readonly status?: 'active' | 'expired' } };
-
-/** What happened to one key, with what a person needs to know it by. */
-export interface KeyRevocation {
-  readonly id: string;
-  readonly outcome: 'revoked' | 'would_revoke' | 'already_revoked' | 'not_found' | 'rejected';
-  /** Of `rejected`. */
-  readonly code?: ErrorCode;
-  readonly detail?: string;
-  readonly key?: ShownKey;
-}
-
-interface ShownKey {
-  readonly name: string | null;
-  readonly description: string;
-  readonly user_id: string | null;
-  readonly prefix: string;
-  readonly last_four: string;
-  readonly expires_at: string | null;
-  readonly last_used_at: string | null;
-}
-
-export interface Revocations {
-  readonly dry_run: boolean;
-  /** Keys that were revoked, or that would be. */
-  readonly revoked: number;
-  /** True when the filter matched more keys than one request takes. */
-  readonly has_more: boolean;
-  readonly data: readonly KeyRevocation[];
-}
+type Revocations = Static<typeof ApiKeyRevocations>;
+type KeyRevocation = Revocations['data'][number];
 
 /** @throws Refusal of the decision; `invalid_parameter`, `invalid_field` */
 export async function revokeSeveralKeys(
   parts: AdminParts,
   caller: Caller,
-  request: RevocationRequest,
+  request: Static<typeof revocation>,
   dryRun: boolean,
 ): Promise<Revocations> {
-  const { asked, ids, filter, hasMore } = await chosenKeys(parts, caller, request);
+  const { requested, ids, filter, hasMore } = await chosenKeys(parts, caller, request);
   const entry = { action: 'api_key.revoke', keys: dryRun ? [] : ids };
   return change(parts, caller, entry, async ({ trx, caller, audit }) => {
     if ((await keysSize(trx, caller.tenant, ids)) > MAX_BYTES) {
@@ -68,12 +37,12 @@ export async function revokeSeveralKeys(
         'The keys are too large to revoke in one request. Name fewer keys.',
       );
     }
-    // As they are under the locks: since the filter was asked, a key may have changed.
+    // The keys are locked now. Any of them may have changed since the filter was evaluated.
     const found = await findKeys(trx, caller.tenant, ids, filter ?? {}, new Date(caller.nowMs));
-    const keys = new Map<string, StoredKey>(found.map((key) => [key.id, key]));
-    const standing = found.filter((key) => key.revokedAt === null);
-    const rejected = await refusalsOf(trx, caller, standing);
-    const chosen = standing.filter((key) => !rejected.has(key.id));
+    const keys = new Map<string, KeyRow>(found.map((key) => [key.id, key]));
+    const unrevoked = found.filter((key) => key.revoked_at === null);
+    const rejected = await refusalsOf(trx, caller, unrevoked);
+    const chosen = unrevoked.filter((key) => !rejected.has(key.id));
     const outcomeOf = (text: string): KeyRevocation => {
       const key = keys.get(text);
       if (key === undefined) return { id: text, outcome: 'not_found' };
@@ -81,74 +50,65 @@ export async function revokeSeveralKeys(
       if (refusal !== undefined) {
         return { id: key.id, outcome: 'rejected', code: refusal.code, detail: refusal.message, key: shownKey(key) };
       }
-      if (key.revokedAt !== null) return { id: key.id, outcome: 'already_revoked', key: shownKey(key) };
+      if (key.revoked_at !== null) return { id: key.id, outcome: 'already_revoked', key: shownKey(key) };
       return { id: key.id, outcome: dryRun ? 'would_revoke' : 'revoked', key: shownKey(key) };
     };
     audit.each = dryRun ? [] : [...(await revoked(trx, caller, chosen)), ...refusedRows(rejected)];
-    const listed = filter === undefined ? asked : asked.filter((id) => keys.has(id));
+    const listed = filter === undefined ? requested : requested.filter((id) => keys.has(id));
     return { dry_run: dryRun, revoked: chosen.length, has_more: hasMore, data: listed.map(outcomeOf) };
   });
 }
 
 interface ChosenKeys {
-  /** As the answer shows them. */
-  readonly asked: readonly string[];
+  /** The texts that the response lists. */
+  readonly requested: readonly string[];
   /** Those of them that are ids, each once. */
   readonly ids: readonly KeyId[];
   readonly filter: ReturnType<typeof keyFilterOf>;
   readonly hasMore: boolean;
 }
 
-async function chosenKeys(parts: AdminParts, caller: Caller, request: RevocationRequest): Promise<ChosenKeys> {
+async function chosenKeys(parts: AdminParts, caller: Caller, request: Static<typeof revocation>): Promise<ChosenKeys> {
   if ('ids' in request) {
-    const asked = [...new Set(request.ids)];
-    const ids = asked.map((text) => parseId('key', text)).filter((id) => id !== undefined);
-    return { asked, ids, filter: undefined, hasMore: false };
+    const requested = [...new Set(request.ids)];
+    const ids = requested.map((text) => parseId('key', text)).filter((id) => id !== undefined);
+    return { requested, ids, filter: undefined, hasMore: false };
   }
   const filter = keyFilterOf(caller, { status: 'active', ...request.filter });
-  if (filter === undefined) return { asked: [], ids: [], filter: {}, hasMore: false };
+  if (filter === undefined) return { requested: [], ids: [], filter: {}, hasMore: false };
   const scope = { kind: 'one', tenant: caller.tenant } as const;
   const page = { after: undefined, take: MAX_REVOKED + 1 };
   const found = await listKeyIds(parts.db.knex, scope, filter, page, new Date(caller.nowMs));
   const ids = found.slice(0, MAX_REVOKED);
-  return { asked: ids, ids, filter, hasMore: found.length > MAX_REVOKED };
+  return { requested: ids, ids, filter, hasMore: found.length > MAX_REVOKED };
 }
 
 /** The keys that the caller may not act on. */
 async function refusalsOf(
   trx: Transaction,
   caller: HeldCaller,
-  keys: readonly StoredKey[],
+  keys: readonly KeyRow[],
 ): Promise<ReadonlyMap<KeyId, Refusal>> {
   const allowPolicies = await enabledAllowPolicies(trx, caller.tenant);
-  // Keys of one owner with the same rights are equally strong.
+  // Keys of one owner with the same scopes and constraints have the same permissions, so one check is enough for them.
   const known = new Map<string, Refusal | undefined>();
   const refusals = new Map<KeyId, Refusal>();
   for (const key of keys) {
-    const strength = JSON.stringify([key.userId ?? null, key.scopes, key.constraints, key.id === caller.principal.id]);
-    if (!known.has(strength)) {
-      known.set(strength, await refusalOf(() => mayActOnKey(trx, caller, key, allowPolicies)));
+    const grant = JSON.stringify([key.user_id, key.scopes, key.resource_constraints, key.id === caller.principal.id]);
+    if (!known.has(grant)) {
+      const refusal = await orRefusal(() => mayActOnKey(trx, caller, key, allowPolicies));
+      known.set(grant, refusal instanceof Refusal ? refusal : undefined);
     }
-    const refusal = known.get(strength);
+    const refusal = known.get(grant);
     if (refusal !== undefined) refusals.set(key.id, refusal);
   }
   return refusals;
 }
 
-async function refusalOf(check: () => Promise<void>): Promise<Refusal | undefined> {
-  try {
-    await check();
-    return undefined;
-  } catch (error) {
-    if (error instanceof Refusal) return error;
-    throw error;
-  }
-}
-
 async function revoked(
   trx: Transaction,
   caller: HeldCaller,
-  keys: readonly StoredKey[],
+  keys: readonly KeyRow[],
 ): Promise<readonly AuditedTarget[]> {
   if (keys.length === 0) return [];
   const before = new Map(keys.map((key) => [key.id, key]));
@@ -176,14 +136,7 @@ function refusedRows(refusals: ReadonlyMap<KeyId, Refusal>): readonly AuditedTar
   }));
 }
 
-function shownKey(key: StoredKey): ShownKey {
-  return {
-    name: key.name,
-    description: key.description,
-    user_id: key.userId ?? null,
-    prefix: key.prefix,
-    last_four: key.lastFour,
-    expires_at: key.expiresAt?.toISOString() ?? null,
-    last_used_at: key.lastUsedAt?.toISOString() ?? null,
-  };
+function shownKey(key: KeyRow): NonNullable<KeyRevocation['key']> {
+  const { name, description, user_id, prefix, last_four, expires_at, last_used_at } = key;
+  return { name, description, user_id, prefix, last_four, expires_at, last_used_at };
 }

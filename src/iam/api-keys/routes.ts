@@ -9,11 +9,11 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
 import { strictly } from '../schema/schemas.ts';
 import { createKey } from './create.ts';
+import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { getKey, listKeysPage } from './read.ts';
-import { changes, filters, imports, newKey, revocation, rotation, trial } from './request-schemas.ts';
-import { ApiKey, ApiKeyImport, ApiKeyRevocations, IssuedApiKey } from './response-schemas.ts';
 import { revokeSeveralKeys } from './revoke-several.ts';
+import { ApiKeyImport, ApiKeyRevocations, imports, keyList, revocation, rotation, trial } from './schemas.ts';
 import { revokeKey, rotateKey, updateKey } from './update.ts';
 
 const KEYS = '/v1/iam/api-keys';
@@ -33,7 +33,7 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     keys.list({
       operationId: 'listApiKeys',
       summary: "List API keys: the tenant's with `admin:keys`, otherwise your own.",
-      query: filters,
+      query: keyList,
       run: ({ caller, query }) => listKeysPage(parts, caller, query),
     }),
     keys.create({
@@ -57,7 +57,7 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     keys.update({
       operationId: 'updateApiKey',
       summary: 'Update an API key: the members that are present.',
-      body: changes,
+      body: keyChanges,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       refusals: ['revoked', 'escalation', 'quota_exceeded'],

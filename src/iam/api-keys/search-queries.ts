@@ -6,6 +6,7 @@
  * Both ways return the same keys.
  */
 
+import type { KeyId } from '../../domain/ids.ts';
 import { type Page, scopeBinding, type TenantScope } from '../../store/paging.ts';
 import { type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -22,13 +23,13 @@ export async function searchKeyIds(
   filter: KeyFilter,
   page: Page,
   now: Date,
-): Promise<readonly string[]> {
+): Promise<readonly KeyId[]> {
   const first = await scanNext(q, scope, filter, page, now, FIRST_LOOKS);
   if (first.complete) return first.ids;
   const more = isDear(filter) ? undefined : moreLooks(FIRST_LOOKS, first.ids.length, page.take);
   const next = more === undefined ? undefined : await scanNext(q, scope, filter, page, now, more);
   if (next?.complete) return next.ids;
-  return (await runNamedQuery<{ id: string }>(q, idsByIndex(scope, filter, page, now))).map((row) => row.id);
+  return (await runNamedQuery<{ id: KeyId }>(q, idsByIndex(scope, filter, page, now))).map((row) => row.id);
 }
 
 /** Reports whether the keys that a filter matches lie in so many months of expiry that the scan reads several times as many. */
@@ -37,7 +38,7 @@ function isDear({ status, expiresBefore }: KeyFilter): boolean {
 }
 
 interface Scan {
-  readonly ids: readonly string[];
+  readonly ids: readonly KeyId[];
   /** The page is full, or there are no more keys. */
   readonly complete: boolean;
 }
@@ -59,7 +60,7 @@ async function scanNext(
       ) as ids,
       (select count(*) from next) < :take as at_end`;
   const bindings = { ...keyBindings(scope, filter, page, now), ...next.bindings, pageSize: page.take };
-  const [row] = await runNamedQuery<{ ids: readonly string[]; at_end: boolean }>(q, { sql, bindings });
+  const [row] = await runNamedQuery<{ ids: readonly KeyId[]; at_end: boolean }>(q, { sql, bindings });
   const ids = row?.ids ?? [];
   return { ids, complete: ids.length === page.take || row?.at_end === true };
 }

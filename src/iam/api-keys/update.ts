@@ -1,51 +1,39 @@
-/** Changing, rotating and revoking keys. */
+/** Updates, rotates and revokes a key. */
 
-import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { Metadata } from '../../domain/records.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { notFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { tenantGone } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
-import { holdKey } from './access.ts';
-import { type ExpiryRequest, permittedExpiry, refuseOutliving, requestedExpiry } from './expiry.ts';
+import { type IssuedKey, isExpired, type KeyChanges, type KeyResource, type KeyRow, keyResource } from './entity.ts';
+import { markRevoked, replaceColumns, replaceSecret } from './queries.ts';
+import { reserveActiveKey } from './quota.ts';
+import { holdKey } from './read.ts';
 import {
-  revokeKey as endKey,
-  findKey,
-  rotateKey as replaceSecret,
-  type StoredKey,
-  updateKey as writeKey,
-} from './queries.ts';
-import { takeKeyPlace } from './quota.ts';
-import { refuseFaster } from './rate-limit.ts';
-import { type IssuedKey, type KeyResource, keyResource } from './resource.ts';
+  outlives,
+  permittedExpiry,
+  type RequestedColumns,
+  refuseFaster,
+  refuseOutliving,
+  requestedColumns,
+  requestedExpiry,
+} from './request.ts';
+import { DEFAULT_GRACE_SECONDS } from './schemas.ts';
 
-/** Long enough to give every client of the key the new secret by hand. */
-export const DEFAULT_GRACE_SECONDS = 3600;
-
-/** Absent members stay as they are. */
-export interface KeyChanges extends ExpiryRequest {
-  /** null = none. */
-  readonly name?: string | null;
-  readonly description?: string;
-  /** Replaces all pairs; null = none. */
-  readonly metadata?: Metadata | null;
-  readonly scopes?: readonly string[];
-  readonly resource_constraints?: unknown;
-  readonly rate_limit_rpm?: number | null;
-}
-
-/** @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation`, `quota_exceeded` */
+/**
+ * Absent members stay as they are.
+ * @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation`, `quota_exceeded`
+ */
 export async function updateKey(
   parts: AdminParts,
   caller: Caller,
   text: string,
-  changes: KeyChanges,
+  request: KeyChanges,
 ): Promise<KeyResource> {
   return change(
     parts,
@@ -53,37 +41,22 @@ export async function updateKey(
     { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true },
     async ({ trx, caller, audit, checkPreconditions }) => {
       const key = await holdUsableKey(trx, caller, text);
-      throwIfInvalid([
-        ...validatePatterns(changes.scopes ?? [], '/scopes'),
-        ...validateKeyConstraints(changes.resource_constraints),
-      ]);
+      const columns = requestedColumns(request, key);
       await mayChangeKey(trx, caller, key);
       checkPreconditions(keyResource(key, caller.nowMs));
-      const changed: StoredKey = {
-        ...key,
-        name: changes.name === undefined ? key.name : changes.name,
-        description: changes.description ?? key.description,
-        metadata: changes.metadata === undefined ? key.metadata : (changes.metadata ?? {}),
-        scopes: changes.scopes ?? key.scopes,
-        constraints:
-          changes.resource_constraints === undefined
-            ? key.constraints
-            : valid(parseConstraints(changes.resource_constraints)),
-        rateLimitRpm: changes.rate_limit_rpm === undefined ? key.rateLimitRpm : changes.rate_limit_rpm,
-        expiresAt: await expiryAfter(trx, caller, key, changes),
-      };
-      refuseWidening(caller, key, changed);
-      await refuseFaster(trx, caller, key.rateLimitRpm, changed.rateLimitRpm);
-      if (revives(key, changed, caller.nowMs)) await takeKeyPlace(trx, key.tenantId, key.userId);
-      await writeKey(trx, changed);
-      return shown(trx, caller, audit, key);
+      const changes = { ...columns, expires_at: await expiryAfter(trx, caller, key, request) };
+      refuseWidening(caller, key, changes);
+      await refuseFaster(trx, caller, key.rate_limit_rpm, changes.rate_limit_rpm);
+      const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
+      if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
+      return audited(caller, audit, key, await replaceColumns(trx, key, changes));
     },
   );
 }
 
 /**
- * The key keeps its id and gets a new secret.
- * @param graceSeconds how long the old secret works beside the new one; default: 3600. An older secret that is still in its grace ends at once.
+ * Gives the key a new secret. The key keeps its id.
+ * @param graceSeconds the seconds during which the old secret also works. An older secret that is still in its grace period ends at once.
  * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
  */
 export async function rotateKey(
@@ -93,25 +66,24 @@ export async function rotateKey(
   graceSeconds: number = DEFAULT_GRACE_SECONDS,
 ): Promise<IssuedKey> {
   const secret = makeApiKey(parts.random);
-  const key = await change(
+  const resource = await change(
     parts,
     caller,
     { action: 'api_key.rotate', target: { type: 'api_key', id: text }, existing: true },
     async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdUsableKey(trx, caller, text);
-      await mayChangeKey(trx, caller, before);
-      await refuseOutliving(trx, caller, before.expiresAt);
-      checkPreconditions(keyResource(before, caller.nowMs));
+      const key = await holdUsableKey(trx, caller, text);
+      await mayChangeKey(trx, caller, key);
+      await refuseOutliving(trx, caller, key.expires_at);
+      checkPreconditions(keyResource(key, caller.nowMs));
       const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
-      await replaceSecret(trx, before.tenantId, before.id, secret, until);
-      return shown(trx, caller, audit, before);
+      return audited(caller, audit, key, await replaceSecret(trx, key, secret, until));
     },
   );
-  return { ...key, ...revealOnce(caller, { key: secret.text }) };
+  return { ...resource, ...revealOnce(caller, { key: secret.text }) };
 }
 
 /**
- * For good; saying it again does nothing.
+ * Revokes the key permanently. A repeated revocation changes nothing.
  * @throws Refusal of the decision; `not_found`, `escalation`
  */
 export async function revokeKey(parts: AdminParts, caller: Caller, text: string): Promise<void> {
@@ -123,55 +95,47 @@ export async function revokeKey(parts: AdminParts, caller: Caller, text: string)
       const key = await holdKey(trx, caller, text);
       await mayActOnKey(trx, caller, key);
       checkPreconditions(keyResource(key, caller.nowMs));
-      await endKey(trx, key.tenantId, key.id);
-      await shown(trx, caller, audit, key);
+      audited(caller, audit, key, key.revoked_at === null ? await markRevoked(trx, key) : key);
     },
   );
 }
 
-async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredKey> {
+async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<KeyRow> {
   const key = await holdKey(trx, caller, text);
-  if (key.revokedAt !== null)
+  if (key.revoked_at !== null)
     throw new Refusal('revoked', 'The key is revoked, and a revoked key cannot be changed. Create another key.');
   return key;
 }
 
-/** A longer life is given like anything else: within what the caller lives and holds. */
+/** A longer lifetime is a grant: the caller must outlive it, and must hold what the key holds. */
 async function expiryAfter(
   trx: Transaction,
   caller: HeldCaller,
-  key: StoredKey,
-  changes: ExpiryRequest,
+  key: KeyRow,
+  request: KeyChanges,
 ): Promise<Date | null> {
-  const requested = requestedExpiry(changes, caller.nowMs);
-  if (requested === undefined) return key.expiresAt;
-  const tenant = await lockTenant(trx, key.tenantId, 'share');
+  const requested = requestedExpiry(request, caller.nowMs);
+  if (requested === undefined) return key.expires_at;
+  const tenant = await lockTenant(trx, key.tenant_id, 'share');
   if (tenant === undefined) throw tenantGone();
   const expiry = permittedExpiry(tenant, requested);
-  if (outlives(expiry, key.expiresAt)) await refuseOutliving(trx, caller, expiry);
+  if (outlives(expiry, key.expires_at)) await refuseOutliving(trx, caller, expiry);
   return expiry;
 }
 
-function refuseWidening(caller: HeldCaller, before: StoredKey, after: StoredKey): void {
-  const given = { permissions: after.scopes, constraints: after.constraints };
-  if (outlives(after.expiresAt, before.expiresAt)) mayGive(caller, given);
-  else mayWiden(caller, { permissions: before.scopes, constraints: before.constraints }, given);
+type Grant = Pick<KeyRow, keyof RequestedColumns | 'expires_at'>;
+
+function refuseWidening(caller: HeldCaller, before: Grant, after: Grant): void {
+  const granted = ({ scopes, resource_constraints }: Grant) => ({
+    permissions: scopes,
+    constraints: resource_constraints,
+  });
+  if (outlives(after.expires_at, before.expires_at)) mayGive(caller, granted(after));
+  else mayWiden(caller, granted(before), granted(after));
 }
 
-/** Whether an expired key becomes active again. */
-function revives(before: StoredKey, after: StoredKey, nowMs: number): boolean {
-  const expired = ({ expiresAt }: StoredKey): boolean => expiresAt !== null && expiresAt.getTime() <= nowMs;
-  return expired(before) && !expired(after);
-}
-
-function outlives(after: Date | null, before: Date | null): boolean {
-  return before !== null && (after === null || after > before);
-}
-
-async function shown(trx: Transaction, caller: HeldCaller, audit: AuditDraft, before: StoredKey): Promise<KeyResource> {
-  const key = await findKey(trx, before.tenantId, before.id);
-  if (key === undefined) throw notFound('key');
-  audit.before = keyResource(before, caller.nowMs);
-  audit.after = keyResource(key, caller.nowMs);
-  return keyResource(key, caller.nowMs);
+function audited({ nowMs }: HeldCaller, audit: AuditDraft, before: KeyRow, after: KeyRow): KeyResource {
+  audit.before = keyResource(before, nowMs);
+  audit.after = keyResource(after, nowMs);
+  return keyResource(after, nowMs);
 }

@@ -21,7 +21,7 @@ import type { PolicySet } from '../../decision/policies.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { StoredKey } from '../api-keys/queries.ts';
+import type { KeyRow } from '../api-keys/entity.ts';
 import { enabledAllowPolicies, type NewPolicy, type StoredPolicy } from '../policies/queries.ts';
 import { recordOf } from '../policies/record.ts';
 import { findRoles } from '../roles/queries.ts';
@@ -97,27 +97,27 @@ export async function mayActOnUser(
 export async function mayActOnKey(
   trx: Transaction,
   caller: HeldCaller,
-  key: StoredKey,
+  key: KeyRow,
   allowPolicies?: readonly StoredPolicy[],
 ): Promise<void> {
   if (isOwnKey(caller, key)) return;
-  const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
+  const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
-  const { own, global } = await loadTenantView(trx, key.tenantId, roles ?? [], allowPolicies);
-  const given = permissionsOfKey(compileGrant(key.scopes, key.constraints), roles, own, global);
+  const { own, global } = await loadTenantView(trx, key.tenant_id, roles ?? [], allowPolicies);
+  const given = permissionsOfKey(compileGrant(key.scopes, key.resource_constraints), roles, own, global);
   refuseLacking(caller, given, 'The key has permissions that you do not have:');
 }
 
 /** For an update or rotation of a key, which acts on its owner as well. */
-export async function mayChangeKey(trx: Transaction, caller: HeldCaller, key: StoredKey): Promise<void> {
+export async function mayChangeKey(trx: Transaction, caller: HeldCaller, key: KeyRow): Promise<void> {
   if (isOwnKey(caller, key)) return;
   await mayActOnKey(trx, caller, key);
-  const owner = key.userId === undefined ? undefined : await findUser(trx, key.tenantId, key.userId);
+  const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
   if (owner !== undefined) await mayActOnUser(trx, caller, owner);
 }
 
-function isOwnKey(caller: HeldCaller, key: StoredKey): boolean {
-  return caller.principal.id === key.id || (key.userId !== undefined && key.userId === selfId(caller));
+function isOwnKey(caller: HeldCaller, key: KeyRow): boolean {
+  return caller.principal.id === key.id || (key.user_id !== null && key.user_id === selfId(caller));
 }
 
 function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: string): void {

@@ -58,6 +58,16 @@ export function throwIfInvalid(errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidFields(errors);
 }
 
+/** Returns the Refusal that `work` throws in place of its value. */
+export async function orRefusal<T>(work: () => T | Promise<T>): Promise<T | Refusal> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
 export function lastAdminRefusal(): Refusal {
   return new Refusal(
     'last_admin',

@@ -2,7 +2,7 @@
 
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
-import type { KeyResource } from '../api-keys/resource.ts';
+import type { KeyResource } from '../api-keys/entity.ts';
 import { invalidFields } from '../caller/refusals.ts';
 import type { PolicyResource } from '../policies/resource.ts';
 import type { RoleResource } from '../roles/resource.ts';

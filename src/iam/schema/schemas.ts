@@ -1,6 +1,6 @@
 /** The parts that the schemas of many endpoints are made of. */
 
-import { Type } from 'typebox';
+import { type TArrayOptions, type TSchema, Type } from 'typebox';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
@@ -48,20 +48,22 @@ export const metadata = Type.Unsafe<Metadata | null>({
 /** ASCII, so that lower case is the same everywhere; otherwise the address's host decides what is one. */
 export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
 
-/** Permission patterns; what a pattern is the use case tells, with its reasons. */
-export const patterns = Type.Array(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: MAX_ENTRIES });
+const texts = (item: TSchema, options: TArrayOptions) => Type.Unsafe<readonly string[]>(Type.Array(item, options));
 
-export const somePatterns = Type.Array(Type.String({ maxLength: 512, ...aPermissionPattern }), {
+/** Permission patterns. The use case gives the reasons for which a text is none. */
+export const patterns = texts(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: MAX_ENTRIES });
+
+export const somePatterns = texts(Type.String({ maxLength: 512, ...aPermissionPattern }), {
   minItems: 1,
   maxItems: MAX_ENTRIES,
 });
 
-export const someResourcePatterns = Type.Array(Type.String({ maxLength: 512, ...aResourcePattern }), {
+export const someResourcePatterns = texts(Type.String({ maxLength: 512, ...aResourcePattern }), {
   minItems: 1,
   maxItems: MAX_ENTRIES,
 });
 
-export const roleNames = Type.Array(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
+export const roleNames = texts(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
 
 const names = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],

@@ -10,7 +10,8 @@ import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { findKey, type StoredKey, shareKey } from '../api-keys/queries.ts';
+import { isExpired, type KeyRow } from '../api-keys/entity.ts';
+import { findKey, shareKey } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
@@ -53,9 +54,9 @@ interface Use {
  */
 export async function makerRefusal(trx: Transaction, use: Use): Promise<MakerRefusal | undefined> {
   const { maker, userId } = use.setup;
-  const ownerId = maker?.kind === 'api_key' ? (await findKey(trx, maker.tenantId, maker.id))?.userId : undefined;
+  const ownerId = maker?.kind === 'api_key' ? (await findKey(trx, maker.tenantId, maker.id))?.user_id : undefined;
   const makerId = maker?.kind === 'user' ? maker.id : ownerId;
-  await lockUsers(trx, makerId === undefined ? [userId] : [userId, makerId]);
+  await lockUsers(trx, makerId === undefined || makerId === null ? [userId] : [userId, makerId]);
   if (maker === undefined) return 'maker_unknown';
   if (maker.kind === 'system') return undefined;
   const proved = await provedMaker(trx, maker, use.nowMs);
@@ -92,10 +93,10 @@ async function provedMaker(
   }
   const key = await shareKey(trx, tenantId, maker.id);
   if (key === undefined) return refused('maker_missing');
-  if (key.revokedAt !== null) return refused('maker_revoked');
-  if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs) return refused('maker_expired');
-  if (key.userId === undefined) return { kind: 'proved', principal: keyPrincipal(key, undefined) };
-  const owner = await findUser(trx, tenantId, key.userId);
+  if (key.revoked_at !== null) return refused('maker_revoked');
+  if (isExpired(key, nowMs)) return refused('maker_expired');
+  if (key.user_id === null) return { kind: 'proved', principal: keyPrincipal(key, undefined) };
+  const owner = await findUser(trx, tenantId, key.user_id);
   if (owner === undefined) return refused('maker_missing');
   if (!isActive(owner)) return refused('maker_deactivated');
   return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOf(owner) }) };
@@ -106,8 +107,8 @@ function isActive({ status, directoryStatus }: StoredUser): boolean {
   return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
 }
 
-function keyPrincipal(key: StoredKey, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
-  const { id, tenantId, scopes, constraints } = key;
+function keyPrincipal(key: KeyRow, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
+  const { id, tenant_id: tenantId, scopes, resource_constraints: constraints } = key;
   return { kind: 'api_key', id, tenantId, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
 }
 

@@ -1,0 +1,148 @@
+/** API keys: the definition of their columns and of what the API shows, accepts and may change. The text of a key is stored nowhere. */
+
+import { type Static, Type } from 'typebox';
+import { parseId, type UserId } from '../../domain/ids.ts';
+import {
+  acceptedBy,
+  changedBy,
+  column,
+  converted,
+  derived,
+  hidden,
+  input,
+  type ResourceOf,
+  type RowOf,
+  resourceOf,
+  shownBy,
+} from '../schema/entity.ts';
+import { notBoth } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import {
+  Constraints,
+  instant,
+  keyId,
+  limit,
+  Metadata,
+  notices,
+  tenantId,
+  text,
+  texts,
+  withheld,
+} from '../schema/resource-parts.ts';
+import { closed, metadata, oneOf, resourceConstraints, somePatterns, title } from '../schema/schemas.ts';
+
+/** The longest lifetime that a request may name in days: ten years. */
+const MAX_LIFETIME_DAYS = 3653;
+/** The largest value of PostgreSQL's `integer`. */
+const MAX_RATE_LIMIT = 2_147_483_647;
+
+export const apiKey = {
+  id: column(keyId),
+  tenant_id: column(tenantId),
+  user_id: column(
+    nullable(Type.Unsafe<UserId>({ type: 'string', description: 'Null if the tenant owns the key.' })),
+    // Absent or null: the caller without `admin:keys`, otherwise the tenant.
+    { accepts: Type.Optional(nullable(Type.String({ maxLength: 64 }))), changes: false },
+  ),
+  name: column(nullable(text), { accepts: Type.Optional(nullable(title(100))), changes: true }),
+  description: column(text, { accepts: title(500), changes: true }),
+  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  scopes: column(texts, { accepts: somePatterns, changes: true }),
+  resource_constraints: column(Constraints, { accepts: Type.Optional(resourceConstraints), changes: true }),
+  /** Requests per minute. Null: no limit of the key's own. */
+  rate_limit_rpm: column(nullable(limit), {
+    accepts: Type.Optional(
+      Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum: MAX_RATE_LIMIT }),
+    ),
+    changes: true,
+  }),
+  prefix: column(text),
+  last_four: column(text),
+  imported: column(
+    Type.Boolean({
+      description:
+        'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
+    }),
+  ),
+  status: derived(oneOf('active', 'expired', 'revoked')),
+  /** Null: never. */
+  expires_at: column(nullable(instant), {
+    accepts: Type.Optional(nullable(Type.String({ format: 'date-time', maxLength: 64 }))),
+    changes: true,
+  }),
+  expires_in_days: input({
+    accepts: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIFETIME_DAYS })),
+    changes: true,
+  }),
+  revoked_at: hidden<Date | null>(),
+  /** The id of a user or a key, or `system`. */
+  created_by: converted(
+    text,
+    Type.Object(
+      {
+        type: oneOf('user', 'api_key', 'system'),
+        id: nullable(Type.String({ description: 'Null for the system, which creates the keys of a demonstration.' })),
+      },
+      { description: 'The principal that created or imported the key.' },
+    ),
+  ),
+  created_at: column(instant),
+  updated_at: column(instant),
+  last_used_at: column(nullable(instant)),
+};
+
+export interface KeyRow extends RowOf<typeof apiKey> {}
+export interface KeyResource extends ResourceOf<typeof apiKey> {}
+export type KeyStatus = KeyResource['status'];
+
+export const ApiKey = component('ApiKey', Type.Object({ ...shownBy(apiKey), ...notices }));
+
+/** A key with its text, which only the response of its creation or rotation contains. */
+export const IssuedApiKey = component(
+  'IssuedApiKey',
+  Type.Object({
+    ...ApiKey.properties,
+    key: Type.Optional(Type.String({ description: 'The text of the key. Only this response contains it.' })),
+    ...withheld,
+  }),
+);
+
+export type IssuedKey = Static<typeof IssuedApiKey>;
+
+const oneExpiry = notBoth('expires_at', 'expires_in_days');
+
+export const newKey = component(
+  'NewApiKey',
+  Type.Object(acceptedBy(apiKey), {
+    ...closed,
+    ...oneExpiry,
+    examples: [{ description: 'chat service', scopes: ['chat:write'], expires_in_days: 90 }],
+  }),
+);
+
+export const keyChanges = component(
+  'ApiKeyChanges',
+  Type.Object(changedBy(apiKey), { ...closed, ...oneExpiry, examples: [{ expires_in_days: 30 }] }),
+);
+
+export type NewKey = Static<typeof newKey>;
+export type KeyChanges = Static<typeof keyChanges>;
+
+export function keyResource(key: KeyRow, nowMs: number): KeyResource {
+  return resourceOf(apiKey, key, { status: statusOf(key, nowMs), created_by: creatorOf(key) });
+}
+
+function statusOf(key: KeyRow, nowMs: number): KeyStatus {
+  if (key.revoked_at !== null) return 'revoked';
+  return isExpired(key, nowMs) ? 'expired' : 'active';
+}
+
+export function isExpired({ expires_at: expiresAt }: Pick<KeyRow, 'expires_at'>, nowMs: number): boolean {
+  return expiresAt !== null && expiresAt.getTime() <= nowMs;
+}
+
+function creatorOf({ created_by: id }: KeyRow): KeyResource['created_by'] {
+  if (parseId('usr', id) !== undefined) return { type: 'user', id };
+  if (parseId('key', id) !== undefined) return { type: 'api_key', id };
+  return { type: 'system', id: null };
+}
