@@ -2,8 +2,6 @@
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { ERRORS } from '../../src/domain/errors.ts';
-import { EXPLAINED } from '../../src/http/openapi/refusals.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
 const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
@@ -11,18 +9,6 @@ const rows = guide
   .split('\n')
   .filter((line) => line.startsWith('| '))
   .map((line) => line.split('|').map((cell) => cell.trim()));
-
-test('the guide lists every code with its status and what it tells, and no other', () => {
-  const listed = rows
-    .filter(([, status = '']) => /^\d{3}$/.test(status))
-    .map(([, status, code, when]) => [status, code, when]);
-  const known = Object.entries(ERRORS).map(([code, { status }]) => [
-    String(status),
-    `\`${code}\``,
-    new Map(Object.entries(EXPLAINED)).get(code),
-  ]);
-  expect(listed).toEqual(known);
-});
 
 test('the guide has a line for every endpoint, with its permission, and for no other', () => {
   const routes = describedEndpoints();

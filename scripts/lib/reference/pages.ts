@@ -1,12 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endpointTable, errorTable } from './api.ts';
 import { commandsPage } from './commands.ts';
 import { configurationPage } from './configuration.ts';
 import { errorsPage } from './errors.ts';
+import { withTables } from './markdown.ts';
 
-/** Returns the pages of docs that are written from the code, by path. */
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** Returns the pages of docs that are written from the code, by path. In some pages, only tables are. */
 export function referencePages(): ReadonlyMap<string, string> {
+  const page = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
   return new Map([
     ['docs/configuration.md', configurationPage()],
     ['docs/cli.md', commandsPage()],
     ['docs/errors.md', errorsPage()],
+    ['docs/api.md', withTables(page('docs/api.md'), { endpoints: endpointTable(), errors: errorTable() })],
   ]);
 }
