@@ -11,8 +11,8 @@ import { routeTable } from '../server/route-table.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
 import { type Arguments, UsageError } from './arguments.ts';
-import { hasTerminal, stoppedBefore } from './confirm.ts';
-import { withStore } from './with-store.ts';
+import { hasTerminal, stoppedBefore } from './terminal.ts';
+import { withLongTimeout, withStore } from './with-store.ts';
 
 const DONE = 0;
 /** As for wrong usage: nothing was started. */
@@ -50,12 +50,9 @@ export async function applyCommand(args: Arguments): Promise<number> {
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern'))
       return refuse(read.problemsOf(notices));
     process.stdout.write(listed(read.problemsOf(notices), 'notice: '));
-    const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 });
-    try {
-      return await planAndApply({ db: patient, random: (size) => randomBytes(size) }, read, options);
-    } finally {
-      await patient.close();
-    }
+    return withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 }, (longTimeoutDb) =>
+      planAndApply({ db: longTimeoutDb, random: (size) => randomBytes(size) }, read, options),
+    );
   });
 }
 
@@ -103,14 +100,14 @@ async function planAndApply(
     }
     const applied = await applySetup(parts, setup, options.setup, plan.actions);
     if (applied.kind === 'applied') {
-      tellDone(plan.actions, applied.setupTokens, options.setup.setupTokens);
+      printDone(plan.actions, applied.setupTokens, options.setup.setupTokens);
       return DONE;
     }
   }
   throw new Error('Other changes kept interfering with the plan. Nothing was changed. Run the command again.');
 }
 
-function tellDone(actions: readonly PlanAction[], tokens: readonly SetupToken[], wanted: boolean): void {
+function printDone(actions: readonly PlanAction[], tokens: readonly SetupToken[], wanted: boolean): void {
   process.stdout.write('Done.\n');
   const made = actions.some((action) => action.type === 'user' && action.verb === 'create');
   if (made && !wanted) {

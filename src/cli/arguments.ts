@@ -1,6 +1,7 @@
-/** Options of a command, read strictly: an unknown one is refused, not ignored. */
+/** Reads a command's options. It rejects an unknown option. */
 
 import { parseArgs } from 'node:util';
+import { parseTenantId, type TenantId } from '../domain/ids.ts';
 
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -15,7 +16,7 @@ export interface Arguments {
   readonly words: readonly string[];
 }
 
-/** @param readsWords whether there may be words beside the options */
+/** @param readsWords whether the command accepts other words than options */
 export function parseArguments(argv: readonly string[], names: OptionNames, readsWords = false): Arguments {
   const options = Object.fromEntries(
     Object.entries(names).map(([name, kind]) => [
@@ -30,7 +31,7 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
     throw new UsageError(`${firstSentence(error instanceof Error ? error.message : String(error))}.`);
   }
   const { values, positionals } = parsed;
-  // They are not repeated: one of them may be a password.
+  // The message does not repeat them, because one of them may be a password.
   if (positionals.length > 0 && !readsWords)
     throw new UsageError('This command accepts only options. Remove the other arguments.');
   return {
@@ -43,7 +44,17 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
   };
 }
 
-/** Node goes on with advice that fits no option of ours. */
+/** Removes Node's advice, which fits none of these options. */
 function firstSentence(text: string): string {
   return text.replace(/\.?(?:\s*\n|\.\s|$)[\s\S]*$/, '');
+}
+
+/** Returns `--tenant`; undefined if it is absent. @throws UsageError for a text that is not a tenant id */
+export function tenantOption(args: Arguments): TenantId | undefined {
+  const text = args.value('tenant');
+  if (text === undefined) return undefined;
+  const tenant = parseTenantId(text);
+  if (tenant === undefined)
+    throw new UsageError(`--tenant ${text} is not a tenant id. A tenant id has lowercase letters, digits and hyphens.`);
+  return tenant;
 }

@@ -3,6 +3,8 @@
  * output has taken the lines before it.
  */
 
+import { open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../domain/errors.ts';
 import {
@@ -16,7 +18,6 @@ import {
 } from '../iam/audit/follow.ts';
 import type { Queryable } from '../store/queryable.ts';
 import { type Arguments, UsageError } from './arguments.ts';
-import { readCursorFile, writeCursorFile } from './cursor-file.ts';
 import { stopSignal } from './signals.ts';
 import { withStore } from './with-store.ts';
 
@@ -123,4 +124,37 @@ async function pause(ms: number, stop: AbortSignal): Promise<void> {
 /** For the operator: standard output is the reader's. */
 function say(message: string): void {
   process.stderr.write(`${new Date().toISOString()} ${message}\n`);
+}
+
+/** Returns undefined if there is no file. Rejects if the file has no cursor. */
+async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const cursor = parseCursor(text.trim());
+  if (cursor === undefined) {
+    throw new Error(`${path} holds no cursor of postern audit follow. Name another file, or remove it to begin again.`);
+  }
+  return cursor;
+}
+
+/** Resolves when the cursor is on the disk. It replaces the file, so that a crash leaves the whole old or the whole new one. */
+async function writeCursorFile(path: string, cursor: AuditCursor): Promise<void> {
+  const draft = `${path}.${process.pid}.tmp`;
+  const file = await open(draft, 'w', 0o600);
+  try {
+    await file.writeFile(`${formatCursor(cursor)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  // The new name must survive a power failure as well. Not every file system can sync a directory.
+  const directory = await open(dirname(path), 'r').catch(() => undefined);
+  await directory?.sync().catch(() => undefined);
+  await directory?.close();
 }

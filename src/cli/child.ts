@@ -1,12 +1,12 @@
 /** A process that the supervisor started: a gate, or the API. It ends with the supervisor, because Node ends a process whose cluster's primary is gone. */
 
 import { constants, setPriority } from 'node:os';
+import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import { openStore } from '../server/store.ts';
 import type { RunningServer } from '../server/wiring.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
-import { supervisedGates } from './local-gates.ts';
 import {
   type Applied,
   type ApplyRequest,
@@ -18,6 +18,9 @@ import {
 import { stopSignal } from './signals.ts';
 import { REPORT_EVERY_MS } from './silence.ts';
 import { type ProcessWiring, startApiProcess, startGateProcess } from './start-process.ts';
+
+/** The API answers a write without the gates that take longer. */
+const MAX_WAIT_MS = 1_000;
 
 type StartOrder = Extract<Order, { kind: 'start' }>;
 
@@ -134,4 +137,40 @@ async function reportState(server: RunningServer): Promise<void> {
 
 function report(message: Report): void {
   process.send?.(message, undefined, {}, () => undefined);
+}
+
+interface SupervisedGates extends LocalGates {
+  /** Receives the supervisor's answer. */
+  answered(answer: Applied): void;
+  /** The number of writes that were answered before every gate had applied them. */
+  readonly timeouts: number;
+}
+
+/** The gates of this server, as the API reaches them: through the supervisor. */
+function supervisedGates(send: (request: ApplyRequest) => void): SupervisedGates {
+  const waiting = new Map<number, () => void>();
+  let requests = 0;
+  let timeouts = 0;
+  return {
+    applied(through) {
+      const request = requests++;
+      return new Promise((resolve) => {
+        const end = (): void => {
+          clearTimeout(timer);
+          waiting.delete(request);
+          resolve();
+        };
+        const timer = setTimeout(() => {
+          timeouts++;
+          end();
+        }, MAX_WAIT_MS);
+        waiting.set(request, end);
+        send({ kind: 'apply', request, through: through ?? null });
+      });
+    },
+    answered: ({ request }) => waiting.get(request)?.(),
+    get timeouts() {
+      return timeouts;
+    },
+  };
 }

@@ -50,7 +50,7 @@ export const COMMANDS: readonly Command[] = [
     takes: '',
     summary: 'Prints the effective configuration, or every problem in it.',
     options: CONFIG,
-    run: async (args) => (await import('./check-config.ts')).checkConfig(args),
+    run: async (args) => (await import('./configuration.ts')).checkConfig(args),
   },
   {
     words: ['envoy', 'config'],

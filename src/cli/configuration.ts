@@ -1,10 +1,11 @@
-/** The configuration as a command gets it: loaded whole, or refused with every problem at once. */
+/** Loads the configuration for a command, or rejects it with all of its errors. */
 
 import { formatConfigError } from '../config/config-error.ts';
 import { type LoadResult, loadConfig } from '../config/load.ts';
+import { renderConfig } from '../config/render.ts';
 import type { Arguments } from './arguments.ts';
 
-/** Everything that is wrong with the configuration, a line each. */
+/** The message has one line for each error. */
 export class InvalidConfigError extends Error {
   override readonly name = 'InvalidConfigError';
 }
@@ -17,4 +18,10 @@ export function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.e
   const result = loadConfig({ file: file === '' ? undefined : file, env });
   if (result.kind === 'invalid') throw new InvalidConfigError(result.errors.map(formatConfigError).join('\n'));
   return result;
+}
+
+/** Prints the configuration in force, with masked secrets. */
+export function checkConfig(args: Arguments): number {
+  process.stdout.write(`${renderConfig(loadOrRefuse(args).settings)}\n`);
+  return 0;
 }

@@ -1,29 +1,25 @@
-/** `postern export`: writes what is in the database as a file that `postern apply` takes. */
+/** `postern export`: writes the contents of the database as a file for `postern apply`. */
 
 import { exportSetup } from '../iam/setup/export.ts';
 import { MAX_FILE_BYTES } from './apply-file.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, tenantOption, UsageError } from './arguments.ts';
 import { setupWriter } from './export-file.ts';
-import { tenantOption } from './tenant-option.ts';
-import { withStore } from './with-store.ts';
+import { withLongTimeout, withStore } from './with-store.ts';
 
-/** Reading a whole tenant's users takes longer than a request may. */
+/** Reading all users of a tenant takes longer than a request may. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 const MIB = 1_048_576;
 
-/** Nothing is written before everything is read: half an export looks like a whole one, and pruning by it would delete the other half. */
+/** Writes only after it has read everything: a truncated export looks complete, and pruning by it would delete the rest. */
 export async function exportCommand(args: Arguments): Promise<number> {
   if (args.words.length > 0) throw new UsageError('export accepts no file name. It writes to standard output.');
   const options = { tenant: tenantOption(args), users: !args.flag('without-users') };
   const parts = await withStore(args, async ({ db }) => {
-    const patient = db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });
     const texts: Buffer[] = [];
     const write = setupWriter();
-    try {
-      await exportSetup(patient, options, (part) => void texts.push(Buffer.from(write(part))));
-    } finally {
-      await patient.close();
-    }
+    await withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 }, (longTimeoutDb) =>
+      exportSetup(longTimeoutDb, options, (part) => void texts.push(Buffer.from(write(part)))),
+    );
     return texts;
   });
   for (const part of parts) await put(part);
@@ -37,7 +33,7 @@ export async function exportCommand(args: Arguments): Promise<number> {
   return 0;
 }
 
-/** Resolves when it is out of our hands, so that a reader may be slow. */
+/** Resolves when standard output has taken the bytes, so that a slow reader does not fill the memory. */
 function put(bytes: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));

@@ -5,7 +5,7 @@ import { openDirectories } from '../directory/directories.ts';
 import type { TestStep } from '../directory/model.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
-import { readPassword } from './password-input.ts';
+import { readPassword } from './terminal.ts';
 
 /** Needs no database and changes nothing. The exit code is 0 when every step succeeds, 1 when one does not. */
 export async function ldapTestCommand(args: Arguments): Promise<number> {

@@ -1,21 +1,21 @@
-/** Which command runs, and how its failure is told: one clear sentence, and an exit code. */
+/** Runs the command that the arguments name. Reports its failure in one sentence, with an exit code. */
 
+import { setFlagsFromString } from 'node:v8';
 import manifest from '../../package.json' with { type: 'json' };
+import { Fault, Refusal } from '../domain/errors.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, usage } from './commands.ts';
 import { InvalidConfigError } from './configuration.ts';
-import { failure } from './failure.ts';
-import { boundHeapGrowth } from './heap.ts';
 
 const OK = 0;
 const FAILED = 1;
-/** Wrong usage, wrong configuration, or a database that the command must not use as it is: nothing was started or changed. */
+/** Wrong usage, a wrong configuration, or a database that the command must not use: the command started and changed nothing. */
 const REFUSED = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {
   boundHeapGrowth();
-  // A reader that goes away (`| head`) is no reason to stop deciding.
+  // A reader that closes its end (`| head`) must not stop a server.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     return await run(argv);
@@ -24,26 +24,26 @@ export async function main(argv: readonly string[]): Promise<number> {
       process.stderr.write(`${error.message}\n`);
       return REFUSED;
     }
-    process.stderr.write(`${failure(error)}\n`);
+    process.stderr.write(`${failureText(error)}\n`);
     return FAILED;
   }
 }
 
 async function run(argv: readonly string[]): Promise<number> {
   const [first] = argv;
-  if (first === undefined || first === 'help' || asksForHelp(first)) return shown(usage());
+  if (first === undefined || first === 'help' || isHelp(first)) return shown(usage());
   if (first === '--version' || first === 'version') return shown(`${manifest.version}\n`);
   const command = COMMANDS.find(({ words }) => words.every((word, i) => argv[i] === word));
   if (command === undefined) {
     const begunSo = COMMANDS.filter(({ words }) => words[0] === first);
-    if (begunSo.length > 0 && argv.some(asksForHelp)) return shown(usage(begunSo));
+    if (begunSo.length > 0 && argv.some(isHelp)) return shown(usage(begunSo));
     return refused(
       `Unknown command: ${argv.slice(0, begunSo.length > 0 ? 2 : 1).join(' ')}.`,
       begunSo.length > 0 ? begunSo : COMMANDS,
     );
   }
   const given = argv.slice(command.words.length);
-  if (given.some(asksForHelp)) return shown(usage([command]));
+  if (given.some(isHelp)) return shown(usage([command]));
   try {
     return await command.run(parseArguments(given, command.options, command.readsWords));
   } catch (error) {
@@ -52,7 +52,7 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-function asksForHelp(word: string): boolean {
+function isHelp(word: string): boolean {
   return word === '--help' || word === '-h';
 }
 
@@ -64,4 +64,25 @@ function shown(text: string): number {
 function refused(why: string, commands: readonly Command[]): number {
   process.stderr.write(`${why}\n\n${usage(commands)}`);
   return REFUSED;
+}
+
+/** One sentence for the operator. */
+function failureText(error: unknown): string {
+  if (error instanceof Refusal) {
+    const fields = error.extras.errors?.map(({ path, message }) => `${path}: ${message}`).join(' ') ?? '';
+    return fields === '' ? error.message : `${error.message} ${fields}`;
+  }
+  if (error instanceof Fault) {
+    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    return `The database did not answer: ${error.message}${cause}. Check database.url and that PostgreSQL runs.`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Lets the heap grow by less between full collections than V8 does by default. Each call leaves garbage that survived a minor collection,
+ * such as HTTP/2 streams. With V8's default, the heap of a server becomes several times as large as its live objects.
+ */
+function boundHeapGrowth(): void {
+  setFlagsFromString('--heap-growing-percent=40');
 }

@@ -4,7 +4,7 @@ import { EmbeddedError } from '../store/embedded/error.ts';
 import { findEmbeddedData, removeEmbeddedData } from '../store/embedded/removal.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
-import { stoppedBefore } from './confirm.ts';
+import { stoppedBefore } from './terminal.ts';
 
 const FAILED = 1;
 

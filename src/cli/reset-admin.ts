@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { resetAdmin } from '../iam/users/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
-import { stoppedBefore } from './confirm.ts';
+import { stoppedBefore } from './terminal.ts';
 import { withStore } from './with-store.ts';
 
 /** Gives an administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */

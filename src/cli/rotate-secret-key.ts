@@ -1,9 +1,9 @@
 import { rotateSecretKey, type SecretKeyRotation } from '../iam/auth/rotate-secret-key.ts';
 import type { Arguments } from './arguments.ts';
-import { stoppedBefore } from './confirm.ts';
-import { withStore } from './with-store.ts';
+import { stoppedBefore } from './terminal.ts';
+import { NO_CACHE, withStore } from './with-store.ts';
 
-/** Changes the database from `secret-key-previous` to `secret-key`. Prints what it found and what comes next. */
+/** Changes the database from `secret-key-previous` to `secret-key`. Prints the result and the next step. */
 export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db }, { secrets }) => {
     const { secretKeyPrevious: from, secretKey: to } = secrets;
@@ -13,9 +13,7 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
       args,
     );
     if (stopped !== undefined) return stopped;
-    // There is no cache in this process that would have to follow.
-    const feed = { catchUp: async () => undefined };
-    return rotateSecretKey({ db, feed, flush: () => undefined, now: Date.now, from, to });
+    return rotateSecretKey({ db, ...NO_CACHE, now: Date.now, from, to });
   });
   if (rotation === undefined) {
     process.stderr.write(

@@ -3,25 +3,23 @@ import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
 import { databaseTime } from '../store/time.ts';
 import type { Arguments } from './arguments.ts';
-import { stoppedBefore } from './confirm.ts';
-import { withStore } from './with-store.ts';
+import { stoppedBefore } from './terminal.ts';
+import { NO_CACHE, withStore } from './with-store.ts';
 
-/** Begins a rotation and tells what happens when. Running servers follow by themselves, and no token is refused on the way. */
+/** Begins a rotation and prints its schedule. Running servers apply it by themselves, and no valid token is rejected. */
 export async function rotateSigningKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
-    // Under another secret-key the servers could not open what this seals.
+    // The servers could not open a key that is sealed with another secret-key.
     await checkSecretKey(db, secretKey);
     const stopped = await stoppedBefore(
       'This command publishes a new signing key, which signs all new tokens a day later.',
       args,
     );
     if (stopped !== undefined) return stopped;
-    const feed = { catchUp: async () => undefined };
     const times = rotationTimes(config.token.accessTtlMs);
     // The servers compare these times with the database's clock.
     const nowMs = (await databaseTime(db.knex)).date.getTime();
-    // There is no cache in this process that would have to follow.
-    return rotateSigningKey({ db, feed, flush: () => undefined, now: () => nowMs, secretKey, times });
+    return rotateSigningKey({ db, ...NO_CACHE, now: () => nowMs, secretKey, times });
   });
   if (typeof rotation === 'number') return rotation;
   process.stdout.write(timetable(rotation));

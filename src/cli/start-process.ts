@@ -1,5 +1,6 @@
-/** Starts what one process serves. Each kind loads its own modules only, so that a gate has no part of the API in its memory. */
+/** Starts the listener of one process. Each kind loads only its own modules, so that a gate has no part of the API in memory. */
 
+import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import type { ProcessIdentity, RunningServer, Wiring } from '../server/wiring.ts';
@@ -18,13 +19,21 @@ export async function startGateProcess(wiring: ProcessWiring, sharesAddress: boo
 
 /** Creates the first administrator if there is none, and prints its password. */
 export async function startApiProcess(wiring: ProcessWiring, gates: LocalGates): Promise<RunningServer> {
-  const [{ startApi }, { ensureAdministrator }, { Passwords }, { printAdministrator }] = await Promise.all([
+  const [{ startApi }, { ensureAdministrator }, { Passwords }] = await Promise.all([
     import('../server/api.ts'),
     import('../server/administrator.ts'),
     import('../identity/passwords.ts'),
-    import('./print-administrator.ts'),
   ]);
   const passwords = await Passwords.start();
-  printAdministrator(await ensureAdministrator(wiring.config, wiring.secrets, wiring.store, passwords));
+  printBootstrapPassword(await ensureAdministrator(wiring.config, wiring.secrets, wiring.store, passwords));
   return startApi({ ...wiring, passwords, gates });
+}
+
+/** Prints the password of a new administrator once, to standard output and never to the log. */
+function printBootstrapPassword(outcome: BootstrapOutcome): void {
+  if (outcome.kind !== 'made') return;
+  const password = outcome.madePassword ?? '(as configured in bootstrap.password)';
+  process.stdout.write(
+    `\n  Administrator  ${outcome.email}\n  Password       ${password}\n  This password is not shown again.\n\n`,
+  );
 }

@@ -1,11 +1,12 @@
-/** For commands that work on a database and end: opens one that is ready, and closes it whatever happens. They make and migrate none. */
+/** Opens a database that is ready for a command, and closes it at the end. It neither creates nor migrates a database. */
 
 import { openReadyStore, type Store } from '../server/store.ts';
+import type { Database } from '../store/database.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { type Loaded, loadOrRefuse } from './configuration.ts';
 
-/** Rejects with a DatabaseNotReadyError when there is no database, or its schema is not this program's. */
+/** Rejects with a DatabaseNotReadyError if there is no database, or if its schema is not that of this version. */
 export async function withStore<T>(args: Arguments, work: (store: Store, loaded: Loaded) => Promise<T>): Promise<T> {
   const loaded = loadOrRefuse(args);
   const store = await openReadyStore(loaded.config, loaded.secrets, createTelemetry({ level: 'warn' }));
@@ -15,3 +16,20 @@ export async function withStore<T>(args: Arguments, work: (store: Store, loaded:
     await store.close();
   }
 }
+
+/** Runs `work` on connections whose statements may take longer than those of requests. */
+export async function withLongTimeout<T>(
+  db: Database,
+  options: { readonly queryTimeoutMs: number; readonly poolMax: number },
+  work: (longTimeoutDb: Database) => Promise<T>,
+): Promise<T> {
+  const longTimeoutDb = db.reopen(options);
+  try {
+    return await work(longTimeoutDb);
+  } finally {
+    await longTimeoutDb.close();
+  }
+}
+
+/** For use cases in a process without a credential cache: there is nothing to bring up to date. */
+export const NO_CACHE = { feed: { catchUp: async () => undefined }, flush: () => undefined };

@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { readSetupText } from '../../src/cli/apply-file.ts';
 import { planText } from '../../src/cli/apply-plan.ts';
 import { SETUP_SCHEMA } from '../../src/cli/apply-schema.ts';
-import { isAgreed } from '../../src/cli/confirm.ts';
+import { isAgreed } from '../../src/cli/terminal.ts';
 import { formatConfigError } from '../../src/config/config-error.ts';
 import { type Harness, startHarness } from '../http/harness.ts';
 

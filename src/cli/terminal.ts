@@ -1,5 +1,9 @@
+/** Questions to the operator at a terminal. */
+
 import { once } from 'node:events';
+import { createInterface as createLineReader } from 'node:readline';
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import type { Arguments } from './arguments.ts';
 
 /** `unasked`: there is no terminal to ask at, and no `--yes`. */
@@ -62,5 +66,31 @@ export async function isAgreed(
     return answer.trim() === 'yes';
   } finally {
     terminal.close();
+  }
+}
+
+interface Terminal extends NodeJS.ReadableStream {
+  readonly isTTY?: boolean;
+}
+
+/**
+ * Asks for a password at a terminal and does not echo it. Without a terminal, it takes the first line of the input. Returns an empty text at
+ * the end of the input.
+ */
+export async function readPassword(input: Terminal, output: NodeJS.WritableStream, question: string): Promise<string> {
+  const asks = input.isTTY === true;
+  if (asks) output.write(question);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createLineReader({ input, output: silent, terminal: asks });
+  try {
+    return await new Promise<string>((resolve) => {
+      lines
+        .once('line', resolve)
+        .once('SIGINT', () => resolve(''))
+        .once('close', () => resolve(''));
+    });
+  } finally {
+    lines.close();
+    if (asks) output.write('\n');
   }
 }
