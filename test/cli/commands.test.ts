@@ -1,0 +1,32 @@
+/** The options of commands follow from the usage text that people read. */
+
+import { expect, it } from 'vitest';
+import { parseArguments, UsageError } from '../../src/cli/arguments.ts';
+import { COMMANDS, optionsOf, usage } from '../../src/cli/commands.ts';
+
+it('an option that the usage text shows with a word takes a value, and another one is a flag', () => {
+  expect(optionsOf({ takes: 'FILE|- [--dry-run [--exit-code]] [--only gate|api] --notice DURATION [--yes]' })).toEqual({
+    config: 'value',
+    'dry-run': 'flag',
+    'exit-code': 'flag',
+    only: 'value',
+    notice: 'value',
+    yes: 'flag',
+  });
+});
+
+it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
+  '%s accepts exactly the options of its usage text',
+  (_, command) => {
+    const options = optionsOf(command);
+    const shown = [...usage([command]).matchAll(/ \[?--([a-z-]+)/g)].map(([, name]) => name ?? '');
+    const inSummary = [...command.summary.matchAll(/--([a-z-]+)/g)].map(([, name]) => name ?? '');
+    expect(new Set(Object.keys(options))).toEqual(new Set(['config', ...shown]));
+    expect(inSummary.filter((name) => !(name in options))).toEqual([]);
+    for (const [name, kind] of Object.entries(options)) {
+      const args = parseArguments(kind === 'value' ? [`--${name}`, 'x'] : [`--${name}`], options);
+      expect(kind === 'value' ? args.value(name) : args.flag(name)).toBe(kind === 'value' ? 'x' : true);
+    }
+    expect(() => parseArguments(['--unknown'], options)).toThrow(UsageError);
+  },
+);
