@@ -55,10 +55,6 @@ export type ApiKeyChanges = {
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes?: readonly string[];
-  /** When the key expires; null if it does not. */
-  readonly expires_at?: string | null;
-  /** Days until the key expires, in place of `expires_at`. */
-  readonly expires_in_days?: number;
   /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
     /** Globs of model names; `*` matches any characters. */
@@ -70,6 +66,10 @@ export type ApiKeyChanges = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** When the key expires; null if it does not. */
+  readonly expires_at?: string | null;
+  /** Days until the key expires, in place of `expires_at`. */
+  readonly expires_in_days?: number;
 };
 
 export type ApiKeyImport = {
@@ -135,7 +135,7 @@ export type ApiKeyRevocations = {
       readonly name: string | null;
       /** A message for people. */
       readonly description: string;
-      /** The id of the user that owns the key; null if the tenant owns it. */
+      /** Null if the tenant owns the key. */
       readonly user_id: string | null;
       /** The first characters of the key, for people. */
       readonly prefix: string;
@@ -519,7 +519,7 @@ export type ExplainedDecision = {
       readonly remaining: number | null;
       /** When the limit begins again. */
       readonly resets_at: string | null;
-      /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+      /** The amount that this request takes: one request, the tokens that it may spend, or one collection. In step 15, the largest limit that the request names. */
       readonly needed: number | null;
       /** Whether the limit rejects the request. */
       readonly exceeded: boolean;
@@ -635,7 +635,7 @@ export type Explanation = {
     readonly remaining: number | null;
     /** When the limit begins again. */
     readonly resets_at: string | null;
-    /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+    /** The amount that this request takes: one request, the tokens that it may spend, or one collection. In step 15, the largest limit that the request names. */
     readonly needed: number | null;
     /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
@@ -651,6 +651,8 @@ export type ImportedApiKeys = {
     readonly prefix: string;
     /** The last four characters of the key. */
     readonly last_four: string;
+    /** The owner; default: the tenant itself. */
+    readonly user_id?: string | null;
     /** The name. */
     readonly name?: string | null;
     /** A message for people. */
@@ -659,12 +661,6 @@ export type ImportedApiKeys = {
     readonly metadata?: Readonly<Record<string, string>> | null;
     /** Permission patterns that the key is limited to. */
     readonly scopes: readonly string[];
-    /** When the key expires; null if it does not. */
-    readonly expires_at?: string | null;
-    /** Days until the key expires, in place of `expires_at`. */
-    readonly expires_in_days?: number;
-    /** The owner; default: the tenant itself. */
-    readonly user_id?: string | null;
     /** The resources that are permitted, by kind; an absent kind is not constrained. */
     readonly resource_constraints?: {
       /** Globs of model names; `*` matches any characters. */
@@ -676,6 +672,10 @@ export type ImportedApiKeys = {
     } | null;
     /** Requests in a minute; null for no limit. */
     readonly rate_limit_rpm?: number | null;
+    /** When the key expires; null if it does not. */
+    readonly expires_at?: string | null;
+    /** Days until the key expires, in place of `expires_at`. */
+    readonly expires_in_days?: number;
   }[];
 };
 
@@ -806,6 +806,8 @@ export type Me = {
 export type Metadata = Readonly<Record<string, string>>;
 
 export type NewApiKey = {
+  /** The id of the user that owns the key; null if the tenant owns it. */
+  readonly user_id?: string | null;
   /** The name. */
   readonly name?: string | null;
   /** A message for people. */
@@ -814,12 +816,6 @@ export type NewApiKey = {
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
-  /** When the key expires; null if it does not. */
-  readonly expires_at?: string | null;
-  /** Days until the key expires, in place of `expires_at`. */
-  readonly expires_in_days?: number;
-  /** The id of the user that owns the key; null if the tenant owns it. */
-  readonly user_id?: string | null;
   /** The resources that are permitted, by kind; an absent kind is not constrained. */
   readonly resource_constraints?: {
     /** Globs of model names; `*` matches any characters. */
@@ -831,6 +827,10 @@ export type NewApiKey = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** When the key expires; null if it does not. */
+  readonly expires_at?: string | null;
+  /** Days until the key expires, in place of `expires_at`. */
+  readonly expires_in_days?: number;
 };
 
 export type NewPassword = {
@@ -1501,7 +1501,7 @@ export type Simulation = {
     readonly remaining: number | null;
     /** When the limit begins again. */
     readonly resets_at: string | null;
-    /** What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names. */
+    /** The amount that this request takes: one request, the tokens that it may spend, or one collection. In step 15, the largest limit that the request names. */
     readonly needed: number | null;
     /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
@@ -1660,7 +1660,7 @@ export type UsageEvent = {
   readonly cached_tokens?: number;
   /** Default: the sum of prompt and completion tokens. */
   readonly total_tokens?: number;
-  /** The number of requests that the event stands for. Default: 1. */
+  /** The number of requests that the event counts. Default: 1. */
   readonly requests?: number;
 };
 

@@ -9,14 +9,14 @@ import { ERRORS } from '../src/domain/errors.ts';
 
 const SOURCES = join(import.meta.dirname, '../src');
 const FOLDERS = [
-  'admin',
+  'iam',
   'cli',
   'config',
   'decision',
   'domain',
   'extauthz',
   'identity',
-  'live',
+  'credential-cache',
   'metering',
   'server',
   'telemetry',

@@ -54,7 +54,7 @@ const explainedLimit = Type.Object({
   needed: nullable(
     Type.Integer({
       description:
-        'What this request takes: one request, the tokens that it may spend, one collection; of step 15 the largest limit that it names.',
+        'The amount that this request takes: one request, the tokens that it may spend, or one collection. In step 15, the largest limit that the request names.',
     }),
   ),
   exceeded: Type.Boolean(),

@@ -68,7 +68,7 @@ const changes = component(
       permissions: Type.Optional(patterns),
       resource_constraints: Type.Optional(resourceConstraints),
     },
-    { ...closed, examples: [{ description: 'People who answer tickets.' }] },
+    { ...closed, examples: [{ description: 'Members of the support team.' }] },
   ),
 );
 

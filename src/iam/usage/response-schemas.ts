@@ -77,7 +77,7 @@ const event = component(
         Type.Integer({
           minimum: 1,
           maximum: 1_000_000,
-          description: 'The number of requests that the event stands for. Default: 1.',
+          description: 'The number of requests that the event counts. Default: 1.',
         }),
       ),
     },
