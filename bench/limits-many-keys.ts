@@ -61,7 +61,7 @@ export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; reado
   const use = (key: number): void => {
     const askedMs = performance.now();
     try {
-      const taken = leases.take('key', `key_${key}`, LIMIT);
+      const taken = leases.consume('key', `key_${key}`, LIMIT);
       if (taken instanceof Promise) void taken.then(() => waitedMs.push(performance.now() - askedMs));
       else waitedMs.push(0);
     } catch {

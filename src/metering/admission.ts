@@ -1,10 +1,10 @@
-/** What a check asks of the limits, and what they answer. */
+/** A check's request to the limits, and their decision. */
 
 import type { RateState } from './rate-state.ts';
 
 export interface AdmissionRequest {
   readonly tenantId: string;
-  /** Requests per minute; undefined = no limit, here and below. */
+  /** Requests per minute; undefined = no limit. The same applies to the other limits. */
   readonly tenantRpm: number | undefined;
   readonly keyId: string | undefined;
   /** The user, or the key's owner; undefined = none. */
@@ -12,12 +12,12 @@ export interface AdmissionRequest {
   readonly keyRpm: number | undefined;
   /** Whether the route spends tokens. */
   readonly metered: boolean;
-  /** The smallest token limit that the body names, and how many answers it asks for. */
+  /** The smallest token limit that the body names, and the number of answers that it requests. */
   readonly askedTokens: number | undefined;
   readonly askedChoices: number;
   /** The estimate of the body's text. */
   readonly promptTokens: number;
-  /** How many inline files the body has besides. */
+  /** The number of inline files in the body. */
   readonly inlineFiles: number;
   readonly maxTokensPerRequest: number | undefined;
   readonly monthlyTokens: number | undefined;
@@ -29,16 +29,16 @@ export interface AdmissionRequest {
   readonly maxCollections: number | undefined;
   /** Whether the request reads a response whose usage may have been booked by estimate. */
   readonly readsResponse: boolean;
-  /** Whether nothing is reserved, and the usage that the answer reports is booked. */
+  /** Whether the server reserves nothing and books the usage that the answer reports. */
   readonly reportsUsage: boolean;
 }
 
 export type LimitDecision =
   | {
       readonly kind: 'admitted';
-      /** By which the end of the request is recognised; undefined = nothing is to be settled. */
+      /** The id that identifies the end of the request; undefined = its end settles nothing. */
       readonly reservation: string | undefined;
-      /** Of the tighter rate limit; undefined where none is in force. */
+      /** The state of the tighter rate limit; undefined if there is none. */
       readonly rate: RateState | undefined;
     }
   | RateRefusal
@@ -46,7 +46,7 @@ export type LimitDecision =
       readonly kind: 'refused';
       readonly code: 'insufficient_quota';
       readonly detail: string;
-      /** RFC 3339; undefined = not by itself. */
+      /** RFC 3339; undefined = the quota has no period. */
       readonly resetsAt: string | undefined;
       readonly rate: RateState | undefined;
     };
@@ -58,10 +58,10 @@ export interface RateRefusal {
   readonly rate: RateState;
 }
 
-/** More than any quota that can be kept exactly. */
+/** Larger than any quota that a number represents exactly. */
 const MAX_TOKENS = 2 ** 52;
 
-/** What a request may spend, in tokens. */
+/** The tokens that a request may spend. */
 export interface ReservedTokens {
   /** The prompt's estimate. */
   readonly prompt: number;
@@ -71,13 +71,13 @@ export interface ReservedTokens {
 
 /** The tokens that the server assumes for parts of a request that state none. */
 export interface Estimates {
-  /** The limit of a request that names none, within the tenant's maximum. */
+  /** The answer's limit, within the tenant's maximum, for a request that names no limit. */
   readonly tokenEstimate: number;
   /** Each inline file of a prompt. */
   readonly fileEstimate: number;
 }
 
-/** Returns what a request may spend: its prompt's estimate, and its own limit for each answer that it asks for. */
+/** Returns the tokens that a request may spend: its prompt's estimate, and its limit for each answer that it requests. */
 export function reservationAmount(
   request: Pick<
     AdmissionRequest,
@@ -88,6 +88,6 @@ export function reservationAmount(
   const prompt = Math.min(MAX_TOKENS, request.promptTokens + request.inlineFiles * fileEstimate);
   const each = Math.min(request.askedTokens ?? tokenEstimate, request.maxTokensPerRequest ?? Number.POSITIVE_INFINITY);
   const answer = Math.min(MAX_TOKENS, Math.ceil(each * Math.max(1, request.askedChoices)));
-  // At least one: a quota that is used up refuses every request.
+  // At least one token, so that an exhausted quota rejects every request.
   return { prompt, answer: prompt === 0 ? Math.max(1, answer) : answer };
 }

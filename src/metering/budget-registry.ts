@@ -1,4 +1,4 @@
-/** The budgets that this process has in use, by tenant and period. */
+/** The budgets that this process uses, by tenant and period. */
 
 import { Fault } from '../domain/errors.ts';
 import { Budget, type TokenSums } from './budget.ts';
@@ -14,7 +14,7 @@ export class BudgetRegistry {
   readonly #max: number;
   readonly #budgets = new Map<string, Budget>();
   readonly #tokens: TokenSums = { held: 0, reserved: 0 };
-  /** By tenant: of the period asked for last. */
+  /** By tenant: the budget that was found last. */
   readonly #current = new Map<string, Budget>();
 
   constructor(max: number) {
@@ -25,7 +25,6 @@ export class BudgetRegistry {
     return this.#budgets.size;
   }
 
-  /** Tokens of all budgets together. */
   get sums() {
     return { budgets: this.#budgets.size, ...this.#tokens };
   }
@@ -34,7 +33,7 @@ export class BudgetRegistry {
     return this.#budgets.values();
   }
 
-  /** Makes it where there is none yet. Throws a Fault when too many are in use. */
+  /** Finds the budget, or creates it. Throws a Fault if too many are in use. */
   find({ tenant, period, periodEndsMs }: PeriodOfTenant, now: number): Budget {
     const current = this.#current.get(tenant);
     if (current !== undefined && current.period === period) return current;

@@ -1,8 +1,8 @@
-/** One tenant's tokens of one period, as this process sees them. */
+/** The tokens of one tenant and period, as this process sees them. */
 
 import { Demand } from './demand.ts';
 
-/** Tokens of all budgets together, kept by each budget as it changes. */
+/** Tokens of all budgets together. Each budget updates them as it changes. */
 export interface TokenSums {
   held: number;
   reserved: number;
@@ -17,23 +17,23 @@ export class Budget {
   #held = 0;
   #reserved = 0;
   readonly #sums: TokenSums;
-  /** At the store's last word: spent and held by all; undefined = it has not spoken yet. */
+  /** Tokens spent and held by all processes, as the store last reported; undefined before its first answer. */
   used: number | undefined;
   spent = 0;
-  /** Of the last check; it comes with every one, and a raised quota counts at once. */
+  /** The quota sent with the last check. Every check carries the quota, so a raised quota takes effect at once. */
   quota = 0;
-  /** Until then the store need not be asked again whether there is more: it had too little a moment ago. */
+  /** Until this time, checks are rejected without the store, which recently reported that too few tokens are left. */
   refusesUntilMs = Number.NEGATIVE_INFINITY;
-  /** What one request reserved last. */
+  /** The tokens that the last request reserved. */
   lastReservation = 0;
-  requestedAtMs: number;
-  /** Requests that wait for the store, and their tokens. */
+  usedAtMs: number;
+  /** Checks that wait for the store, and their tokens. */
   waiting = 0;
   waitingTokens = 0;
-  /** The sum of all changes of the hold that were not grants, and that of which the store is known to know. */
+  /** The sum of all changes of the hold except grants, and the part of it that the store has confirmed. */
   changes = 0;
   confirmed = 0;
-  /** A statement's answer was lost: what is held here is to be heard again before anything else is asked. */
+  /** Whether a statement's answer was lost, so that the store must report the hold before the process uses it. */
   uncertain = false;
 
   constructor(tenant: string, period: string, endsMs: number, nowMs: number, sums: TokenSums) {
@@ -41,11 +41,11 @@ export class Budget {
     this.period = period;
     this.endsMs = endsMs;
     this.demand = new Demand(nowMs);
-    this.requestedAtMs = nowMs;
+    this.usedAtMs = nowMs;
     this.#sums = sums;
   }
 
-  /** Tokens that the store granted to this process, changed by what the next statement tells the store. */
+  /** Tokens that the store granted to this process, with the changes that the next statement reports. */
   get held(): number {
     return this.#held;
   }
@@ -55,7 +55,7 @@ export class Budget {
     this.#held = tokens;
   }
 
-  /** Tokens of requests under way in this process. */
+  /** Tokens of this process's requests in progress. */
   get reserved(): number {
     return this.#reserved;
   }
@@ -66,17 +66,17 @@ export class Budget {
   }
 
   /** Held and not reserved; negative after reservations without a hold. */
-  get spare(): number {
+  get available(): number {
     return this.held - this.reserved;
   }
 
-  /** Nothing would be lost if it were forgotten. */
+  /** Whether the process can forget the budget without losing anything. */
   get isIdle(): boolean {
     const { held, changes, confirmed, reserved, waiting, uncertain } = this;
     return held === 0 && changes === confirmed && reserved === 0 && waiting === 0 && !uncertain;
   }
 
-  /** What all processes together may still reserve at this quota, as the store saw it last. */
+  /** Returns the tokens that all processes together may still hold at this quota, as the store last reported. */
   left(quota: number): number {
     return this.used === undefined ? 0 : Math.max(0, quota - this.used);
   }
@@ -85,15 +85,15 @@ export class Budget {
     this.reserved += amount;
   }
 
-  /** A request ended, or was given up: what it did not spend is spare again, and what it spent is no longer held but spent. */
+  /** Ends a reservation. The spent tokens leave the hold; the others are available again. */
   release(amount: number, spent: number): void {
     this.reserved -= amount;
     this.change(-Math.min(amount, spent));
-    // What was known to be too little may be enough now.
+    // The released tokens may be enough for the next check.
     this.refusesUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** The store is told with the next statement. */
+  /** Changes the hold. The next statement reports the change to the store. */
   change(tokens: number): void {
     this.held += tokens;
     this.changes += tokens;

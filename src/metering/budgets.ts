@@ -1,50 +1,47 @@
 /**
- * Tokens per calendar month, held over all processes. The store grants each process a hold on what is left of a tenant's budget, ahead
- * of need, so that a check reserves what its request may spend from memory. When the request has ended, what it did spend is booked by
- * whichever process heard of it, and the reservation becomes spare again where it was made.
+ * Token quotas of calendar months, over all processes. The store grants each process a hold on a tenant's budget ahead of need, so that a
+ * check reserves from memory the tokens that its request may spend. After the request, the process that received the report of its end
+ * books the actual usage, and the reserved tokens become available again in the process that reserved them.
  *
- * - enough is spare here: reserved at once;
- * - the store had too little a moment ago: refused at once;
- * - otherwise the check waits for one statement, which carries the wishes of all who wait.
+ * - If enough tokens are available, the process reserves them at once.
+ * - If the store recently reported that too few are left, the process rejects the check at once.
+ * - Otherwise the check waits for one statement, which carries the requests of all waiting checks.
  *
- * Invariant: at every grant, what is spent and what all processes hold together is at most the quota; and no process reserves more than
- * it holds. What is not needed is given back. A reservation that nobody settles or renews expires, and the store takes away what a lost
- * process held.
+ * Invariants: at every grant, the spent and held tokens of all processes together are at most the quota. No process reserves more than it
+ * holds. A process returns tokens that it does not need. A reservation that is neither settled nor renewed expires, and the store takes the
+ * holds of a lost process.
  *
- * While the store is away each process goes on with what it holds. More than that is a fault: nobody can say what others spent.
+ * While the store is unreachable, each process continues with the tokens that it holds. A check that needs more is a fault, because the
+ * process does not know what others spent.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { Budget } from './budget.ts';
 import { BudgetRegistry, type PeriodOfTenant } from './budget-registry.ts';
-import type { MeteringCounts } from './counts.ts';
+import { applyHoldGrant, type HoldRequests, holdRequestFor } from './hold-requests.ts';
 import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
 import { Outstanding } from './outstanding.ts';
+import { type MeteringParts, Outage } from './parts.ts';
 import type { HoldRequest, HoldResult, TokenStore } from './ports.ts';
 import type { EndedReservation } from './reservations.ts';
-import { isCritical, needsRefill, sliceOf, surplusOf } from './slices.ts';
-import { type HoldStatement, holdRequestFor, learn } from './token-batch.ts';
+import { isCritical, needsRefill, surplusOf, tokenSliceOf } from './slices.ts';
 import { TokenWaiters } from './token-waiters.ts';
 
-export interface BudgetsParts {
+export interface BudgetsParts extends MeteringParts {
   readonly store: TokenStore;
-  readonly processId: string;
-  /** A reservation lives so long without being settled or renewed. */
+  /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
-  /** The store takes away the holds of a process that it did not hear of for so long. */
+  /** The store takes the holds of a process that it has not seen for this time. */
   readonly holdTtlMs: number;
-  readonly monotonicMs: () => number;
   /** The store's time, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly maxBudgets: number;
   readonly maxReservations: number;
-  readonly counts: MeteringCounts;
-  /** Called with a request of this process that another process heard to be running, and when the store heard of it. */
-  readonly onRenewed?: (counter: number, heardAtMs: number) => void;
-  /** Reports whether such news matter although no tokens are reserved. Default: never. */
+  /** Called with a request of this process that another process reported as running, and the time of that report. */
+  readonly onRenewed?: (counter: number, seenAtMs: number) => void;
+  /** Reports whether settlements and renewals by other processes matter even if no tokens are reserved. Default: never. */
   readonly awaitsSettlements?: () => boolean;
-  /** Told once each time the store goes away. */
-  readonly onFault?: (error: unknown) => void;
 }
 
 export interface TokenReservationRequest extends PeriodOfTenant {
@@ -54,44 +51,48 @@ export interface TokenReservationRequest extends PeriodOfTenant {
   readonly counter: number;
 }
 
-/** How often to ask whether others settled reservations of this process, when nothing else is asked. */
+/** The interval at which the process fetches settlements of its reservations if it has no other statement to send. */
 const POLL_MS = 1000;
 const REVIEW_MS = 1000;
 const FORGET_MS = 60_000;
-/** After an outage of the store: other processes pass on the renewals that they kept meanwhile. */
+/** The time after an outage in which other processes pass on the renewals that they kept during it. */
 const RETURN_GRACE_MS = 5000;
-/** Of a quota: below it every token is given back at once. */
+/** If less than this share of a quota is left, the process returns released tokens at once. */
 const SCARCE_SHARE = 0.1;
 const MAX_REQUESTS = 1000;
-/** Budgets looked at for one statement, and in one tick for what they could give back. */
-const MAX_LOOKED = 5 * MAX_REQUESTS;
+/** The largest number of budgets that are examined for one statement. */
+const MAX_EXAMINED = 5 * MAX_REQUESTS;
+/** The largest number of budgets that one tick reviews. */
 export const MAX_REVIEWED = 2000;
 
 export class Budgets {
   readonly #parts: BudgetsParts;
   readonly #budgets: BudgetRegistry;
   readonly #outstanding: Outstanding;
-  /** Budgets that may have something to say to the store. */
+  readonly #outage: Outage;
+  readonly #statements = new SingleFlight(() => this.#sendStatements());
+  /** Budgets with unsent changes. */
   readonly #dirty = new Set<Budget>();
-  /** The same, but it may wait for the next review, or for the next statement. */
+  /** Budgets with unsent changes that may wait for the next review or the next statement. */
   readonly #deferred = new Set<Budget>();
   #deferredIsDue = false;
-  /** The rest of the review that is under way. */
+  /** The rest of the current review. */
   #reviewing: Iterator<Budget> | undefined;
   #reviewed = 0;
   readonly #nearest = new NearestQuotas();
   readonly #waiters = new TokenWaiters();
+  /** Ids of received settlements that the next statement acknowledges. */
   #acked: number[] = [];
-  #running: Promise<void> | undefined;
-  #isOffline = false;
-  /** The store was silent for so long that it may have taken all holds away; cleared by its next answer. */
+  /** Whether a statement is to be sent even if it has no requests. */
+  #polls = false;
+  /** Whether the store was silent for so long that it may have taken all holds. Its next answer clears it. */
   #doubted = false;
   #stopping = false;
   #processes = 1;
   #sequence = 0;
-  /** When the last statement left that was answered. */
-  #heardAtMs: number;
-  /** When the store answered again after an outage. */
+  /** The time at which the last answered statement was sent. */
+  #answeredRequestMs: number;
+  /** The time at which the last outage ended. */
   #returnedAtMs = Number.NEGATIVE_INFINITY;
   #requestedAtMs: number;
   #reviewedAtMs: number;
@@ -99,82 +100,86 @@ export class Budgets {
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
     this.#budgets = new BudgetRegistry(parts.maxBudgets);
-    this.#outstanding = new Outstanding({ ...parts, onEnded: (ended, spent) => this.#free(ended, spent) });
+    this.#outstanding = new Outstanding({ ...parts, onEnded: (ended, spent) => this.#release(ended, spent) });
+    this.#outage = new Outage(parts);
     const now = parts.monotonicMs();
-    this.#heardAtMs = now;
+    this.#answeredRequestMs = now;
     this.#requestedAtMs = now;
     this.#reviewedAtMs = now;
   }
 
-  /** True: reserved; false: there is too little left. A promise when only the store can say. Throws and rejects with a Fault. */
+  /**
+   * Reserves tokens for a request.
+   * @returns true if reserved, false if too few are left; a promise if the check must wait for the store. Throws and rejects with a Fault.
+   */
   reserve(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
     const { amount, counter, quota } = reservation;
     if (amount > quota) return false;
     const budget = this.#budgets.find(reservation, now);
     budget.quota = quota;
     budget.lastReservation = amount;
-    budget.requestedAtMs = now;
-    budget.demand.note(amount);
-    // Whoever waits already is first.
+    budget.usedAtMs = now;
+    budget.demand.record(amount);
+    // Waiting checks come first.
     const known = budget.waiting > 0 ? undefined : this.#try(budget, amount, counter, now);
-    return known ?? this.#wait(budget, amount, counter);
+    if (known !== undefined) return known;
+    const answer = this.#waiters.add(budget, amount, counter);
+    void this.#statements.run();
+    return answer;
   }
 
-  /** Returns what a request of this process could reserve, as the store said last; undefined if it has not said it yet. */
+  /** Returns the tokens that a request of this process could reserve, as the store last reported; undefined before its first answer. */
   left(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): number | undefined {
-    const { used, spare } = this.#budgets.find(reservation, now);
-    return used === undefined ? undefined : Math.max(0, reservation.quota - used + Math.max(0, spare));
+    const { used, available } = this.#budgets.find(reservation, now);
+    return used === undefined ? undefined : Math.max(0, reservation.quota - used + Math.max(0, available));
   }
 
-  /** A request of this process is over, and what it spent is booked. */
+  /** Ends the reservation of a request whose usage is booked. */
   settled(counter: number, spent: number): void {
     this.#outstanding.settled(counter, spent);
   }
 
-  /** A request of this process is still running, as this process hears. */
+  /** Renews the reservation of a request that a proxy reported to this process as running. */
   renew(counter: number): void {
     this.#outstanding.renew(counter, this.#parts.monotonicMs());
   }
 
-  /** A check of this process was cancelled: its tokens can be reserved again at once. */
+  /** Ends the reservation of a cancelled check. */
   release(counter: number): void {
     this.#outstanding.release(counter);
   }
 
-  /** Asks for what will be needed and gives back what is not; every 100 ms or so. Resolves when the store has answered. */
+  /** Requests tokens that will be needed and returns the others. Call it about every 100 ms. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    // A reservation expires when an answer of the store that was asked for after its time did not renew it.
-    if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#heardAtMs);
+    // A reservation expires only if no renewal from before its end is missing here.
+    if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#answeredRequestMs);
     this.#review(now);
     const awaitsSettlements = this.#outstanding.size > 0 || this.#parts.awaitsSettlements?.() === true;
-    const listens = awaitsSettlements && now - this.#requestedAtMs >= POLL_MS;
-    const speaks = this.#dirty.size > 0 || (this.#deferredIsDue && this.#deferred.size > 0);
-    if (speaks || this.#isOffline || listens) this.#request(listens || this.#isOffline);
-    return this.#running ?? Promise.resolve();
+    const polls = this.#outage.lasts || (awaitsSettlements && now - this.#requestedAtMs >= POLL_MS);
+    const hasChanges = this.#dirty.size > 0 || (this.#deferredIsDue && this.#deferred.size > 0);
+    if (!polls && !hasChanges) return this.#statements.idle();
+    this.#polls ||= polls;
+    return this.#statements.run();
   }
 
-  /** The moment of the last question that the store answered: every renewal before it is known here. */
-  get heardAtMs(): number {
-    return this.#heardAtMs;
+  /** The time at which the last answered statement was sent. Every renewal from before it is known here. */
+  get answeredRequestMs(): number {
+    return this.#answeredRequestMs;
   }
 
-  /** Another server of the database answers, which may not know what this process holds: it is to be heard again before it is used. */
+  /** Another server of the database answers, which may not know this process's holds. It must report them before the process uses them. */
   storeReplaced(): void {
     this.#doubtAll();
   }
 
-  /** Gives back what is not reserved. */
+  /** Returns all tokens that are not reserved. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await this.#running;
+    await this.#statements.idle();
     for (const budget of this.#budgets.all()) this.#dirty.add(budget);
-    // As many rounds as it takes to say it all, and no more should the store be away.
     const rounds = Math.ceil(this.#budgets.size / MAX_REQUESTS);
-    for (let round = 0; round < rounds && !this.#isOffline; round++) {
-      this.#request(false);
-      await this.#running;
-    }
+    for (let round = 0; round < rounds && !this.#outage.lasts; round++) await this.#statements.run();
   }
 
   get stats() {
@@ -182,45 +187,45 @@ export class Budgets {
       ...this.#budgets.sums,
       waiting: this.#waiters.size,
       outstanding: this.#outstanding.size,
-      /** How often a budget was reviewed since the process began. */
+      /** The number of reviews of a budget since the process began. */
       reviewed: this.#reviewed,
-      isOffline: this.#isOffline,
+      isOffline: this.#outage.lasts,
     };
   }
 
-  /** Returns the shares of the budgets with the least left, at the last complete review. Periods that are over are left out. */
+  /** Returns the shares of the budgets with the least left, at the last complete review, except those of ended periods. */
   get quotas(): readonly QuotaShare[] {
     const nowMs = this.#parts.nowMs();
     return this.#nearest.shares.filter(({ endsMs }) => nowMs < endsMs);
   }
 
-  /** Undefined when only the store can say. */
+  /** Returns undefined if only the store can decide. */
   #try(budget: Budget, amount: number, counter: number, now: number): boolean | undefined {
-    const { quota, used, spare, uncertain } = budget;
-    const within = used === undefined || quota - used + spare >= amount;
-    if (spare >= amount && within && !uncertain && !this.#silentTooLong(now)) {
+    const { quota, used, available, uncertain } = budget;
+    const within = used === undefined || quota - used + available >= amount;
+    if (available >= amount && within && !uncertain && !this.#isSilentTooLong(now)) {
       this.#reserve(budget, amount, counter, now);
       if (needsRefill(budget, now)) (isCritical(budget, now) ? this.#dirty : this.#deferred).add(budget);
       return true;
     }
-    if (this.#isOffline) return this.#tryOffline(budget, amount, counter, now);
+    if (this.#outage.lasts) return this.#tryOffline(budget, amount, counter, now);
     return !within && now < budget.refusesUntilMs ? false : undefined;
   }
 
   #tryOffline(budget: Budget, amount: number, counter: number, now: number): boolean {
-    const { quota, used, spare } = budget;
-    // Tokens that are spent stay spent.
+    const { quota, used, available } = budget;
+    // Spent tokens stay spent, so the process can reject without the store.
     if (used !== undefined && quota - budget.spent < amount) return false;
-    const within = used !== undefined && quota - used + spare >= amount;
-    if (spare < amount || !within || this.#silentTooLong(now))
+    const within = used !== undefined && quota - used + available >= amount;
+    if (available < amount || !within || this.#isSilentTooLong(now))
       throw new Fault('the database is unreachable and the tokens that this process holds are used up');
     this.#reserve(budget, amount, counter, now);
     return true;
   }
 
-  /** The store may have taken away what is held here. */
-  #silentTooLong(now: number): boolean {
-    return now - this.#heardAtMs >= this.#parts.holdTtlMs;
+  /** Reports whether the store may have taken the holds of this process. */
+  #isSilentTooLong(now: number): boolean {
+    return now - this.#answeredRequestMs >= this.#parts.holdTtlMs;
   }
 
   #reserve(budget: Budget, amount: number, counter: number, now: number): void {
@@ -228,20 +233,14 @@ export class Budgets {
     this.#outstanding.add(counter, budget, amount, now);
   }
 
-  #wait(budget: Budget, amount: number, counter: number): Promise<boolean> {
-    const answer = this.#waiters.add(budget, amount, counter);
-    this.#request(false);
-    return answer;
-  }
-
-  #free({ budget, amount }: EndedReservation, spent: number): void {
+  #release({ budget, amount }: EndedReservation, spent: number): void {
     budget.release(amount, spent);
-    // Where little is left, others may be waiting for it.
+    // If little is left, other processes may be waiting for it.
     const scarce = this.#stopping || budget.left(budget.quota) < budget.quota * SCARCE_SHARE;
     (scarce ? this.#dirty : this.#deferred).add(budget);
   }
 
-  /** Looks at every budget, some in each tick: gives back what lies unused, and forgets what has not been in use for long. */
+  /** Reviews all budgets in bounded steps: returns surplus tokens, and forgets budgets that were not used for FORGET_MS. */
   #review(now: number): void {
     if (this.#reviewing === undefined) {
       if (now - this.#reviewedAtMs < REVIEW_MS) return;
@@ -266,55 +265,47 @@ export class Budgets {
     this.#reviewed += 1;
     const { tenant, quota, used, endsMs } = budget;
     if (used !== undefined && quota > 0 && nowMs < endsMs) this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
-    if (budget.spare < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#dirty.add(budget);
-    if (!budget.isIdle || now - budget.requestedAtMs < FORGET_MS) return;
+    if (budget.available < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#dirty.add(budget);
+    if (!budget.isIdle || now - budget.usedAtMs < FORGET_MS) return;
     this.#dirty.delete(budget);
     this.#deferred.delete(budget);
     this.#budgets.forget(budget);
   }
 
   #slice(budget: Budget, now: number): number {
-    return this.#stopping ? 0 : sliceOf(budget, this.#processes, now);
+    return this.#stopping ? 0 : tokenSliceOf(budget, this.#processes, now);
   }
 
-  /** @param listen ask although there may be nothing to ask for */
-  #request(listen: boolean): void {
-    if (this.#running !== undefined) return;
-    this.#running = this.#requestFromStore(listen).finally(() => {
-      this.#running = undefined;
-      if (this.#waiters.size > 0) this.#request(false);
-    });
+  async #sendStatements(): Promise<void> {
+    do {
+      // The statement also carries the requests of checks that arrive in this turn of the event loop.
+      await Promise.resolve();
+      await this.#sendStatement();
+    } while (this.#waiters.size > 0);
   }
 
-  async #requestFromStore(listen: boolean): Promise<void> {
-    // Whoever comes in this turn of the loop comes along.
-    await Promise.resolve();
-    const { store, processId, counts, monotonicMs, onFault } = this.#parts;
-    if (this.#silentTooLong(monotonicMs())) this.#doubtAll();
+  async #sendStatement(): Promise<void> {
+    const { store, processId, counts, monotonicMs } = this.#parts;
+    const polls = this.#polls;
+    this.#polls = false;
+    if (this.#isSilentTooLong(monotonicMs())) this.#doubtAll();
     const batch = this.#collect(monotonicMs());
-    if (batch.requests.length === 0 && !listen && this.#waiters.size === 0) return;
-    const acked = this.#acked;
+    if (batch.requests.length === 0 && !polls && this.#waiters.size === 0) return;
     this.#sequence += 1;
     this.#requestedAtMs = monotonicMs();
     counts.statements += 1;
     try {
-      const answer = await store.hold({ processId, sequence: this.#sequence, requests: batch.requests, acked });
-      // A hold is known to be there since the question was sent, not since its answer came.
-      this.#heardAtMs = this.#requestedAtMs;
-      if (this.#isOffline) this.#returnedAtMs = monotonicMs();
-      this.#isOffline = false;
+      const { requests } = batch;
+      const result = await store.hold({ processId, sequence: this.#sequence, requests, acked: this.#acked });
+      // The store has kept the holds since the statement was sent, not since its answer arrived.
+      this.#answeredRequestMs = this.#requestedAtMs;
+      if (this.#outage.lasts) this.#returnedAtMs = monotonicMs();
+      this.#outage.answered();
       this.#doubted = false;
-      this.#learn(batch, answer);
+      this.#apply(batch, result);
     } catch (error) {
-      if (!this.#isOffline) {
-        counts.faults += 1;
-        onFault?.(error);
-      }
-      this.#isOffline = true;
-      for (const budget of batch.budgets) {
-        budget.uncertain = true;
-        this.#dirty.add(budget);
-      }
+      this.#outage.failed(error);
+      for (const budget of batch.budgets) this.#doubt(budget);
     }
     const now = monotonicMs();
     this.#waiters.serve((budget, amount, counter) => this.#try(budget, amount, counter, now));
@@ -323,13 +314,15 @@ export class Budgets {
   #doubtAll(): void {
     if (this.#doubted) return;
     this.#doubted = true;
-    for (const budget of this.#budgets.all()) {
-      budget.uncertain = true;
-      this.#dirty.add(budget);
-    }
+    for (const budget of this.#budgets.all()) this.#doubt(budget);
   }
 
-  #collect(now: number): HoldStatement {
+  #doubt(budget: Budget): void {
+    budget.uncertain = true;
+    this.#dirty.add(budget);
+  }
+
+  #collect(now: number): HoldRequests {
     const requests: HoldRequest[] = [];
     const budgets: Budget[] = [];
     for (const budget of this.#candidates()) {
@@ -340,28 +333,28 @@ export class Budgets {
       if (requests.length >= MAX_REQUESTS) break;
     }
     if (this.#deferred.size === 0) this.#deferredIsDue = false;
-    // Where it is to be heard first what is held here, nothing is wished for yet.
-    this.#waiters.request(new Set(budgets.filter(({ uncertain }) => !uncertain)));
+    // For an uncertain budget, the store first reports the hold, so the statement requests nothing.
+    this.#waiters.markRequested(new Set(budgets.filter(({ uncertain }) => !uncertain)));
     return { requests, budgets };
   }
 
-  /** Takes budgets that may have something to say, each once, those that checks wait for first. The others keep their places. */
+  /** Removes budgets that may need a request, each once, first those that checks wait for. The others keep their order. */
   *#candidates(): Generator<Budget, void> {
     const waited = this.#waiters.budgets();
     yield* waited;
-    let looked = 0;
+    let examined = 0;
     for (const budgets of [this.#dirty, this.#deferred]) {
       for (const budget of budgets) {
         this.#dirty.delete(budget);
         this.#deferred.delete(budget);
         if (!waited.has(budget)) yield budget;
-        looked += 1;
-        if (looked >= MAX_LOOKED) return;
+        examined += 1;
+        if (examined >= MAX_EXAMINED) return;
       }
     }
   }
 
-  #learn({ requests, budgets }: HoldStatement, { grants, settlements, renewals, processes }: HoldResult): void {
+  #apply({ requests, budgets }: HoldRequests, { grants, settlements, renewals, processes }: HoldResult): void {
     const now = this.#parts.monotonicMs();
     this.#processes = Math.max(1, processes);
     for (const [i, request] of requests.entries()) {
@@ -370,7 +363,7 @@ export class Budgets {
       if (budget === undefined || grant === undefined) continue;
       this.#parts.counts.tokensLeased += grant.granted;
       if (budget.uncertain) this.#dirty.add(budget);
-      learn(budget, request, grant, now);
+      applyHoldGrant(budget, request, grant, now);
     }
     for (const { counters, ageMs } of renewals) {
       for (const counter of counters) {

@@ -1,21 +1,21 @@
-/** Days and months on the wall of a tenant's time zone. */
+/** Days and months in a tenant's time zone. */
 
 import { minuteOfWeek, WEEK_MINUTES } from '../decision/clock.ts';
 
 const MINUTE_MS = 60_000;
 const MAX_ZONES = 4096;
-/** No month is longer, nor does any change of a clock make it so. */
+/** Longer than any month, including changes of the clock. */
 const LONGEST_MONTH_MINUTES = 32 * 1440;
 
 /** One minute of one zone. */
 export interface Moment {
   /** Minutes since the epoch. */
   readonly minute: number;
-  /** What the zone's clock is ahead of UTC, in minutes. */
+  /** Minutes that the zone's clock is ahead of UTC. */
   readonly offset: number;
   /** `2026-11` */
   readonly period: string;
-  /** When the next calendar month begins, milliseconds since the epoch. */
+  /** The beginning of the next calendar month, milliseconds since the epoch. */
   readonly periodEndsMs: number;
 }
 
@@ -27,16 +27,16 @@ export function periodOf(minute: number, offset: number): string {
   return dayOf(minute, offset).slice(0, 7);
 }
 
-/** Minutes that the zone is ahead of UTC; 0 for a zone that nobody knows. */
+/** Returns the minutes that the zone is ahead of UTC; 0 for an unknown zone. */
 function offsetAt(zone: string, minute: number): number {
   const utc = minuteOfWeek('UTC', minute * MINUTE_MS) ?? 0;
   const local = minuteOfWeek(zone, minute * MINUTE_MS) ?? utc;
-  // No zone is more than a day away, so of the two ways around the week the shorter is meant.
+  // A zone is at most a day away from UTC, so the shorter way around the week is the right one.
   const ahead = (local - utc + WEEK_MINUTES) % WEEK_MINUTES;
   return ahead > WEEK_MINUTES / 2 ? ahead - WEEK_MINUTES : ahead;
 }
 
-/** The first minute whose month is not that of `minute`; found by halving, so that a midnight that a clock skips does no harm. */
+/** Returns the first minute of the next month. A binary search finds it even if the clock skips midnight. */
 function endOfMonth(zone: string, minute: number, period: string): number {
   let within = minute;
   let after = minute + LONGEST_MONTH_MINUTES;
@@ -48,7 +48,7 @@ function endOfMonth(zone: string, minute: number, period: string): number {
   return after;
 }
 
-/** Remembers the last minute of each zone. */
+/** Caches the last minute of each zone. */
 export class Calendar {
   readonly #moments = new Map<string, Moment>();
 

@@ -1,85 +1,54 @@
-/** What metering did since the process began: plain numbers, for whoever shows them. */
+/** The counters of metering since the process began, as plain numbers. */
+export type MeteringCounts = ReturnType<typeof newCounts>;
 
-export interface MeteringCounts {
-  /** Requests that a rate limit let through, and that one refused. */
-  rateAllowed: number;
-  rateRefused: number;
-  /** Checks that waited for a rate lease. */
-  rateWaited: number;
-  /** Requests that the store granted ahead of need; and of these, what was left of windows that ended. */
-  rateLeased: number;
-  rateStranded: number;
-  /** Requests with a token quota that were let through, and refused. */
-  quotaAllowed: number;
-  quotaRefused: number;
-  /** Tokens that the store granted. */
-  tokensLeased: number;
-  /** Tokens of reservations: made, ended by a settlement, by time, and by a cancelled check. */
-  tokensReserved: number;
-  tokensSettled: number;
-  tokensExpired: number;
-  tokensReleased: number;
-  reservationsExpired: number;
-  /** Renewals of reservations of tokens, and cancelled checks that released a reservation. */
-  reservationsRenewed: number;
-  reservationsReleased: number;
-  /** Renewals and releases that did not reach the store. */
-  changesDropped: number;
-  /** Requests under way that exceed the bound of noted requests, so the store has no note of them. */
-  requestsNotNoted: number;
-  /** Requests of processes that died which this process booked. */
-  lostBooked: number;
-  /** Creations of collections let through, and refused. */
-  collectionsAllowed: number;
-  collectionsRefused: number;
-  /** Requests booked; and those that the batch or another process had booked before. */
-  settled: number;
-  duplicates: number;
-  /** Of the ends told of, those that were estimated because nobody said what was spent. */
-  estimated: number;
-  /** Ends that settle nothing: without an id of ours, or of a request too long ago. */
-  unknown: number;
-  late: number;
-  /** Ends that could not be booked: the queue was full, or the store refused them. */
-  dropped: number;
-  /** From hearing of an end to its being booked, in the last batch. */
-  settlementLagMs: number;
-  /** Statements sent to the store. */
-  statements: number;
-  /** How often the store went away. */
-  faults: number;
-}
-
-export function newCounts(): MeteringCounts {
+export function newCounts() {
   return {
+    /** Requests that the rate limits admitted, and rejected. */
     rateAllowed: 0,
     rateRefused: 0,
+    /** Checks that waited for a rate lease. */
     rateWaited: 0,
+    /** Requests that the store leased ahead of need, and the unused ones of windows that ended. */
     rateLeased: 0,
     rateStranded: 0,
+    /** Requests with a token quota that were admitted, and rejected. */
     quotaAllowed: 0,
     quotaRefused: 0,
+    /** Tokens that the store granted. */
     tokensLeased: 0,
+    /** Tokens of reservations: made, and ended by a settlement, by expiry, and by a cancelled check. */
     tokensReserved: 0,
     tokensSettled: 0,
     tokensExpired: 0,
     tokensReleased: 0,
     reservationsExpired: 0,
+    /** Renewals of token reservations, and cancelled checks that released a reservation. */
     reservationsRenewed: 0,
     reservationsReleased: 0,
+    /** Renewals and releases that did not reach the store. */
     changesDropped: 0,
+    /** Requests in progress beyond the bound of noted requests. The store has no note of them. */
     requestsNotNoted: 0,
+    /** Requests of lost processes that this process booked. */
     lostBooked: 0,
+    /** Creations of collections that were admitted, and rejected. */
     collectionsAllowed: 0,
     collectionsRefused: 0,
+    /** Requests that were booked, and requests that the same batch or another process had booked before. */
     settled: 0,
     duplicates: 0,
+    /** Reported ends without usage, whose usage the server estimated. */
     estimated: 0,
+    /** Ends that settle nothing: without a valid reservation id, or of a request too long ago. */
     unknown: 0,
     late: 0,
+    /** Ends that were not booked because the queue was full, or because the store rejected them. */
     dropped: 0,
+    /** Time from the report of an end to its booking, in the last batch. */
     settlementLagMs: 0,
+    /** Statements sent to the store. */
     statements: 0,
+    /** Outages of the store. */
     faults: 0,
   };
 }

@@ -1,4 +1,4 @@
-/** How much of one subject is asked for, smoothed over about a second. */
+/** The rate at which units of one subject are requested, smoothed over about one second. */
 
 const SMOOTHING_MS = 1000;
 
@@ -11,12 +11,12 @@ export class Demand {
     this.#sinceMs = nowMs;
   }
 
-  note(amount = 1): void {
+  record(amount = 1): void {
     this.#pending += amount;
   }
 
-  /** What is expected in the next `ms`. */
-  within(ms: number, nowMs: number): number {
+  /** Returns the units that are expected in the next `ms`. */
+  expectedIn(ms: number, nowMs: number): number {
     const passed = nowMs - this.#sinceMs;
     if (passed > 0) {
       const weight = Math.min(1, passed / SMOOTHING_MS);

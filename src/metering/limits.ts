@@ -1,93 +1,77 @@
 /**
- * Lines 16 and 17 of the decision, and what follows when the request is over: the one way into this room.
+ * The entry point of metering: rate limits and quotas of checks, and the ends of their requests.
  *
- * A check asks `admit`, whose answer is at hand when its tenant is warm. The end of a request, heard of in whichever process, goes to
- * `settle`. Rates come first: who passes a rate limit has used it, also when a quota then refuses.
+ * A check calls `admit`, which decides from memory if the tenant's limits are cached. The report of a request's end goes to `settle`, in any
+ * process.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { StoreClock } from '../domain/store-clock.ts';
-import {
-  type AdmissionRequest,
-  type Estimates,
-  type LimitDecision,
-  type RateRefusal,
-  type ReservedTokens,
-  reservationAmount,
-} from './admission.ts';
-import { Budgets, type TokenReservationRequest } from './budgets.ts';
-import { Calendar, type Moment } from './calendar.ts';
-import { collectionDigest } from './collection-digest.ts';
+import type { AdmissionRequest, Estimates, LimitDecision } from './admission.ts';
+import { Admitter } from './admitter.ts';
+import { Budgets } from './budgets.ts';
 import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
-import { type AdmittedRequest, OpenRequests } from './open-requests.ts';
+import { OpenRequests } from './open-requests.ts';
+import type { MeteringParts } from './parts.ts';
 import type { MeteringStore } from './ports.ts';
-import { RateLeases, type RateResult } from './rate-leases.ts';
-import { type RateState, tighter } from './rate-state.ts';
+import { RateLeases } from './rate-leases.ts';
+import { RateLimits } from './rate-limits.ts';
 import { ReservationChanges } from './reservation-changes.ts';
-import { type Reservation, ReservationIds, type ReservationKind } from './reservation-ids.ts';
+import { type Reservation, ReservationIds } from './reservation-ids.ts';
 import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
 import { UnreportedEnds } from './unreported-ends.ts';
 
-export interface LimitsParts extends Estimates {
+export interface LimitsParts extends Estimates, Omit<MeteringParts, 'counts'> {
   readonly store: MeteringStore;
-  /** This process, see `processIdOf`. */
-  readonly processId: string;
-  /** 16 bytes, the same in all processes: makes reservation ids. */
+  /** 16 bytes, the same in all processes: encrypts reservation ids. */
   readonly reservationKey: Uint8Array;
-  /** Other processes may issue ids under this key while the installation changes its `secret-key`. */
+  /** The key under which other processes may issue ids while the installation changes its `secret-key`. */
   readonly otherReservationKey?: Uint8Array | undefined;
-  /** Of a rate's window; 60000 but in tests. */
+  /** The length of a rate limit window; 60000 except in tests. */
   readonly windowMs: number;
-  /** A reservation lives so long without being settled or renewed. */
+  /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
-  /** What a process held that the store did not hear of for so long is free again. Default: `reservationTtlMs`, but at least a minute. */
+  /** The store takes the holds of a process that it has not seen for this time. Default: `reservationTtlMs`, but at least a minute. */
   readonly holdTtlMs?: number;
-  /** The store's clock as this process knows it. Months, days and ages of reservations go by it. Default: learned from leases only. */
+  /** The store's clock as this process knows it, for months, days and ages of reservations. Default: a clock that only leases set. */
   readonly clock?: StoreClock;
-  /** The machine's own clock, milliseconds since the epoch; used until the store's clock is known. */
+  /** The machine's clock, milliseconds since the epoch. Used until the store's clock is known. */
   readonly now: () => number;
-  readonly monotonicMs: () => number;
-  /** Whether a tenant's usage comes by events, so that the ends of its requests are not booked. */
+  /** Reports whether a tenant's usage comes from events, so that the ends of its requests are not booked. */
   readonly metersItself?: (tenant: string) => boolean;
-  /** Told when the store goes away, and of what it refuses. */
-  readonly onFault?: (error: unknown) => void;
   /** Called with the number of requests whose ends no proxy reports, and with 0 when ends are reported again. */
   readonly onUnreported?: (requests: number) => void;
-  /** Rate subjects of each kind, and token budgets, at most. */
+  /** The largest number of rate subjects of each kind, and of token budgets. */
   readonly maxSubjects?: number;
   readonly maxReservations?: number;
-  /** Ends of requests that wait to be booked, at most; and renewals that wait to be passed on. */
+  /** The largest number of ends that wait to be booked, and of renewals that wait to be sent. */
   readonly maxSettlements?: number;
 }
 
-/** The tighter limit's state where there is one, or a refusal. */
-type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
-
-const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
-const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
-const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
 const TIDY_MS = 30_000;
-/** A living process speaks to the store every 5 s. Restarts and failovers of the store, and long pauses, must not look like its end. */
+/** A process sends a statement at least every 5 s. Restarts and failovers of the store, and long pauses, must not make it look lost. */
 const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
-/** The maximum number of requests under way that one process notes in the store. */
+/** The largest number of requests in progress that one process notes in the store. */
 const MAX_OPEN = 100_000;
-/** A request may take so long; an id that is older settles nothing. It is remembered a little longer what was settled. */
+/** The longest time that a request may take: an older id settles nothing. The store remembers settled ids longer. */
 const SETTLE_WITHIN_MINUTES = 24 * 60;
 const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
-/** How far the store's clock may be set back, for example by a fail-over, before the ends of requests admitted earlier count as unknown. */
+/** If the store's clock is set back further, for example by a failover, the ends of requests admitted before that count as unknown. */
 const CLOCK_SKEW_MINUTES = 5;
 
 export class Limits {
   readonly #parts: LimitsParts;
   readonly #counts = newCounts();
   readonly #clock: StoreClock;
-  readonly #rates: RateLeases;
+  readonly #leases: RateLeases;
   readonly #budgets: Budgets;
+  readonly #admitter: Admitter;
   readonly #ids: ReservationIds;
   readonly #otherIds: ReservationIds | undefined;
   readonly #settler: Settler;
@@ -95,32 +79,25 @@ export class Limits {
   readonly #open: OpenRequests;
   readonly #ends: UnreportedEnds;
   readonly #holdTtlMs: number;
-  readonly #calendar = new Calendar();
+  readonly #upkeep = new SingleFlight(() => this.#tidy());
   #timers: NodeJS.Timeout[] = [];
-  #tidying: Promise<void> | undefined;
 
   constructor(parts: LimitsParts) {
-    const {
-      maxSubjects = 200_000,
-      maxReservations = 1_000_000,
-      maxSettlements = 200_000,
-      clock = new StoreClock(),
-    } = parts;
-    const shared = { ...parts, clock, counts: this.#counts };
+    const { maxSubjects = 200_000, maxReservations = 1_000_000, maxSettlements = 200_000 } = parts;
+    const { clock = new StoreClock(), otherReservationKey: otherKey, onUnreported } = parts;
+    const shared = { ...parts, clock, counts: this.#counts, nowMs: (now?: number) => this.#nowMs(now) };
     this.#parts = parts;
     this.#clock = clock;
     this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
     this.#ids = new ReservationIds(parts.reservationKey, parts.processId);
-    const other = parts.otherReservationKey;
-    this.#otherIds = other === undefined ? undefined : new ReservationIds(other, parts.processId);
-    this.#rates = new RateLeases({ ...shared, maxSubjects });
+    this.#otherIds = otherKey === undefined ? undefined : new ReservationIds(otherKey, parts.processId);
+    this.#leases = new RateLeases({ ...shared, maxSubjects });
     this.#budgets = new Budgets({
       ...shared,
-      nowMs: () => this.#nowMs(),
       holdTtlMs: this.#holdTtlMs,
       maxBudgets: maxSubjects,
       maxReservations,
-      onRenewed: (counter, heardAtMs) => this.#open.renew(counter, heardAtMs),
+      onRenewed: (counter, seenAtMs) => this.#open.renew(counter, seenAtMs),
       awaitsSettlements: () => this.#open.size > 0,
     });
     this.#changes = new ReservationChanges({ ...shared, maxWaiting: maxSettlements });
@@ -128,7 +105,7 @@ export class Limits {
     this.#ends = new UnreportedEnds({
       ...shared,
       lifeMs: parts.reservationTtlMs,
-      ...(parts.onUnreported === undefined ? {} : { onChange: parts.onUnreported }),
+      ...(onUnreported === undefined ? {} : { onChange: onUnreported }),
     });
     this.#settler = new Settler({
       ...shared,
@@ -139,20 +116,22 @@ export class Limits {
         if (held) this.#budgets.settled(counter, total);
       },
     });
+    this.#admitter = new Admitter({
+      ...shared,
+      rates: new RateLimits(this.#leases, this.#counts),
+      budgets: this.#budgets,
+      ids: this.#ids,
+      open: this.#open,
+      ends: this.#ends,
+    });
   }
 
-  /** The answer itself when it is at hand. Throws and rejects with a Fault when nobody can say. */
+  /** Returns the decision, or a promise if the check must wait for the store. Throws and rejects with a Fault. */
   admit(request: AdmissionRequest): LimitDecision | Promise<LimitDecision> {
-    if (request.tenantRpm === undefined && request.keyRpm === undefined)
-      return this.#afterRate(request, undefined, undefined);
-    // One look at the clock for all, until somebody has to wait.
-    const now = this.#parts.monotonicMs();
-    const outcome = this.#passRates(request, now);
-    if (outcome instanceof Promise) return outcome.then((passed) => this.#decide(request, passed, undefined));
-    return this.#decide(request, outcome, now);
+    return this.#admitter.admit(request);
   }
 
-  /** A request is over; told in any process, any number of times. Never throws, and nobody waits for it. */
+  /** Books a finished request after the answer. Any process may call it, any number of times. Never throws. */
   settle(finished: FinishedUsage): void {
     const reservation = this.#read(finished.reservation);
     if (reservation === undefined) {
@@ -174,17 +153,19 @@ export class Limits {
     this.#settler.add(settlement);
   }
 
-  /** A request is still running; reported in any process, any number of times. Never throws, and nobody waits for it. */
-  renew(reservation: string): void {
-    const current = this.#currentOf(reservation);
-    if (current === undefined) return;
-    this.#reported(current);
-    const { kind, processId, counter } = current;
+  /** Renews the reservation of a request that is still running. Any process may call it, any number of times. Never throws. */
+  renew(id: string): void {
+    const reservation = this.#currentOf(id);
+    if (reservation === undefined) return;
+    this.#reported(reservation);
+    const { kind, processId, counter } = reservation;
     switch (kind) {
       case 'budget':
       case 'usage':
-        if (processId === this.#parts.processId) this.#renewOwn(counter);
-        else this.#changes.add({ kind: 'renew-tokens', processId, counter });
+        if (processId === this.#parts.processId) {
+          this.#budgets.renew(counter);
+          this.#open.renew(counter, this.#parts.monotonicMs());
+        } else this.#changes.add({ kind: 'renew-tokens', processId, counter });
         break;
       case 'adds-collection':
         this.#changes.add({ kind: 'renew-collection', processId, counter });
@@ -192,7 +173,7 @@ export class Limits {
       case 'removes-collection':
       case 'reads-response':
       case 'reports-usage':
-        // Nothing is set aside for these.
+        // These reserve nothing.
         break;
       default:
         kind satisfies never;
@@ -200,11 +181,11 @@ export class Limits {
   }
 
   /**
-   * A check that this process admitted was cancelled: gives back the tokens or the collection that it had reserved. The rate limit keeps
-   * what the check took. If the request ran all the same, its end is booked. Ignores reservations of other processes. Never throws.
+   * Releases the tokens or the collection that a cancelled check of this process had reserved. The check's unit of the rate limit stays
+   * consumed. If the request runs nevertheless, its end is booked. Ignores reservations of other processes. Never throws.
    */
-  release(reservation: string): void {
-    const { kind, processId, counter } = this.#currentOf(reservation) ?? {};
+  release(id: string): void {
+    const { kind, processId, counter } = this.#currentOf(id) ?? {};
     if (counter === undefined || processId !== this.#parts.processId) return;
     this.#ends.released();
     this.#open.ended(counter);
@@ -214,87 +195,64 @@ export class Limits {
     this.#changes.add({ kind: 'release-collection', processId, counter });
   }
 
-  /** Another server of the database answers, which may lack the last changes: what this process holds there is asked for again. */
+  /** Another server of the database answers, which may lack the last changes. The process asks it for its leases and holds again. */
   storeReplaced(): void {
-    this.#rates.storeReplaced();
+    this.#leases.storeReplaced();
     this.#budgets.storeReplaced();
   }
 
-  /** Leases ahead of need, books what ended, gives back what is not needed. Resolves when the store has answered. */
+  /** Leases ahead of need, books ends, and returns what is not needed. Resolves when the store has answered. */
   async tick(): Promise<void> {
     await Promise.all([
-      this.#rates.tick(),
+      this.#leases.tick(),
       this.#budgets.tick(),
       this.#settler.tick(),
       this.#changes.tick(),
-      this.#open.tick(this.#budgets.heardAtMs),
+      this.#open.tick(this.#budgets.answeredRequestMs),
       this.#ends.tick(),
     ]);
   }
 
-  /** Makes itself known to the store, then ticks by itself. Does not reject: a store that is away is asked again. */
+  /** Registers the process with the store, and starts the timers of `tick` and `tidy`. Does not reject: an unreachable store is retried. */
   async start(): Promise<void> {
-    const ticking = setInterval(() => void this.tick(), TICK_MS);
-    const tidying = setInterval(() => void this.tidy(), TIDY_MS);
-    ticking.unref();
-    tidying.unref();
-    this.#timers = [ticking, tidying];
+    this.#timers = [setInterval(() => void this.tick(), TICK_MS), setInterval(() => void this.tidy(), TIDY_MS)];
+    for (const timer of this.#timers) timer.unref();
     await this.tick();
   }
 
-  /** Books what is known and gives back what is not used, as far as the store can be reached. */
+  /** Books the known ends and returns unused leases and holds, if the store is reachable. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    await this.#tidying;
+    await this.#upkeep.idle();
     await Promise.all([this.#settler.stop(), this.#changes.stop()]);
-    await Promise.all([this.#rates.stop(), this.#budgets.stop()]);
+    await Promise.all([this.#leases.stop(), this.#budgets.stop()]);
   }
 
-  /** Removes what nobody will ask for again, and what lost processes held. Never rejects. */
+  /** Books the requests of lost processes, frees their holds, and deletes old rows. Never rejects. */
   tidy(): Promise<void> {
-    this.#tidying ??= this.#tidy().finally(() => {
-      this.#tidying = undefined;
-    });
-    return this.#tidying;
+    return this.#upkeep.run();
   }
 
   get stats() {
-    // Read first: it brings the count of what is stranded up to now.
-    const rates = this.#rates.stats;
+    // First, because it updates the count of stranded requests.
+    const rates = this.#leases.stats;
     const waiting = { settlementsWaiting: this.#settler.waiting, changesWaiting: this.#changes.waiting };
-    const unreported = this.#ends.requests;
-    return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting, unreported };
+    return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting, unreported: this.unreported };
   }
 
-  /** Returns the number of requests whose ends no proxy reports, for longer than a reservation lives; 0 while ends are reported. */
+  /** Returns the number of requests older than a reservation's lifetime whose ends no proxy reports; 0 while ends are reported. */
   get unreported(): number {
     return this.#ends.requests;
   }
 
-  #renewOwn(counter: number): void {
-    this.#budgets.renew(counter);
-    this.#open.renew(counter, this.#parts.monotonicMs());
+  /** Returns the shares of monthly tokens that are spent or held, for the tenants with the least left, as of the last review. */
+  get quotas(): readonly QuotaShare[] {
+    return this.#budgets.quotas;
   }
 
   #reported({ processId }: Reservation): void {
     if (processId === this.#parts.processId) this.#ends.reported();
-  }
-
-  /** The ends of a tenant's requests matter unless its usage comes by events, and then the proxy need not report any. */
-  #expectsEnd(tenant: string): boolean {
-    const expects = this.#parts.metersItself?.(tenant) !== true;
-    if (expects) this.#ends.admitted();
-    return expects;
-  }
-
-  #opened(opened: AdmittedRequest): void {
-    if (this.#expectsEnd(opened.tenant)) this.#open.add(opened);
-  }
-
-  /** Returns the shares of monthly tokens that are spent or held, of the tenants with the least left, as this process knew them a review ago. */
-  get quotas(): readonly QuotaShare[] {
-    return this.#budgets.quotas;
   }
 
   #currentOf(id: string): Reservation | undefined {
@@ -302,7 +260,7 @@ export class Limits {
     return reservation !== undefined && this.#isCurrent(reservation) ? reservation : undefined;
   }
 
-  /** The wrong key gives a random minute, which is almost never a current one. */
+  /** Reads an id with both keys: the wrong key gives a random minute, which is almost never a current one. */
   #read(id: string): Reservation | undefined {
     const reservation = this.#ids.read(id);
     if (this.#otherIds === undefined || reservation === undefined || this.#isCurrent(reservation)) return reservation;
@@ -317,183 +275,26 @@ export class Limits {
 
   async #tidy(): Promise<void> {
     const { store, windowMs, reservationTtlMs, monotonicMs, onFault } = this.#parts;
-    // After an outage of the store nobody was heard of for a while: only silence that this process could have broken is a sign.
-    const silenceCounts = monotonicMs() - this.#rates.reachableSinceMs >= this.#holdTtlMs;
+    // No process could reach the store during its outage, so the silence of another process counts only after it.
+    const silenceCounts = monotonicMs() - this.#leases.reachableSinceMs >= this.#holdTtlMs;
     const holdTtlMs = silenceCounts ? this.#holdTtlMs : SETTLEMENT_KEEP_MS;
     const options = { windowMs, holdTtlMs, settlementKeepMs: SETTLEMENT_KEEP_MS, batch: TIDY_BATCH };
-    try {
+    const repeat = async (statement: () => Promise<boolean>): Promise<void> => {
       for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
         this.#counts.statements += 1;
+        if (!(await statement())) return;
+      }
+    };
+    try {
+      await repeat(async () => {
         const { booked, more } = await store.bookLost({ ...options, reservationTtlMs });
         this.#counts.lostBooked += booked;
-        if (!more) break;
-      }
-      for (let round = 0; round < MAX_TIDY_ROUNDS; round++) {
-        this.#counts.statements += 1;
-        const { more } = await store.tidy(options);
-        if (!more) return;
-      }
+        return more;
+      });
+      await repeat(async () => (await store.tidy(options)).more);
     } catch (error) {
       onFault?.(error);
     }
-  }
-
-  #passRates(request: AdmissionRequest, now: number): RateOutcome | Promise<RateOutcome> {
-    const { tenantId, tenantRpm, keyId, keyRpm } = request;
-    const tenant = tenantRpm === undefined ? undefined : this.#rates.take('tenant', tenantId, tenantRpm, now);
-    if (tenant instanceof Promise) return this.#waitForRates(request, tenant);
-    if (tenant?.kind === 'refused' || keyId === undefined || keyRpm === undefined)
-      return this.#together(tenant, undefined);
-    const key = this.#rates.take('key', keyId, keyRpm, now);
-    return key instanceof Promise ? key.then((taken) => this.#together(tenant, taken)) : this.#together(tenant, key);
-  }
-
-  async #waitForRates({ keyId, keyRpm }: AdmissionRequest, pending: Promise<RateResult>): Promise<RateOutcome> {
-    const tenant = await pending;
-    if (tenant.kind === 'refused' || keyId === undefined || keyRpm === undefined)
-      return this.#together(tenant, undefined);
-    return this.#together(tenant, await this.#rates.take('key', keyId, keyRpm));
-  }
-
-  /** Both or none. */
-  #together(tenant: RateResult | undefined, key: RateResult | undefined): RateOutcome {
-    if (tenant?.kind === 'refused') return this.#refuseRate('This tenant', tenant.state);
-    if (key?.kind === 'refused') {
-      if (tenant !== undefined) this.#rates.release(tenant.windows);
-      return this.#refuseRate('This API key', key.state);
-    }
-    this.#counts.rateAllowed += 1;
-    return { kind: 'passed', rate: tighter(tenant?.state, key?.state) };
-  }
-
-  #refuseRate(who: string, rate: RateState): RateRefusal {
-    this.#counts.rateRefused += 1;
-    const detail = `${who} may send ${rate.limit} requests per minute. Try again in ${rate.resetSeconds} s.`;
-    return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
-  }
-
-  #decide(
-    request: AdmissionRequest,
-    outcome: RateOutcome,
-    now: number | undefined,
-  ): LimitDecision | Promise<LimitDecision> {
-    return outcome.kind === 'refused' ? outcome : this.#afterRate(request, outcome.rate, now);
-  }
-
-  #afterRate(
-    request: AdmissionRequest,
-    rate: RateState | undefined,
-    now: number | undefined,
-  ): LimitDecision | Promise<LimitDecision> {
-    if (request.metered) return this.#spend(request, rate, now);
-    if (request.createsCollection) return this.#createCollection(request, rate, now);
-    if (request.removedCollection !== undefined) {
-      const digest = { prompt: 0, answer: collectionDigest(request.removedCollection) };
-      return this.#admitted('removes-collection', request, digest, rate, now);
-    }
-    if (request.reportsUsage) return this.#admitted('reports-usage', request, NO_TOKENS, rate, now);
-    if (request.readsResponse) return this.#admitted('reads-response', request, NO_TOKENS, rate, now);
-    return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
-  }
-
-  #spend(
-    request: AdmissionRequest,
-    rate: RateState | undefined,
-    now: number | undefined,
-  ): LimitDecision | Promise<LimitDecision> {
-    const { monthlyTokens } = request;
-    const reserved = reservationAmount(request, this.#parts);
-    const moment = this.#moment(request, now);
-    const { minute, offset } = moment;
-    const { id, counter } = this.#ids.issue(minute, monthlyTokens === undefined ? 'usage' : 'budget', offset, reserved);
-    const { tenantId: tenant, keyId: key = '', userId: user = '' } = request;
-    const opened = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset };
-    if (monthlyTokens === undefined) {
-      this.#opened(opened);
-      return { kind: 'admitted', reservation: id, rate };
-    }
-    const { period, periodEndsMs } = moment;
-    const reservation = {
-      tenant,
-      period,
-      periodEndsMs,
-      quota: monthlyTokens,
-      amount: reserved.prompt + reserved.answer,
-      counter,
-    };
-    const outcome = this.#budgets.reserve(reservation, now);
-    if (outcome instanceof Promise)
-      return outcome.then((granted) => this.#spent(granted, opened, id, reservation, rate));
-    return this.#spent(outcome, opened, id, reservation, rate);
-  }
-
-  #spent(
-    granted: boolean,
-    opened: AdmittedRequest,
-    id: string,
-    reservation: TokenReservationRequest,
-    rate: RateState | undefined,
-  ): LimitDecision {
-    if (granted) {
-      this.#opened(opened);
-      this.#counts.quotaAllowed += 1;
-      return { kind: 'admitted', reservation: id, rate };
-    }
-    this.#counts.quotaRefused += 1;
-    const resetsAt = new Date(reservation.periodEndsMs).toISOString();
-    const left = this.#budgets.left(reservation);
-    const rest = left === undefined ? 'has fewer' : `has ${left}`;
-    const detail = `This request needs up to ${reservation.amount} tokens, but the tenant's monthly quota of ${reservation.quota} ${rest} left. The quota resets at ${resetsAt}.`;
-    return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
-  }
-
-  #createCollection(
-    request: AdmissionRequest,
-    rate: RateState | undefined,
-    now: number | undefined,
-  ): LimitDecision | Promise<LimitDecision> {
-    const { tenantId, maxCollections } = request;
-    if (maxCollections === undefined) return this.#admitted('adds-collection', request, NO_TOKENS, rate, now);
-    const moment = this.#moment(request, now);
-    const { id, counter } = this.#ids.issue(moment.minute, 'adds-collection', moment.offset, NO_TOKENS);
-    const { store, processId, reservationTtlMs } = this.#parts;
-    this.#counts.statements += 1;
-    return store
-      .reserveCollection({ processId, counter, tenant: tenantId, max: maxCollections, ttlMs: reservationTtlMs })
-      .then((reserved) => this.#created(reserved, tenantId, id, maxCollections, rate));
-  }
-
-  #created(
-    reserved: boolean,
-    tenant: string,
-    id: string,
-    maxCollections: number,
-    rate: RateState | undefined,
-  ): LimitDecision {
-    if (reserved) {
-      this.#expectsEnd(tenant);
-      this.#counts.collectionsAllowed += 1;
-      return { kind: 'admitted', reservation: id, rate };
-    }
-    this.#counts.collectionsRefused += 1;
-    const detail = `The tenant already has ${maxCollections} collections, which is its limit. Delete a collection first.`;
-    return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
-  }
-
-  #admitted(
-    kind: ReservationKind,
-    request: AdmissionRequest,
-    reserved: ReservedTokens,
-    rate: RateState | undefined,
-    now?: number,
-  ): LimitDecision {
-    const { minute, offset } = this.#moment(request, now);
-    this.#expectsEnd(request.tenantId);
-    return { kind: 'admitted', reservation: this.#ids.issue(minute, kind, offset, reserved).id, rate };
-  }
-
-  #moment({ timezone }: AdmissionRequest, now?: number): Moment {
-    return this.#calendar.at(timezone ?? UTC, this.#nowMs(now));
   }
 
   #nowMs(now = this.#parts.monotonicMs()): number {

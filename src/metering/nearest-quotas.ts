@@ -1,6 +1,6 @@
 /**
- * The budgets with the smallest share left, for metrics. The review of all budgets offers each of them in bounded steps, so a scrape looks at
- * the result of the last complete review only.
+ * The budgets with the smallest share left, for metrics. The review of all budgets offers each of them in bounded steps, so a scrape reads
+ * only the result of the last complete review.
  */
 
 export interface QuotaShare {
@@ -14,9 +14,9 @@ export interface QuotaShare {
 export const MAX_NEAREST = 100;
 
 export class NearestQuotas {
-  /** Of the review under way, in no order. */
+  /** The shares of the current review, unordered. */
   #found: QuotaShare[] = [];
-  /** Index of the smallest ratio in `#found` when it is full. */
+  /** The index of the smallest ratio in `#found`, if it is full. */
   #least = 0;
   #complete: readonly QuotaShare[] = [];
 
@@ -32,7 +32,7 @@ export class NearestQuotas {
     this.#findLeast();
   }
 
-  /** The review is complete. */
+  /** Completes the review. */
   publish(): void {
     this.#complete = this.#found.sort((a, b) => b.ratio - a.ratio);
     this.#found = [];

@@ -1,26 +1,24 @@
 /**
- * Requests that this process admitted and whose end it does not know. It notes them in the store, half a second's requests in one note, so
- * that another process can book them if this one dies with the reports of their ends.
+ * Requests that this process admitted and whose end it does not know. The process writes them to the store in notes, one for the requests of
+ * half a second, so that another process can book them if this one dies with the reports of their ends.
  *
- * A note may name requests that are over: the store books each reservation once. So a note goes when the last of its requests has ended
- * here, or when no process has heard of any of them for as long as a reservation lives.
+ * A note may name requests that have ended: the store books each reservation once. The process deletes a note after the last of its requests
+ * has ended here, or if no process has renewed any of them for the lifetime of a reservation.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { dayOf, periodOf } from './calendar.ts';
-import type { MeteringCounts } from './counts.ts';
+import type { MeteringParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
 
-export interface OpenRequestsParts {
+export interface OpenRequestsParts extends Pick<MeteringParts, 'processId' | 'monotonicMs' | 'counts'> {
   readonly store: OpenRequestStore;
-  readonly processId: string;
   readonly reservationTtlMs: number;
-  readonly monotonicMs: () => number;
   readonly maxOpen: number;
-  readonly counts: MeteringCounts;
 }
 
-/** A request, with the moment of its check as its reservation carries it. */
+/** An admitted request, with the time of its check as its reservation has it. */
 export interface AdmittedRequest extends Pick<OpenRequest, 'counter' | 'tenant' | 'key' | 'user' | 'prompt'> {
   readonly minute: number;
   readonly offset: number;
@@ -34,22 +32,22 @@ interface Note {
 }
 
 const FLUSH_MS = 500;
-/** Requests in one note, and notes in one flush. */
+/** The largest number of requests in one note, and of notes in one flush. */
 const BATCH = 1000;
 const MAX_BATCHES = 20;
 
 export class OpenRequests {
   readonly #parts: OpenRequestsParts;
-  /** Not noted yet, by the number of the reservation. */
+  readonly #flush = new SingleFlight(() => this.#write());
+  /** Requests without a note, by the number of the reservation. */
   readonly #fresh = new Map<number, AdmittedRequest>();
   readonly #noted = new Map<number, Note>();
   readonly #notes = new Set<Note>();
-  /** Numbers of notes that the store may forget. */
+  /** Numbers of notes that the store may delete. */
   #over: number[] = [];
-  /** Words whose answer is missing: the same words are sent again. */
+  /** A note that was sent without an answer. It is sent again. */
   #unanswered: OpenRequestNote | undefined;
   #lastNote = 0;
-  #flushing: Promise<void> | undefined;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: OpenRequestsParts) {
@@ -60,19 +58,19 @@ export class OpenRequests {
     return this.#fresh.size + this.#noted.size;
   }
 
-  /** Beyond the bound, a request is not noted. */
-  add(opened: AdmittedRequest): void {
+  /** Adds a request, unless `maxOpen` is reached. */
+  add(request: AdmittedRequest): void {
     if (this.size >= this.#parts.maxOpen) this.#parts.counts.requestsNotNoted += 1;
-    else this.#fresh.set(opened.counter, opened);
+    else this.#fresh.set(request.counter, request);
   }
 
-  /** The request was running at that moment, as this process or another one heard. */
-  renew(counter: number, heardAtMs: number): void {
+  /** @param seenAtMs a time at which the request was running, as this or another process was informed */
+  renew(counter: number, seenAtMs: number): void {
     const note = this.#noted.get(counter);
-    if (note !== undefined) note.expiresAtMs = Math.max(note.expiresAtMs, heardAtMs + this.#parts.reservationTtlMs);
+    if (note !== undefined) note.expiresAtMs = Math.max(note.expiresAtMs, seenAtMs + this.#parts.reservationTtlMs);
   }
 
-  /** The request is over, and is booked or was cancelled. */
+  /** The request is booked or was cancelled. */
   ended(counter: number): void {
     if (this.#fresh.delete(counter)) return;
     const note = this.#noted.get(counter);
@@ -83,18 +81,15 @@ export class OpenRequests {
   }
 
   /**
-   * Sends the notes that are due. Never rejects: what the store did not take is sent again.
-   * @param heardAtMs renewals before it that other processes heard are known here
+   * Sends the notes that are due. Never rejects: a note without an answer is sent again.
+   * @param renewalsKnownMs a time such that all earlier renewals by other processes are known here
    */
-  tick(heardAtMs: number): Promise<void> {
+  tick(renewalsKnownMs: number): Promise<void> {
     const now = this.#parts.monotonicMs();
-    if (now - this.#flushedAtMs < FLUSH_MS) return this.#flushing ?? Promise.resolve();
+    if (now - this.#flushedAtMs < FLUSH_MS) return this.#flush.idle();
     this.#flushedAtMs = now;
-    for (const note of this.#notes) if (note.expiresAtMs <= heardAtMs) this.#forget(note);
-    this.#flushing ??= this.#flush().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    for (const note of this.#notes) if (note.expiresAtMs <= renewalsKnownMs) this.#forget(note);
+    return this.#flush.run();
   }
 
   #forget(note: Note): void {
@@ -103,46 +98,41 @@ export class OpenRequests {
     this.#over.push(note.number);
   }
 
-  async #flush(): Promise<void> {
+  async #write(): Promise<void> {
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
-      const words = this.#unanswered ?? this.#words();
-      if (words === undefined) return;
-      this.#unanswered = words;
+      this.#unanswered ??= this.#nextNote();
+      if (this.#unanswered === undefined) return;
       this.#parts.counts.statements += 1;
       try {
-        await this.#parts.store.noteRequests(words);
+        await this.#parts.store.noteRequests(this.#unanswered);
       } catch {
-        // The other statements of this process report that the store is away.
+        // The other statements of this process report the outage.
         return;
       }
       this.#unanswered = undefined;
     }
   }
 
-  #words(): OpenRequestNote | undefined {
+  #nextNote(): OpenRequestNote | undefined {
     if (this.#fresh.size === 0 && this.#over.length === 0) return undefined;
     const { processId, monotonicMs, reservationTtlMs } = this.#parts;
-    const taken: AdmittedRequest[] = [];
-    for (const opened of this.#fresh.values()) {
-      if (taken.length >= BATCH) break;
-      taken.push(opened);
-    }
+    const requests = this.#fresh.values().take(BATCH).toArray();
     const note: Note = {
       number: ++this.#lastNote,
-      counters: taken.map(({ counter }) => counter),
-      open: taken.length,
+      counters: requests.map(({ counter }) => counter),
+      open: requests.length,
       expiresAtMs: monotonicMs() + reservationTtlMs,
     };
-    for (const { counter } of taken) {
+    for (const counter of note.counters) {
       this.#fresh.delete(counter);
       this.#noted.set(counter, note);
     }
-    if (taken.length > 0) this.#notes.add(note);
-    return { processId, note: note.number, requests: taken.map(requestOf), over: this.#over.splice(0, BATCH) };
+    if (requests.length > 0) this.#notes.add(note);
+    return { processId, note: note.number, requests: requests.map(openRequest), over: this.#over.splice(0, BATCH) };
   }
 }
 
-function requestOf({ minute, offset, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
+function openRequest({ minute, offset, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
   const estimate = Math.min(prompt, MAX_PROMPT_TOKENS);
   return { counter, tenant, key, user, prompt: estimate, period: periodOf(minute, offset), day: dayOf(minute, offset) };
 }

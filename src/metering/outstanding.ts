@@ -1,19 +1,18 @@
-/** The reservations of tokens that this process made and that have no end yet: how each comes to its end, and the counts of that. */
+/** The token reservations of this process that have not ended: the ways in which they end, and their counts. */
 
 import type { Budget } from './budget.ts';
-import type { MeteringCounts } from './counts.ts';
+import type { MeteringParts } from './parts.ts';
 import { type EndedReservation, Reservations } from './reservations.ts';
 
-export interface OutstandingParts {
-  /** A reservation lives so long without being settled or renewed. */
+export interface OutstandingParts extends Pick<MeteringParts, 'counts'> {
+  /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
   readonly maxReservations: number;
-  readonly counts: MeteringCounts;
   /** Called with each reservation that has ended, and the tokens of it that were spent. */
   readonly onEnded: (ended: EndedReservation, spent: number) => void;
 }
 
-/** Expired in one tick at most. */
+/** The largest number of reservations that expire in one tick. */
 export const MAX_EXPIRED = 5000;
 
 export class Outstanding {
@@ -28,7 +27,7 @@ export class Outstanding {
     return this.#reservations.size;
   }
 
-  /** Beyond the bound, one of those that expire first expires early. */
+  /** Adds a reservation. If `maxReservations` is reached, one of those that expire first expires early. */
   add(counter: number, budget: Budget, amount: number, now: number): void {
     const { counts, maxReservations, reservationTtlMs } = this.#parts;
     if (this.#reservations.size >= maxReservations) this.#expired(this.#reservations.takeOldest());
@@ -36,7 +35,7 @@ export class Outstanding {
     this.#reservations.add(counter, budget, amount, now + reservationTtlMs);
   }
 
-  /** The request is over, and what it spent is booked. */
+  /** Ends the reservation of a request whose usage is booked. */
   settled(counter: number, spent: number): void {
     const ended = this.#reservations.take(counter);
     if (ended === undefined) return;
@@ -44,7 +43,7 @@ export class Outstanding {
     this.#parts.onEnded(ended, spent);
   }
 
-  /** The check was cancelled. */
+  /** Ends the reservation of a cancelled check. */
   release(counter: number): void {
     const ended = this.#reservations.take(counter);
     if (ended === undefined) return;
@@ -53,13 +52,13 @@ export class Outstanding {
     this.#parts.onEnded(ended, 0);
   }
 
-  /** @param heardAtMs when it was heard that the request is still running */
-  renew(counter: number, heardAtMs: number): void {
+  /** @param seenAtMs a time at which the request was running */
+  renew(counter: number, seenAtMs: number): void {
     const { counts, reservationTtlMs } = this.#parts;
-    if (this.#reservations.renew(counter, heardAtMs + reservationTtlMs)) counts.reservationsRenewed += 1;
+    if (this.#reservations.renew(counter, seenAtMs + reservationTtlMs)) counts.reservationsRenewed += 1;
   }
 
-  /** Ends those that had expired by then, a bounded number at once. */
+  /** Ends the reservations that had expired at that time, at most MAX_EXPIRED. */
   expire(nowMs: number): void {
     for (let i = 0; i < MAX_EXPIRED; i++) if (!this.#expired(this.#reservations.takeExpired(nowMs))) return;
   }

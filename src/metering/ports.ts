@@ -1,124 +1,127 @@
 /** What metering needs from the store that all processes share. Implemented in `store`, and in memory by tests. */
 
-/** One wish of one batch. */
+/** A request for a lease of one subject's window. A statement carries many. */
 export interface RateLeaseRequest {
   /** `tenant:<id>` or `key:<id>` */
   readonly subject: string;
-  /** The window's number: milliseconds since the epoch, divided by its length, rounded down. */
+  /** The window's number: milliseconds since the epoch, divided by the window's length, rounded down. */
   readonly window: number;
   /** Requests per window. */
   readonly limit: number;
-  /** Requests wished for; fewer may be granted. */
+  /** The number of requests to lease. The store may grant fewer. */
   readonly requested: number;
-  /** Counted first, whatever the limit: requests admitted without a lease while the store was away; negative: leased ones given back. */
+  /**
+   * Requests that the store counts before it grants, regardless of the limit. Positive: admitted without a lease while the
+   * store was unreachable. Negative: leased and returned.
+   */
   readonly report: number;
 }
 
 export interface RateGrant {
-  /** Of what was wished for. */
   readonly granted: number;
-  /** Granted in the window to all processes so far, this grant included. */
+  /** Requests of the window granted to all processes, including this grant. */
   readonly total: number;
 }
 
 export interface RateLeaseResult {
-  /** One for each wish, in order. */
+  /** One for each request, in order. */
   readonly grants: readonly RateGrant[];
   /** The store's clock while the statement ran, milliseconds since the epoch. */
   readonly nowMs: number;
-  /** Processes that share the limits now, this one included. */
+  /** Processes that share the limits now, including this one. */
   readonly processes: number;
 }
 
 /**
- * Invariant: of one subject and window, the sum of all that is granted never passes the limit of any wish that was granted something.
- * Rejects when the store cannot be reached; what was granted by a statement whose answer is lost stays granted.
+ * Invariant: for one subject and window, the sum of all grants never exceeds the limit of any request that was granted something.
+ * Rejects if the store is unreachable. If the answer of a statement is lost, its grants remain.
  */
 export interface RateStore {
-  /** Says too that the process lives; with no wishes, that alone. */
+  /** Also records that the process lives; without requests, it does only that. */
   lease(processId: string, requests: readonly RateLeaseRequest[]): Promise<RateLeaseResult>;
 }
 
-/** One wish for a share of a tenant's tokens in one period. */
+/** A request for a hold on a tenant's tokens of one period. */
 export interface HoldRequest {
   readonly tenant: string;
   /** The calendar month in the tenant's time zone: `2026-11`. */
   readonly period: string;
   readonly quota: number;
-  /** Tokens wished for; fewer may be granted. */
+  /** The number of tokens to hold in addition. The store may grant fewer. */
   readonly requested: number;
   /**
-   * The sum of all changes of this hold so far but grants. They count first, whatever the quota: tokens reserved without a hold are
-   * added, tokens spent or given back are taken off. A sum, so that a change counts once however often it is told.
+   * The sum of all changes of this hold so far, except grants. The store applies them before it grants, regardless of the quota: tokens
+   * reserved without a hold are added, tokens spent or returned are subtracted. Because it is a sum, a repeated statement applies no
+   * change twice.
    */
   readonly changes: number;
-  /** The sum that was told with the last wish that was answered; it stands where the process holds nothing. */
+  /** The value of `changes` in the last request that was answered. The store uses it if it has no hold of the process. */
   readonly confirmed: number;
 }
 
 export interface HoldGrant {
-  /** Of what was wished for. */
   readonly granted: number;
-  /** What this process holds now, this grant included. */
+  /** Tokens that this process holds now, including this grant. */
   readonly held: number;
   /** Tokens that all processes have spent and hold. */
   readonly used: number;
   readonly spent: number;
 }
 
-/** Reservations of the process that another process settled. */
+/** Reservations of this process that another process settled. */
 export interface RemoteSettlement {
   readonly id: number;
   readonly counters: readonly number[];
-  /** What each spent, in the same order. */
+  /** The tokens that each spent, in the same order. */
   readonly totals: readonly number[];
 }
 
-/** Reservations of the process whose requests are still running, as another process heard. */
+/** Reservations of this process whose requests another process reported as running. */
 export interface RemoteRenewal {
   readonly counters: readonly number[];
-  /** Milliseconds since the store heard of it. */
+  /** Milliseconds since the store received the report. */
   readonly ageMs: number;
 }
 
 export interface HoldResult {
-  /** One for each wish, in order. */
+  /** One for each request, in order. */
   readonly grants: readonly HoldGrant[];
+  /** Repeated until they are acknowledged. */
   readonly settlements: readonly RemoteSettlement[];
-  /** Reported once. Those in an answer that is lost are lost with it. */
+  /** Reported once. If the answer is lost, so are they. */
   readonly renewals: readonly RemoteRenewal[];
   readonly processes: number;
 }
 
 export interface HoldBatch {
   readonly processId: string;
-  /** Larger each time: a statement that reaches the store after a later one does nothing, and is rejected. */
+  /** Grows with each statement. The store rejects a statement that arrives after a later one. */
   readonly sequence: number;
   readonly requests: readonly HoldRequest[];
-  /** News that were heard; they are not told again. */
+  /** Ids of settlements that the process has received. The store does not repeat them. */
   readonly acked: readonly number[];
 }
 
 /**
- * Invariant: at every grant, what is spent and what is held by all together is at most the quota of that wish.
- * Rejects when the store cannot be reached; what a statement did whose answer is lost shows in the next answer's `held`.
+ * Invariant: at every grant, all spent and held tokens together are at most the quota of that request. Rejects if the store is
+ * unreachable. If the answer of a statement is lost, the next answer's `held` shows its effect.
  */
 export interface TokenStore {
-  hold(words: HoldBatch): Promise<HoldResult>;
+  hold(batch: HoldBatch): Promise<HoldResult>;
 }
 
 /** The end of one request, ready to be booked. */
 export interface Settlement {
-  /** Who issued its reservation, and under which number. */
+  /** The process that issued the reservation, and the reservation's number. */
   readonly processId: string;
   readonly counter: number;
-  /** Whether the issuer holds tokens for it, and so must hear of its end. */
+  /** Whether the issuer holds tokens for it, so that the store must report the settlement to the issuer. */
   readonly held: boolean;
   readonly tenant: string;
   readonly period: string;
   /** In the tenant's time zone: `2026-11-30`. */
   readonly day: string;
-  /** Empty = none. */
+  /** Empty = none; the same applies to `key` and `user`. */
   readonly model: string;
   readonly key: string;
   readonly user: string;
@@ -127,29 +130,29 @@ export interface Settlement {
   readonly cached: number;
   readonly total: number;
   readonly estimated: boolean;
-  /** False where another source counts the tenant's usage, and for requests that spend no tokens. */
+  /** False if another source counts the tenant's usage, and for requests that spend no tokens. */
   readonly books: boolean;
-  /** 1: it made a collection, -1: it removed one, 0: it tried; undefined: it had nothing to do with any. */
+  /** 1: created a collection, -1: removed one, 0: failed to; undefined: unrelated to collections. */
   readonly collections: -1 | 0 | 1 | undefined;
-  /** Of a removal, the digest of the collection's name. */
+  /** For a removal, the digest of the collection's name. */
   readonly collection: number | undefined;
   /**
-   * The id of a response that goes on after its answer, whose booking may be corrected once. If `books` is false, the id of a complete
-   * response whose usage this is.
+   * The id of a response that continues after its answer, whose booking may be corrected once. If `books` is false, the id of a
+   * complete response that has this usage.
    */
   readonly response: string | undefined;
 }
 
 export interface SettleResult {
-  /** Those that were not settled before. */
+  /** The number of settlements that were not booked before. */
   readonly booked: number;
-  /** Holders of the batch that the store does not know; nothing was done for their settlements. */
+  /** Processes of the batch that the store does not know. It did nothing for their settlements. */
   readonly unknownProcesses: readonly string[];
 }
 
-/** Books each reservation once, however often and wherever its end is told. All of a batch, or nothing. */
+/** Books each reservation once, regardless of how often and where its end is reported. Books all of a batch, or nothing. */
 export interface SettlementStore {
-  /** @param settler the process that heard of these ends, which the store knows from then on, and which needs no news of its own reservations */
+  /** @param settler the process that sends the batch. The store knows it afterwards, and reports no settlement of its own to it. */
   settle(settler: string, settlements: readonly Settlement[]): Promise<SettleResult>;
 }
 
@@ -159,31 +162,31 @@ export interface CollectionReservationRequest {
   readonly counter: number;
   readonly tenant: string;
   readonly max: number;
-  /** After so long it no longer counts, should nobody settle it. */
+  /** The reservation expires after this time if no process settles it. */
   readonly ttlMs: number;
 }
 
-/** Invariant: at every reservation, collections counted and creations under way together are at most the limit of that wish. */
+/** Invariant: at every reservation, counted collections and creations in progress together are at most the limit of that request. */
 export interface CollectionStore {
-  /** False when there are as many already. */
+  /** Returns false if the limit is reached. */
   reserveCollection(request: CollectionReservationRequest): Promise<boolean>;
 }
 
-/** A request is still running, or its check was cancelled. */
+/** The report that a request is still running, or that its check was cancelled. */
 export interface ReservationChange {
   /**
-   * `renew-tokens`: reported to the process with its next statement. `renew-collection`, `release-collection`: the store itself keeps
-   * the reservation.
+   * `renew-tokens`: the store passes it to the issuer in the answer of the issuer's next statement. `renew-collection`,
+   * `release-collection`: the store itself keeps the reservation.
    */
   readonly kind: 'renew-tokens' | 'renew-collection' | 'release-collection';
-  /** The process that made the reservation. */
+  /** The process that issued the reservation. */
   readonly processId: string;
   readonly counter: number;
 }
 
-/** Changes of reservations that do not exist, or that have expired, do nothing. */
+/** Changes of reservations that do not exist, or that have expired, have no effect. */
 export interface ReservationStore {
-  /** @param ttlMs what the reservation of a collection lives from now, if it is renewed */
+  /** @param ttlMs the lifetime of a renewed collection reservation, counted from now */
   changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void>;
 }
 
@@ -194,7 +197,7 @@ export interface OpenRequest {
   readonly period: string;
   /** In the tenant's time zone: `2026-11-30`. */
   readonly day: string;
-  /** Empty = none. */
+  /** Empty = none; the same applies to `user`. */
   readonly key: string;
   readonly user: string;
   /** The prompt's estimate. */
@@ -203,52 +206,48 @@ export interface OpenRequest {
 
 export interface OpenRequestNote {
   readonly processId: string;
-  /** The number of this note. The same words may come twice. */
+  /** The number of this note. The same note may be sent twice. */
   readonly note: number;
   readonly requests: readonly OpenRequest[];
-  /** Earlier notes that can go. */
+  /** Numbers of earlier notes that the store may delete. */
   readonly over: readonly number[];
 }
 
 export interface LostRequestOptions {
-  /** A process not seen for so long is gone. */
+  /** A process is lost if the store has not seen it for this time. */
   readonly holdTtlMs: number;
   /** A request that was renewed within this time is still running. */
   readonly reservationTtlMs: number;
-  /** How long it is remembered what was settled. */
+  /** The store remembers settled reservations for this time. */
   readonly settlementKeepMs: number;
 }
 
 export interface LostBooking {
-  /** Requests that were booked with their prompt's estimate. */
+  /** The number of requests booked with their prompt's estimate. */
   readonly booked: number;
-  /** There may be another note. */
+  /** Whether there may be another note. */
   readonly more: boolean;
 }
 
-/** Books the noted requests of processes that are gone, each once, except if its end is known or it is still running. */
+/** Books the noted requests of lost processes, each once, unless its end is known or it is still running. */
 export interface OpenRequestStore {
-  noteRequests(notes: OpenRequestNote): Promise<void>;
+  noteRequests(note: OpenRequestNote): Promise<void>;
   /** Books one note. */
   bookLost(options: LostRequestOptions): Promise<LostBooking>;
 }
 
-export interface TidyOptions {
+export interface TidyOptions extends Omit<LostRequestOptions, 'reservationTtlMs'> {
   readonly windowMs: number;
-  /** A process not seen for so long is gone, and what it held is free. */
-  readonly holdTtlMs: number;
-  /** How long it is remembered what was settled. */
-  readonly settlementKeepMs: number;
-  /** Rows of each kind at most. */
+  /** The largest number of rows of each kind to delete. */
   readonly batch: number;
 }
 
 export interface TidyResult {
-  /** Holds of processes that are gone. */
+  /** Holds of lost processes. */
   readonly holds: number;
-  /** Rows of all kinds that were removed. */
+  /** Deleted rows of all kinds. */
   readonly removed: number;
-  /** Of some kind there may be more. */
+  /** Whether there may be more rows of some kind. */
   readonly more: boolean;
 }
 
@@ -257,7 +256,7 @@ export interface MeteringUpkeep {
 }
 
 export interface ReportStore {
-  /** Whether any process settled a reservation of the process within that time. */
+  /** Reports whether any process settled a reservation of the process within that time. */
   settledLately(processId: string, withinMs: number): Promise<boolean>;
 }
 

@@ -1,17 +1,17 @@
-/** What one statement asks for rates, a bounded number of wishes. */
+/** The requests of one statement for rate leases, a bounded number. */
 
 import type { Interval } from '../domain/store-clock.ts';
 import type { RateLeaseRequest } from './ports.ts';
-import type { RateSubject } from './rate-subject.ts';
+import type { RateSubject } from './rate-subjects.ts';
 import { isExhausted, type RateWindow } from './rate-window.ts';
 import { rateSliceOf } from './slices.ts';
 
-/** The windows of one subject are not divided between two statements. */
+/** The windows of one subject are not divided between two statements, so a batch may exceed it by two. */
 export const MAX_REQUESTS = 1000;
-/** How long before its border the next window's first slice is asked for. */
+/** The time before a border at which the next window's first slice is requested. */
 const AHEAD_MS = 400;
 
-/** Windows by their number: those that may be now, and shortly before its beginning the next one. */
+/** The numbers of the windows that may be current, and of the next window shortly before it begins. */
 export interface WindowSpan {
   readonly first: number;
   readonly last: number;
@@ -27,7 +27,7 @@ export function windowSpanAt({ earliestMs, latestMs }: Interval, windowMs: numbe
 
 export class RateBatch {
   readonly requests: RateLeaseRequest[] = [];
-  /** Of each wish, in the same order. */
+  /** The window of each request, in the same order. */
   readonly windows: RateWindow[] = [];
   readonly subjects = new Set<RateSubject>();
   readonly #span: WindowSpan;
@@ -45,27 +45,21 @@ export class RateBatch {
   }
 
   /**
-   * Adds a wish for each window of a subject that a check waits for, that runs low, or that has something to report.
-   * @param waits checks that wait
+   * Adds a request for each window of a subject that waiting checks need, that has few units left, or that has something to report.
+   * @param waits the number of waiting checks
    * @returns false if there is none
    */
   add(subject: RateSubject, waits: number): boolean {
+    const { name, limit } = subject;
     const { first, last, ahead } = this.#span;
     const slice = rateSliceOf(subject, this.#processes, this.#nowMs);
     const before = this.requests.length;
     for (let number = first; number <= ahead; number++) {
       const window = subject.window(number);
-      const requested = isExhausted(window, subject.limit)
-        ? 0
-        : Math.max(0, slice + (number <= last ? waits : 0) - window.left);
+      const needed = slice + (number <= last ? waits : 0) - window.left;
+      const requested = isExhausted(window, limit) ? 0 : Math.max(0, needed);
       if (requested === 0 && window.unreported === 0) continue;
-      this.requests.push({
-        subject: subject.name,
-        window: number,
-        limit: subject.limit,
-        requested,
-        report: window.unreported,
-      });
+      this.requests.push({ subject: name, window: number, limit, requested, report: window.unreported });
       this.windows.push(window);
     }
     if (this.requests.length === before) return false;

@@ -1,72 +1,66 @@
 /**
- * Requests per window, held over all processes. A window is a fixed stretch of the store's clock. The store grants each process slices
- * of what is left of a window, ahead of need, so that a check takes its share from memory:
+ * Rate limits over all processes. A window is a fixed interval of the store's clock. The store grants each process slices of a window ahead
+ * of need, so that a check consumes a unit from memory:
  *
- * - a share is left here: the check is admitted at once;
- * - the store has said that there is no more: it is refused at once;
- * - neither is known (the first check, a burst, or a limit too small to slice): the check waits for one statement, which carries the
- *   wishes of all who wait.
+ * - If the process has a unit left, it admits the check at once.
+ * - If the store has reported that the window is used up, the process rejects the check at once.
+ * - Otherwise (the first check, a burst, or a limit too small to slice) the check waits for one statement, which carries the requests of
+ *   all waiting checks.
  *
- * Invariant: what all processes admit in a window is never more than what the store granted for it, and that never passes the limit.
- * Where the store's clock is not known well enough to tell on which side of a border now is, a check takes a share of both windows.
+ * Invariant: in a window, all processes together never admit more than the store granted, and the store never grants more than the limit.
+ * If the store's clock is not known well enough to distinguish two adjacent windows, a check consumes a unit of both.
  *
- * While the store is away each process goes on with its fair share of the limit, the limit divided by the processes last seen, and
- * reports afterwards what it admitted. In the window in which the store went away, processes that had used more than their share
- * before keep it; in that in which it comes back, whoever is back first may lease what others have not reported yet. In these two all
- * together pass the limit by at most the shares of all processes but one.
+ * While the store is unreachable, each process continues with its fair share of the limit: the limit divided by the number of processes last
+ * seen. It reports the admitted requests afterwards. In the window in which the outage begins, a process keeps what it used beyond its share.
+ * In the window in which the outage ends, a process may lease units that others have not reported yet. In these two windows, all processes
+ * together exceed the limit by at most the shares of all processes except one.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
-import type { MeteringCounts } from './counts.ts';
+import { type MeteringParts, Outage } from './parts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
 import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
 import { RecentSubjects } from './rate-recent.ts';
 import { type RateState, rateState, unknownRate } from './rate-state.ts';
-import type { RateSubject } from './rate-subject.ts';
-import { RateSubjects, type SubjectKind } from './rate-subjects.ts';
-import { consumeShare, isExhausted, learnGrant, type RateWindow } from './rate-window.ts';
+import { type RateSubject, RateSubjects, type SubjectKind } from './rate-subjects.ts';
+import { applyGrant, consumeShare, isExhausted, type RateWindow } from './rate-window.ts';
 import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
 
-export interface RateParts {
+export interface RateParts extends MeteringParts {
   readonly store: RateStore;
-  /** This process among those that share the limits. */
-  readonly processId: string;
   readonly windowMs: number;
-  readonly monotonicMs: () => number;
   /** Learns from each answer of the store. */
   readonly clock: StoreClock;
-  /** The machine's own clock, milliseconds since the epoch; used until the store's clock is known. */
+  /** The machine's clock, milliseconds since the epoch. Used until the store's clock is known. */
   readonly now: () => number;
   readonly maxSubjects: number;
-  readonly counts: MeteringCounts;
-  /** Told once each time the store goes away. */
-  readonly onFault?: (error: unknown) => void;
 }
 
 export type RateResult =
-  | { readonly kind: 'taken'; readonly state: RateState; readonly windows: readonly RateWindow[] }
+  | { readonly kind: 'consumed'; readonly state: RateState; readonly windows: readonly RateWindow[] }
   | { readonly kind: 'refused'; readonly state: RateState };
 
-/** Subjects looked at in one tick for a slice of the next window. */
+/** The largest number of subjects that one tick examines for a slice of the next window. */
 export const MAX_LOOKED_AHEAD = 2000;
-/** Requests that a subject is expected to make in two seconds, to be given one. */
+/** A subject gets a slice of the next window if at least this number of its requests is expected within SLICE_MS. */
 const LIKELY = 0.5;
-/** Subjects looked at for one statement. */
-const MAX_LOOKED = 5 * MAX_REQUESTS;
+/** The largest number of subjects that are examined for one statement. */
+const MAX_EXAMINED = 5 * MAX_REQUESTS;
 const MAX_ATTEMPTS = 4;
 const MAX_WAITING = 10_000;
-/** So often at least the store hears that this process lives, and this process what time it is there. */
+/** The longest time between two statements. They keep the process known to the store, and its clock known here. */
 const BEAT_MS = 5000;
 
 interface Waiter {
   readonly subject: RateSubject;
   readonly limit: number;
   attempts: number;
-  /** Its wish was in the batch that is under way. */
+  /** Whether the current batch has its request. */
   isRequested: boolean;
-  readonly resolve: (taken: RateResult) => void;
+  readonly resolve: (result: RateResult) => void;
 }
 
 export class RateLeases {
@@ -75,12 +69,12 @@ export class RateLeases {
   readonly #subjects: RateSubjects;
   readonly #recent = new RecentSubjects();
   readonly #needs = new RateNeeds();
-  /** Requests leased and not used, of all windows. */
+  readonly #outage: Outage;
+  readonly #statements = new SingleFlight(() => this.#sendStatements());
+  /** Requests leased and not used, in all windows. */
   #held = 0;
-  #lookedAt = 0;
+  #examined = 0;
   #waiting: Waiter[] = [];
-  #running: Promise<void> | undefined;
-  #isOffline = false;
   #processes = 1;
   #requestedAtMs = Number.NEGATIVE_INFINITY;
   #reachableSinceMs = Number.POSITIVE_INFINITY;
@@ -88,6 +82,7 @@ export class RateLeases {
   constructor(parts: RateParts) {
     this.#parts = parts;
     this.#clock = parts.clock;
+    this.#outage = new Outage(parts);
     this.#subjects = new RateSubjects({
       max: parts.maxSubjects,
       onForgotten: (subject) => {
@@ -101,8 +96,11 @@ export class RateLeases {
     });
   }
 
-  /** Warm: the answer itself. Otherwise a promise, which never rejects. Throws a Fault when too many wait already. */
-  take(
+  /**
+   * Consumes one unit of the current window.
+   * @returns the result, or a promise if the check must wait for the store. The promise never rejects. Throws a Fault if too many wait.
+   */
+  consume(
     kind: SubjectKind,
     id: string,
     limit: number,
@@ -111,20 +109,20 @@ export class RateLeases {
     const subject = this.#subjects.find(kind, id, now);
     subject.limit = limit;
     subject.used = true;
-    subject.demand.note();
-    this.#recent.note(subject, now);
-    const taken = this.#try(subject, limit, now);
-    if (taken !== undefined) return taken;
+    subject.demand.record();
+    this.#recent.record(subject, now);
+    const result = this.#try(subject, limit, now);
+    if (result !== undefined) return result;
     if (this.#waiting.length >= MAX_WAITING)
       throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
       this.#waiting.push({ subject, limit, attempts: 0, isRequested: false, resolve });
-      this.#request();
+      void this.#statements.run();
     });
   }
 
-  /** Undoes what `take` gave, when the request was refused for another reason before it could count. */
+  /** Undoes `consume` for a request that was rejected for another reason. */
   release(windows: readonly RateWindow[]): void {
     for (const window of windows) {
       window.admitted -= 1;
@@ -132,17 +130,17 @@ export class RateLeases {
     }
   }
 
-  /** Asks for what will be needed soon; to be called every 100 ms or so. Resolves when the store has answered. */
+  /** Leases what will be needed soon. Call it about every 100 ms. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    if (this.#clock.known && !this.#isOffline) this.#lookAhead(this.#clock.at(now), now);
-    if (this.#needs.urgent || this.#isOffline || this.#beats(now)) this.#request();
-    return this.#running ?? Promise.resolve();
+    if (this.#clock.known && !this.#outage.lasts) this.#lookAhead(this.#clock.at(now), now);
+    if (this.#needs.urgent || this.#outage.lasts || this.#beatIsDue(now)) return this.#statements.run();
+    return this.#statements.idle();
   }
 
-  /** Gives back what was leased and not used. */
+  /** Returns unused leases to the store. */
   async stop(): Promise<void> {
-    await this.#running;
+    await this.#statements.idle();
     const requests: RateLeaseRequest[] = [];
     for (const { name, limit, windows } of this.#subjects.all()) {
       for (const window of windows) {
@@ -157,17 +155,20 @@ export class RateLeases {
         await this.#parts.store.lease(this.#parts.processId, requests.slice(at, at + MAX_REQUESTS));
       }
     } catch (error) {
-      // The windows end soon, and with them what is stranded.
+      // The leases are lost until their windows end.
       this.#parts.onFault?.(error);
     }
   }
 
-  /** Another server of the database answers, which has not heard of the other processes yet: `reachableSinceMs` counts from its next answer. */
+  /**
+   * Another server of the database answers, which has not seen the other processes yet. Its next answer begins the time that
+   * `reachableSinceMs` returns.
+   */
   storeReplaced(): void {
     this.#reachableSinceMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Since when the store has answered every statement, by the monotonic clock; infinity while it does not. */
+  /** The time since which the store has answered every statement, by the monotonic clock; infinity during an outage. */
   get reachableSinceMs(): number {
     return this.#reachableSinceMs;
   }
@@ -175,29 +176,29 @@ export class RateLeases {
   get stats() {
     return {
       subjects: this.#subjects.size,
-      /** How often a subject was looked at for a statement since the process began. */
-      lookedAt: this.#lookedAt,
+      /** The number of times that a subject was examined for a statement since the process began. */
+      examined: this.#examined,
       waiting: this.#waiting.length,
       held: this.#held,
-      isOffline: this.#isOffline,
+      isOffline: this.#outage.lasts,
       processes: this.#processes,
     };
   }
 
-  #beats(now: number): boolean {
+  #beatIsDue(now: number): boolean {
     return now - this.#requestedAtMs >= BEAT_MS;
   }
 
-  /** Undefined when only the store can say. */
+  /** Returns undefined if the check must wait for the store. */
   #try(subject: RateSubject, limit: number, now: number): RateResult | undefined {
-    if (this.#isOffline) return this.#takeFairShare(subject, limit, now);
+    if (this.#outage.lasts) return this.#consumeFairShare(subject, limit, now);
     if (!this.#clock.known) return undefined;
     const { windowMs } = this.#parts;
     const interval = this.#clock.at(now);
     const first = Math.floor(interval.earliestMs / windowMs);
     const last = Math.floor(interval.latestMs / windowMs);
     const window = subject.window(first);
-    // A literal: an array that grows is given room for many.
+    // An array literal takes less memory than an array that grows.
     const windows = first === last ? [window] : [window, subject.window(last)];
     for (const each of windows) {
       if (isExhausted(each, limit)) return { kind: 'refused', state: this.#state(limit, each, interval) };
@@ -207,11 +208,11 @@ export class RateLeases {
       each.admitted += 1;
       this.#hold(each, -1);
     }
-    if (window.left < subject.demand.within(SHORT_MS, now)) this.#needs.note(subject, window, now);
-    return { kind: 'taken', state: this.#state(limit, window, interval), windows };
+    if (window.left < subject.demand.expectedIn(SHORT_MS, now)) this.#needs.add(subject, window, now);
+    return { kind: 'consumed', state: this.#state(limit, window, interval), windows };
   }
 
-  #takeFairShare(subject: RateSubject, limit: number, now: number): RateResult {
+  #consumeFairShare(subject: RateSubject, limit: number, now: number): RateResult {
     const { windowMs } = this.#parts;
     const interval = this.#clock.known
       ? this.#clock.at(now)
@@ -222,108 +223,102 @@ export class RateLeases {
     const leased = consumeShare(windows, Math.floor(limit / this.#processes));
     if (leased === undefined) return { kind: 'refused', state: this.#state(limit, first, interval) };
     this.#held -= leased.length;
-    if (leased.length < windows.length) this.#needs.owesReport(subject);
-    return { kind: 'taken', state: this.#state(limit, first, interval), windows: leased };
+    if (leased.length < windows.length) this.#needs.addReport(subject);
+    return { kind: 'consumed', state: this.#state(limit, first, interval), windows: leased };
   }
 
   #state(limit: number, window: RateWindow, { earliestMs }: Interval): RateState {
     return rateState(limit, window, this.#parts.windowMs, earliestMs);
   }
 
-  /** Gives a window more, or takes from it. A grant may come when the window is over. */
+  /** Adds units to a window, or removes them. A grant may arrive after the window has ended. */
   #hold(window: RateWindow, requests: number): void {
     window.left += requests;
     if (window.dropped) this.#parts.counts.rateStranded += requests;
     else this.#held += requests;
   }
 
-  /** Before a border, asks for the next window's first slice for subjects that are in use: some of them in each tick. */
+  /** Before a border, marks recent subjects that need a first slice of the next window: a bounded number in each tick. */
   #lookAhead(interval: Interval, now: number): void {
     const { last, ahead } = windowSpanAt(interval, this.#parts.windowMs);
     if (ahead === last) return;
     for (const subject of this.#recent.next(ahead, MAX_LOOKED_AHEAD)) {
-      this.#lookedAt += 1;
-      if (subject.demand.within(SLICE_MS, now) < LIKELY) continue;
-      const wanted = rateSliceOf(subject, this.#processes, now);
-      if (wanted === 0) continue;
+      this.#examined += 1;
+      if (subject.demand.expectedIn(SLICE_MS, now) < LIKELY) continue;
+      const slice = rateSliceOf(subject, this.#processes, now);
+      if (slice === 0) continue;
       const window = subject.window(ahead);
-      if (!isExhausted(window, subject.limit) && window.left < wanted) this.#needs.add(subject);
+      if (!isExhausted(window, subject.limit) && window.left < slice) this.#needs.addUrgent(subject);
     }
   }
 
-  #request(): void {
-    if (this.#running !== undefined) return;
-    this.#running = this.#requestFromStore().finally(() => {
-      this.#running = undefined;
-      if (this.#waiting.length > 0) this.#request();
-    });
+  async #sendStatements(): Promise<void> {
+    do {
+      // The statement also carries the requests of checks that arrive in this turn of the event loop.
+      await Promise.resolve();
+      await this.#sendStatement();
+    } while (this.#waiting.length > 0);
   }
 
-  async #requestFromStore(): Promise<void> {
-    // Whoever comes in this turn of the loop comes along.
-    await Promise.resolve();
-    const { store, processId, counts, monotonicMs, onFault } = this.#parts;
+  async #sendStatement(): Promise<void> {
+    const { store, processId, counts, monotonicMs } = this.#parts;
     const batch = this.#collect();
     const requests = batch?.requests ?? [];
     const sentMs = monotonicMs();
-    // A limit too small to slice runs low without there being anything to ask for.
-    if (requests.length === 0 && this.#waiting.length === 0 && !this.#isOffline && !this.#beats(sentMs)) return;
+    // A subject whose limit is too small to slice may be marked without a request.
+    if (requests.length === 0 && this.#waiting.length === 0 && !this.#outage.lasts && !this.#beatIsDue(sentMs)) return;
     this.#requestedAtMs = sentMs;
     counts.statements += 1;
     try {
-      const answer = await store.lease(processId, requests);
-      this.#clock.learn(sentMs, monotonicMs(), answer.nowMs);
-      this.#processes = Math.max(1, answer.processes);
-      if (batch !== undefined) this.#learn(batch, answer);
-      this.#isOffline = false;
+      const result = await store.lease(processId, requests);
+      this.#clock.learn(sentMs, monotonicMs(), result.nowMs);
+      this.#processes = Math.max(1, result.processes);
+      if (batch !== undefined) this.#apply(batch, result);
+      this.#outage.answered();
       this.#reachableSinceMs = Math.min(this.#reachableSinceMs, sentMs);
     } catch (error) {
-      if (!this.#isOffline) {
-        counts.faults += 1;
-        onFault?.(error);
-      }
-      this.#isOffline = true;
+      this.#outage.failed(error);
       this.#reachableSinceMs = Number.POSITIVE_INFINITY;
     }
     this.#serveWaiting();
   }
 
-  /** Checks that wait come first, then what is to be reported, then windows that run low. */
+  /** Collects the requests of one statement: first for waiting checks, then reports, then windows with few units left. */
   #collect(): RateBatch | undefined {
     if (!this.#clock.known) return undefined;
     const now = this.#parts.monotonicMs();
     const batch = new RateBatch(windowSpanAt(this.#clock.at(now), this.#parts.windowMs), this.#processes, now);
     const add = (subject: RateSubject, waits: number): boolean => {
-      this.#lookedAt += 1;
+      this.#examined += 1;
       return batch.add(subject, waits);
     };
     for (const [subject, waiters] of Map.groupBy(this.#waiting, ({ subject }) => subject)) {
-      // The others wait for the next statement, which follows at once.
+      // The other waiters get the next statement, which follows at once.
       if (batch.isFull) return batch;
       if (add(subject, waiters.length)) for (const waiter of waiters) waiter.isRequested = true;
     }
     for (const subject of this.#needs.unreported()) {
       if (batch.isFull) return batch;
-      // No windows but those of now are of interest to anybody.
+      // Only the current windows matter, so a subject without a request for them has nothing to report.
       if (!batch.subjects.has(subject) && !add(subject, 0)) this.#needs.reported(subject);
     }
     if (batch.isFull) return batch;
-    let looked = 0;
+    let examined = 0;
     for (const subject of this.#needs.taken()) {
       if (!batch.subjects.has(subject)) add(subject, 0);
-      looked += 1;
-      if (batch.isFull || looked >= MAX_LOOKED) break;
+      examined += 1;
+      if (batch.isFull || examined >= MAX_EXAMINED) break;
     }
     return batch;
   }
 
-  #learn({ requests, windows, subjects }: RateBatch, answer: RateLeaseResult): void {
+  #apply({ requests, windows, subjects }: RateBatch, result: RateLeaseResult): void {
     for (const [i, request] of requests.entries()) {
       const window = windows[i];
-      const grant = answer.grants[i];
+      const grant = result.grants[i];
       if (window === undefined || grant === undefined) continue;
       this.#parts.counts.rateLeased += grant.granted;
-      learnGrant(window, request, grant);
+      applyGrant(window, request, grant);
       this.#hold(window, grant.granted);
     }
     for (const subject of subjects)
@@ -335,10 +330,10 @@ export class RateLeases {
     this.#waiting = [];
     const now = this.#parts.monotonicMs();
     for (const waiter of waiting) {
-      const taken = this.#try(waiter.subject, waiter.limit, now);
+      const result = this.#try(waiter.subject, waiter.limit, now);
       if (waiter.isRequested) waiter.attempts += 1;
       waiter.isRequested = false;
-      if (taken !== undefined) waiter.resolve(taken);
+      if (result !== undefined) waiter.resolve(result);
       else if (waiter.attempts < MAX_ATTEMPTS) this.#waiting.push(waiter);
       else waiter.resolve({ kind: 'refused', state: unknownRate(waiter.limit, this.#parts.windowMs) });
     }

@@ -1,43 +1,43 @@
-/** Which subjects the next statements are to ask for. A statement takes a bounded number; the others keep their places. */
+/** The subjects that the next statements make requests for. A statement takes a bounded number of them; the others keep their order. */
 
-import type { RateSubject } from './rate-subject.ts';
+import type { RateSubject } from './rate-subjects.ts';
 import type { RateWindow } from './rate-window.ts';
 import { LOW_MS } from './slices.ts';
 
 export class RateNeeds {
-  /** A statement is to be sent for them. */
-  readonly #low = new Set<RateSubject>();
-  /** A statement that is sent anyway asks for them too, so that many subjects do not need one each. */
-  readonly #short = new Set<RateSubject>();
-  /** Requests were admitted without the store, which does not know of them yet. */
+  /** Subjects that require a statement. */
+  readonly #urgent = new Set<RateSubject>();
+  /** Subjects that join a statement sent for another reason, so that many subjects do not require one each. */
+  readonly #deferred = new Set<RateSubject>();
+  /** Subjects with requests that were admitted without the store, and that the store does not know yet. */
   readonly #unreported = new Set<RateSubject>();
 
-  /** Whether a statement is to be sent. */
+  /** Whether a statement is required. */
   get urgent(): boolean {
-    return this.#low.size > 0 || this.#unreported.size > 0;
+    return this.#urgent.size > 0 || this.#unreported.size > 0;
   }
 
-  add(subject: RateSubject): void {
-    this.#low.add(subject);
+  addUrgent(subject: RateSubject): void {
+    this.#urgent.add(subject);
   }
 
-  /** @param window of which little is left */
-  note(subject: RateSubject, { left }: RateWindow, now: number): void {
-    (left < subject.demand.within(LOW_MS, now) ? this.#low : this.#short).add(subject);
+  /** @param window a window with few units left */
+  add(subject: RateSubject, { left }: RateWindow, now: number): void {
+    (left < subject.demand.expectedIn(LOW_MS, now) ? this.#urgent : this.#deferred).add(subject);
   }
 
-  owesReport(subject: RateSubject): void {
+  addReport(subject: RateSubject): void {
     this.#unreported.add(subject);
   }
 
-  /** The store knows of everything that was admitted. */
+  /** The store knows all requests that were admitted for the subject. */
   reported(subject: RateSubject): void {
     this.#unreported.delete(subject);
   }
 
   forget(subject: RateSubject): void {
-    this.#low.delete(subject);
-    this.#short.delete(subject);
+    this.#urgent.delete(subject);
+    this.#deferred.delete(subject);
     this.#unreported.delete(subject);
   }
 
@@ -46,9 +46,9 @@ export class RateNeeds {
     return this.#unreported;
   }
 
-  /** Takes subjects one by one, the most urgent first, for as long as the caller iterates. */
+  /** Removes subjects one by one while the caller iterates, the urgent ones first. */
   *taken(): Generator<RateSubject, void> {
-    for (const subjects of [this.#low, this.#short]) {
+    for (const subjects of [this.#urgent, this.#deferred]) {
       for (const subject of subjects) {
         subjects.delete(subject);
         yield subject;

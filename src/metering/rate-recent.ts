@@ -1,9 +1,9 @@
 /**
- * The subjects that were used in the last second or two: of those alone it is likely that they are used right after the next border.
- * Before a border they are walked in bounded steps.
+ * The subjects that were used in the last one to two seconds. Only they are likely to be used right after the next border. Before a border,
+ * they are visited in bounded steps.
  */
 
-import type { RateSubject } from './rate-subject.ts';
+import type { RateSubject } from './rate-subjects.ts';
 
 const GENERATION_MS = 1000;
 
@@ -15,7 +15,7 @@ export class RecentSubjects {
   #walk: Iterator<RateSubject, void> | undefined;
   #walkedFor = Number.NaN;
 
-  note(subject: RateSubject, nowMs: number): void {
+  record(subject: RateSubject, nowMs: number): void {
     if (nowMs - this.#begunMs >= GENERATION_MS) {
       this.#previous = nowMs - this.#begunMs >= 2 * GENERATION_MS ? new Set() : this.#current;
       this.#current = new Set();
@@ -32,10 +32,7 @@ export class RecentSubjects {
     this.#previous.delete(subject);
   }
 
-  /**
-   * Returns the next of them. A walk begins with each new window, and again when it has come to its end.
-   * @param most at most so many
-   */
+  /** Returns the next subjects, at most `most`. A walk begins with each new window, and again after its end. */
   next(window: number, most: number): RateSubject[] {
     if (this.#walkedFor !== window) this.#walk = undefined;
     this.#walkedFor = window;
@@ -52,7 +49,7 @@ export class RecentSubjects {
     return found;
   }
 
-  /** First those that were used last, because not all may be reached. */
+  /** The last used subjects come first, because the walk may not reach all of them. */
   *#all(): Generator<RateSubject, void> {
     yield* this.#current;
     yield* this.#previous;

@@ -1,4 +1,4 @@
-/** What a client is told of a rate: what this process knows. */
+/** The state of a rate limit as clients see it: what this process knows. */
 
 import type { RateWindow } from './rate-window.ts';
 
@@ -6,13 +6,13 @@ export interface RateState {
   /** Requests per window. */
   readonly limit: number;
   readonly remaining: number;
-  /** Until the window ends, at least 1. */
+  /** Seconds until the window ends, at least 1. */
   readonly resetSeconds: number;
-  /** How long a window lasts, at least 1. */
+  /** The window's length, at least 1. */
   readonly windowSeconds: number;
 }
 
-/** @param earliestMs the store's clock, at the least */
+/** @param earliestMs the earliest time that the store's clock may have now */
 export function rateState(limit: number, window: RateWindow, windowMs: number, earliestMs: number): RateState {
   const endMs = (window.number + 1) * windowMs;
   const gone = Math.max(window.total - window.left, window.admitted);
@@ -24,7 +24,7 @@ export function rateState(limit: number, window: RateWindow, windowMs: number, e
   };
 }
 
-/** Where the store answered and nothing could be had, though it did not say that there is none. */
+/** The state if the store granted nothing in several attempts and did not report that the window is used up. */
 export function unknownRate(limit: number, windowMs: number): RateState {
   return { limit, remaining: 0, resetSeconds: 1, windowSeconds: secondsOf(windowMs) };
 }
@@ -33,7 +33,7 @@ function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
-/** Of a key's and its tenant's, the one to be told of. */
+/** Returns the tighter one of a key's state and its tenant's. Clients see this one. */
 export function tighter(a: RateState | undefined, b: RateState | undefined): RateState | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;

@@ -1,20 +1,20 @@
-/** What this process holds of one subject in one window. */
+/** The units of one subject in one window that this process holds. */
 
 import type { RateGrant, RateLeaseRequest } from './ports.ts';
 
 export interface RateWindow {
   readonly number: number;
-  /** Leased and not used. */
+  /** Units leased and not used. */
   left: number;
-  /** Admitted here, by lease or alone. */
+  /** Requests admitted by this process, by lease or by fair share. */
   admitted: number;
-  /** Of these, admitted while the store was away and not reported to it yet. */
+  /** The admitted requests without a lease that the store does not know yet. */
   unreported: number;
-  /** What the store said was granted to all; at least this much is gone. */
+  /** Units that the store granted to all processes, as it last reported. */
   total: number;
-  /** The limit at which the store had no more to grant; a higher one may find some. */
+  /** The limit at which the store had no more units. A higher limit may have some. */
   exhaustedAt: number | undefined;
-  /** It is over, or its subject was forgotten: nobody takes from it any more. */
+  /** Whether the window has ended or its subject was forgotten, so that no check uses it. */
   dropped: boolean;
 }
 
@@ -26,8 +26,8 @@ export function isExhausted(window: RateWindow, limit: number): boolean {
   return window.left < 1 && window.exhaustedAt !== undefined && limit <= window.exhaustedAt;
 }
 
-/** What was granted is added to `left` by the caller, which keeps count of it. */
-export function learnGrant(
+/** The caller adds the granted units to `left`, because it keeps their sum. */
+export function applyGrant(
   window: RateWindow,
   { requested, limit, report }: RateLeaseRequest,
   { granted, total }: RateGrant,
@@ -38,11 +38,11 @@ export function learnGrant(
 }
 
 /**
- * A share of each without the store, where a lease is left or less than that process's part of the limit was admitted.
- * Answers those whose lease was used, or undefined when there is nothing left of one of them.
+ * Consumes a unit of each window without the store: a leased one, or one of the process's share.
+ * @returns the windows whose lease was used; undefined if a window has neither
  */
-export function consumeShare(windows: readonly RateWindow[], part: number): RateWindow[] | undefined {
-  if (windows.some(({ left, admitted }) => left < 1 && admitted >= part)) return undefined;
+export function consumeShare(windows: readonly RateWindow[], share: number): RateWindow[] | undefined {
+  if (windows.some(({ left, admitted }) => left < 1 && admitted >= share)) return undefined;
   const leased = windows.filter(({ left }) => left >= 1);
   for (const window of windows) {
     if (window.left >= 1) window.left -= 1;

@@ -1,48 +1,46 @@
 /**
- * Renewals and releases of reservations that another process holds, or the store itself, on their way to the store. They go in batches.
- * A change that cannot be sent now waits, boundedly; a later change of the same reservation takes its place.
+ * Sends renewals and releases of reservations that another process or the store keeps. They go in batches. Changes that cannot be sent now
+ * wait, a bounded number. A later change of the same reservation replaces the earlier one.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import type { MeteringCounts } from './counts.ts';
+import { type MeteringParts, Outage } from './parts.ts';
 import type { ReservationChange, ReservationStore } from './ports.ts';
 
-export interface ReservationChangesParts {
+export interface ReservationChangesParts extends MeteringParts {
   readonly store: ReservationStore;
-  /** What a renewed reservation lives from when the store hears of it. */
+  /** The lifetime of a renewed reservation, counted from the time at which the store receives the renewal. */
   readonly reservationTtlMs: number;
-  readonly monotonicMs: () => number;
   readonly maxWaiting: number;
-  readonly counts: MeteringCounts;
-  /** Called once each time the store goes away, and for each batch that it refuses. */
-  readonly onFault?: (error: unknown) => void;
 }
 
 const BATCH = 1000;
 const FLUSH_MS = 500;
-/** In one flush; more go with the next. */
+/** The largest number of batches of one flush. */
 const MAX_BATCHES = 20;
 
 export class ReservationChanges {
   readonly #parts: ReservationChangesParts;
-  #waiting = new Map<string, ReservationChange>();
-  #flushing: Promise<void> | undefined;
+  readonly #outage: Outage;
+  readonly #flush = new SingleFlight(() => this.#write());
+  readonly #waiting = new Map<string, ReservationChange>();
   #flushedAtMs = Number.NEGATIVE_INFINITY;
-  #failing = false;
 
   constructor(parts: ReservationChangesParts) {
     this.#parts = parts;
+    this.#outage = new Outage(parts);
   }
 
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** A release is sent at once, a renewal with the next tick that is due. Never throws. */
+  /** Sends a release at once, and a renewal with the next tick that is due. Never throws. */
   add(change: ReservationChange): void {
     const key = keyOf(change);
     const known = this.#waiting.get(key);
-    // Nothing follows a release.
+    // A release is final.
     if (known?.kind === 'release-collection') return;
     if (known === undefined && this.#waiting.size >= this.#parts.maxWaiting) {
       this.#parts.counts.changesDropped += 1;
@@ -52,29 +50,26 @@ export class ReservationChanges {
     if (change.kind === 'release-collection') void this.flush();
   }
 
-  /** Resolves when what is due has been sent. */
+  /** Resolves when the changes that are due have been sent. */
   tick(): Promise<void> {
     const due = this.#waiting.size > 0 && this.#parts.monotonicMs() - this.#flushedAtMs >= FLUSH_MS;
     return due ? this.flush() : Promise.resolve();
   }
 
-  /** Sends what waits. Never rejects: changes that could not be sent go on waiting. */
+  /** Sends the waiting changes. Never rejects: changes that could not be sent continue to wait. */
   flush(): Promise<void> {
     this.#flushedAtMs = this.#parts.monotonicMs();
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    return this.#flush.run();
   }
 
-  /** Sends what waits now, for the end of the process. */
+  /** Sends the waiting changes. For the end of the process. */
   async stop(): Promise<void> {
-    await this.#flushing;
+    await this.#flush.idle();
     if (this.#waiting.size > 0) await this.flush();
   }
 
   async #write(): Promise<void> {
-    // Changes that come in this turn of the loop come along.
+    // The statement also carries changes that are added in this turn of the event loop.
     await Promise.resolve();
     for (let batch = 0; batch < MAX_BATCHES && this.#waiting.size > 0; batch++) {
       if (!(await this.#send(this.#takeBatch()))) return;
@@ -82,36 +77,28 @@ export class ReservationChanges {
   }
 
   #takeBatch(): readonly ReservationChange[] {
-    const batch: ReservationChange[] = [];
-    for (const [key, change] of this.#waiting) {
-      if (batch.length >= BATCH) break;
-      this.#waiting.delete(key);
-      batch.push(change);
-    }
+    const batch = this.#waiting.values().take(BATCH).toArray();
+    for (const change of batch) this.#waiting.delete(keyOf(change));
     return batch;
   }
 
-  /** Returns false when there is no use in going on now. */
+  /** @returns false if the store is unreachable */
   async #send(batch: readonly ReservationChange[]): Promise<boolean> {
     const { store, reservationTtlMs, counts, onFault } = this.#parts;
     counts.statements += 1;
     try {
       await store.changeReservations(batch, reservationTtlMs);
-      this.#failing = false;
+      this.#outage.answered();
       return true;
     } catch (error) {
-      if (!(error instanceof Fault)) {
-        counts.changesDropped += batch.length;
-        onFault?.(error);
-        return true;
+      if (error instanceof Fault) {
+        this.#outage.failed(error);
+        this.#putBack(batch);
+        return false;
       }
-      if (!this.#failing) {
-        counts.faults += 1;
-        onFault?.(error);
-      }
-      this.#failing = true;
-      this.#putBack(batch);
-      return false;
+      counts.changesDropped += batch.length;
+      onFault?.(error);
+      return true;
     }
   }
 

@@ -1,20 +1,21 @@
 /**
- * Reservation ids: what a check's answer carries, and what the end of the request is recognised by, in whichever process it is told of.
+ * Reservation ids. A check's answer carries one, and the report of the request's end returns it, to any process.
  *
- * 32 hexadecimal digits are one AES block: the process that issued it, the minute, and a number that it never issues twice. Nobody without
- * the key can make one whose process exists. 20 digits follow in the clear: what the request may spend, what is to be done at its end,
- * and the tenant's clock, so that a process that never saw the request books it by the same rules and into the same month.
+ * The first 32 hexadecimal digits are one AES block: the process that issued it, the minute, and a number that the process never issues
+ * twice. Without the key, it is infeasible to create an id whose process exists. The other 20 digits are not encrypted: the tokens that the
+ * request may spend, the kind of its end, and the offset of the tenant's clock. A process that never saw the request therefore books it by
+ * the same rules and into the same month.
  *
- * The blocks are made 1024 at a time by one call of the cipher.
+ * One call of the cipher makes 1024 blocks.
  */
 
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import type { ReservedTokens } from './admission.ts';
 
-/** Bytes of the key. */
+/** The key's length. */
 export const RESERVATION_KEY_BYTES = 16;
 
-/** What the end of the request changes. `budget`: its issuer holds tokens for it. */
+/** The effect of the request's end. `budget`: the issuer holds tokens for the request. */
 export type ReservationKind =
   | 'usage'
   | 'budget'
@@ -26,14 +27,14 @@ export type ReservationKind =
 export interface Reservation {
   readonly processId: string;
   readonly counter: number;
-  /** Minutes since the epoch, when it was issued. */
+  /** The minute of issue, in minutes since the epoch. */
   readonly minute: number;
   readonly kind: ReservationKind;
-  /** Of the tenant's clock at the check, minutes ahead of UTC. */
+  /** Minutes that the tenant's clock was ahead of UTC at the check. */
   readonly offset: number;
   /** The prompt's estimate, at most the largest number that fits. */
   readonly prompt: number;
-  /** The answer's bound, at most the largest number that fits; of a removal, the digest of the collection's name. */
+  /** The answer's bound, at most the largest number that fits; for a removal, the digest of the collection's name. */
   readonly answer: number;
 }
 
@@ -54,7 +55,7 @@ const ALGORITHM = 'aes-128-ecb';
 const BLOCK_BYTES = 16;
 const BLOCK_DIGITS = 2 * BLOCK_BYTES;
 const POOL = 1024;
-/** Minutes are counted from 2020 on, in 3 bytes: enough for 31 years. */
+/** Minutes are counted from 2020, in 3 bytes: enough for 31 years. */
 const FIRST_MINUTE = Date.UTC(2020, 0, 1) / 60_000;
 const OFFSET_BIAS = 0x8000;
 export const MAX_ANSWER_TOKENS = 0xffff_ffff;
@@ -62,10 +63,10 @@ export const MAX_PROMPT_TOKENS = 0xff_ffff;
 const ANSWER_DIGITS = 8;
 const PROMPT_DIGITS = 6;
 
-const HOLDER = /^[0-9a-f]{16}$/;
+const PROCESS_ID = /^[0-9a-f]{16}$/;
 const ID = /^[0-9a-f]{52}$/;
 
-/** @param random 8 secure random bytes: no two processes of an installation have the same */
+/** @param random 8 secure random bytes, so that no two processes of an installation have the same id */
 export function processIdOf(random: Uint8Array): string {
   return Buffer.from(random.subarray(0, 8)).toString('hex');
 }
@@ -76,7 +77,7 @@ export class ReservationIds {
   #digits = '';
   #used = POOL;
   #minute = -1;
-  /** Of the pool's first id. */
+  /** The number of the pool's first id. */
   #first = 0;
   #head = '';
   #headKind: ReservationKind | undefined;
@@ -84,8 +85,8 @@ export class ReservationIds {
 
   /** @param processId 16 hexadecimal digits, see `processIdOf` */
   constructor(key: Uint8Array, processId: string) {
-    if (key.length !== RESERVATION_KEY_BYTES) throw new RangeError(`a key of ${RESERVATION_KEY_BYTES} bytes is needed`);
-    if (!HOLDER.test(processId)) throw new RangeError('a processId is named by 16 hexadecimal digits');
+    if (key.length !== RESERVATION_KEY_BYTES) throw new RangeError(`a key must have ${RESERVATION_KEY_BYTES} bytes`);
+    if (!PROCESS_ID.test(processId)) throw new RangeError('a process id has 16 hexadecimal digits');
     this.#key = key;
     this.#processId = Buffer.from(processId, 'hex');
   }
@@ -100,7 +101,7 @@ export class ReservationIds {
     return { id, counter: this.#first + at };
   }
 
-  /** Who issued it and for what; undefined for what is no id. Whether that process exists, the store knows. */
+  /** Returns undefined if the text is not an id. Only the store knows whether the process exists. */
   read(id: string): Reservation | undefined {
     if (!ID.test(id)) return undefined;
     const bytes = Buffer.from(id, 'hex');
@@ -120,7 +121,7 @@ export class ReservationIds {
   }
 
   #fill(minute: number): void {
-    // What is left of the pool before is never issued, so that an id's minute is always that of its issue.
+    // The rest of the previous pool is never issued, so that an id always has the minute of its issue.
     this.#first += this.#minute === -1 ? 0 : this.#used;
     this.#minute = minute;
     this.#used = 0;
@@ -135,7 +136,7 @@ export class ReservationIds {
     this.#digits = Buffer.concat([cipher.update(plain), cipher.final()]).toString('hex');
   }
 
-  /** Mostly the one before. */
+  /** Caches the last head, because most requests have the same one. */
   #headOf(kind: ReservationKind, offset: number): string {
     if (kind === this.#headKind && offset === this.#headOffset) return this.#head;
     const bytes = Buffer.alloc(3);
@@ -146,6 +147,14 @@ export class ReservationIds {
     this.#head = bytes.toString('hex');
     return this.#head;
   }
+}
+
+/**
+ * Returns 32 bits of the SHA-256 of a collection's name, never 0, by which the store recognizes a name without keeping it. If two removed
+ * names of one tenant have the same digest, they count as one removal: the count may then be one too high, never too low.
+ */
+export function collectionDigest(name: string): number {
+  return createHash('sha256').update(name).digest().readUInt32BE(0) || 1;
 }
 
 function digitsOf(tokens: number, max: number, digits: number): string {

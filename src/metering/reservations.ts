@@ -1,9 +1,9 @@
 /**
- * What requests under way have reserved, by the number of their reservation.
+ * The tokens that requests in progress have reserved, by the number of their reservation.
  *
- * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector must not look at
- * them one by one. Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a reservation therefore
- * takes the same time however many there are, and finding the expired ones looks at nothing but the list of the earliest period.
+ * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector must not visit each.
+ * Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a reservation therefore takes constant time,
+ * and a search for expired ones reads only the list of the earliest period.
  */
 
 import type { Budget } from './budget.ts';
@@ -13,15 +13,15 @@ export interface EndedReservation {
   readonly amount: number;
 }
 
-/** A reservation may outlive its time by so long. */
+/** A reservation may outlive its lifetime by at most this time. */
 export const EXPIRY_PERIOD_MS = 250;
 const NONE = -1;
 const FIRST_SLOTS = 1024;
-/** A map that grows is copied in one go: many small maps keep that short. */
+/** A map that grows is copied at once. Many small maps keep each copy short. */
 const SHARDS = 64;
 
 export class Reservations {
-  /** Number of a reservation to its slot; by the number's remainder. */
+  /** From the number of a reservation to its slot. The number's remainder selects the map. */
   readonly #slots = Array.from({ length: SHARDS }, () => new Map<number, number>());
   /** Undefined in free slots. */
   readonly #budgets: (Budget | undefined)[] = [];
@@ -29,12 +29,12 @@ export class Reservations {
   #amounts = new Float64Array(FIRST_SLOTS);
   #periods = new Float64Array(FIRST_SLOTS);
   #previous = new Int32Array(FIRST_SLOTS);
-  /** In the list of its period, or in that of free slots. */
+  /** The next slot in the list of the period, or in the list of free slots. */
   #next = new Int32Array(FIRST_SLOTS);
   #free = NONE;
-  /** By period: the first slot of its list. */
+  /** The first slot of each period's list. */
   readonly #lists = new Map<number, number>();
-  /** No list is of an earlier period. */
+  /** No list belongs to an earlier period. */
   #earliest = Number.POSITIVE_INFINITY;
   #size = 0;
 
@@ -53,7 +53,7 @@ export class Reservations {
     this.#size += 1;
   }
 
-  /** Never shortens its time. Returns false if there is no such reservation. */
+  /** Extends a reservation; never shortens it. Returns false if there is no such reservation. */
   renew(counter: number, expiresAtMs: number): boolean {
     const slot = this.#slotsOf(counter).get(counter);
     if (slot === undefined) return false;
@@ -70,12 +70,12 @@ export class Reservations {
     return slot === undefined ? undefined : this.#remove(slot);
   }
 
-  /** Takes one that has expired. */
+  /** Removes and returns a reservation that has expired. */
   takeExpired(nowMs: number): EndedReservation | undefined {
     return this.#earliestPeriod() < periodOf(nowMs) ? this.takeOldest() : undefined;
   }
 
-  /** Takes one of those that expire first. */
+  /** Removes and returns one of the reservations that expire first. */
   takeOldest(): EndedReservation | undefined {
     const slot = this.#lists.get(this.#earliestPeriod());
     return slot === undefined ? undefined : this.#remove(slot);
@@ -83,7 +83,7 @@ export class Reservations {
 
   #earliestPeriod(): number {
     if (this.#size === 0) this.#earliest = Number.POSITIVE_INFINITY;
-    // At most as many steps as periods in the longest time of a reservation, and each step once.
+    // The number of steps is at most the number of periods in the longest lifetime, and each step happens once.
     else while (!this.#lists.has(this.#earliest)) this.#earliest += 1;
     return this.#earliest;
   }

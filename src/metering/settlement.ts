@@ -1,4 +1,4 @@
-/** What the end of a request costs: measured if the upstream reported it, estimated by rule otherwise. */
+/** The usage of a finished request: measured if the upstream reported it, otherwise estimated by rule. */
 
 import { BYTES_PER_TOKEN } from '../decision/limits.ts';
 import { cutUtf8 } from '../domain/text.ts';
@@ -7,73 +7,72 @@ import { dayOf, periodOf } from './calendar.ts';
 import type { Settlement } from './ports.ts';
 import type { Reservation } from './reservation-ids.ts';
 
-/** What the upstream reported, in whole tokens; the answer may tell one part only. */
+/** The usage that the upstream reported, in whole tokens. It may report one part only. */
 export interface MeasuredUsage {
   readonly prompt: number | undefined;
   readonly completion: number | undefined;
-  /** Of the prompt, what came from a cache. */
+  /** The part of the prompt that came from a cache. */
   readonly cached: number;
-  /** Undefined if a part is missing and no total was told. */
+  /** Undefined if a part is missing and the upstream reported no total. */
   readonly total: number | undefined;
-  /** The model that answered, as it calls itself. */
+  /** The name of the model in the answer. */
   readonly model: string | undefined;
 }
 
-/** Largest count of tokens that an answer may tell. */
+/** The largest number of tokens that an answer may report. */
 export const MAX_USAGE_TOKENS = 1_000_000_000;
 
 /**
- * What the upstream had to do with a request. `untouched`: no byte of the request went to it. `forwarded`: the request went to it, and the
- * answer that the client got is not the upstream's, or not all of it. `answered`: it gave its answer to the end.
+ * The upstream's part in a request. `untouched`: it received no byte of the request. `forwarded`: it received the request, and the client
+ * received another answer, or not all of the upstream's. `answered`: its answer is complete.
  */
 export type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
 
-/** A response of `/v1/responses`, as an answer shows it. */
+/** The state of a response of `/v1/responses` in an answer. */
 export interface ResponseState {
-  /** Undefined if the answer names none that can be kept. */
+  /** Undefined if the answer has no id that the store can keep. */
   readonly id: string | undefined;
   /** False while it is queued or in progress. */
   readonly complete: boolean;
-  /** Whether the upstream goes on with it after the answer breaks off. */
+  /** Whether the upstream continues it if the answer breaks off. */
   readonly background: boolean;
 }
 
-/** One request that is over. */
+/** A finished request. */
 export interface FinishedUsage {
   readonly reservation: string;
   readonly tenant: string | undefined;
   readonly user: string | undefined;
   readonly key: string | undefined;
-  /** That the request asked for. */
+  /** The model that the request named. */
   readonly model: string | undefined;
-  /** Undefined when the upstream did not report it, or Envoy could not read it. */
+  /** Undefined if the upstream did not report it, or Envoy could not read it. */
   readonly usage: MeasuredUsage | undefined;
-  /** Bytes of the answer's text in UTF-8, as far as it passed; undefined if Envoy found no text of a known form, `hidden` if the answer is encoded. */
+  /** Bytes of the answer's text that passed, in UTF-8; undefined if Envoy found no text of a known form, `hidden` if the answer is encoded. */
   readonly textBytes: number | 'hidden' | undefined;
-  /** Of the answer; 0 = there was none. */
+  /** The answer's status; 0 = no answer. */
   readonly status: number;
   readonly responseBytes: number;
   readonly upstream: UpstreamPart;
-  /** Absent if the answer shows no response. */
+  /** Absent if the answer contains no response. */
   readonly response?: ResponseState | undefined;
 }
 
 export type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
 
 const NOTHING: SpentTokens = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
-/** Answers by which the platform says that it removed a collection, or will: 200 OK, 202 Accepted, 204 No Content. */
+/** Statuses that report a removed collection, or one that will be removed: OK, Accepted, No Content. */
 const REMOVED: ReadonlySet<number> = new Set([200, 202, 204]);
-/** In UTF-8. */
 const MAX_NAME_BYTES = 512;
 
-/** Reports whether the upstream goes on with a response after its answer, which therefore tells nothing of the usage. */
+/** Reports whether the upstream continues a response after its answer, which then does not report the usage. */
 function isPending({ response, status, upstream }: FinishedUsage): boolean {
   if (response === undefined || response.complete || !isSuccess(status)) return false;
   return upstream === 'answered' || response.background;
 }
 
 /**
- * Returns the tokens that a request spent. A response that goes on after its answer counts with its whole reservation. For every other
+ * Returns the tokens that a request spent. A response that continues after its answer counts with its whole reservation. For every other
  * request, reported usage counts, with any status, and the server estimates a part that is not reported. Without usage, a request counts
  * by estimate if Envoy forwarded it, unless the upstream answered with an error. The prompt's estimate is that of the check. The answer's
  * estimate comes from its text, within the answer's bound.
@@ -99,8 +98,8 @@ function isForwarded({ upstream, status }: FinishedUsage): boolean {
 }
 
 /**
- * The bytes of an answer without text of a known form count as if they were text; those of Envoy's own answer do not. The bytes of an
- * encoded answer tell nothing of its text, so its bound counts.
+ * Estimates the tokens of an answer. If it has no text of a known form, all of its bytes count as text, unless Envoy produced the answer.
+ * The size of an encoded answer says nothing about its text, so its bound counts.
  */
 function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bound: number): number {
   if (textBytes === 'hidden') return isSuccess(status) ? bound : 0;
@@ -108,7 +107,7 @@ function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bou
   return Math.min(bound, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
-/** @param books false where another source counts the tenant's usage */
+/** @param books false if another source counts the tenant's usage */
 export function settlementOf(
   finished: FinishedUsage,
   reservation: Reservation,
@@ -128,7 +127,7 @@ export function settlementOf(
     tenant: name(tenant),
     period: periodOf(minute, offset),
     day: dayOf(minute, offset),
-    // What failed was perhaps no model at all: clients may not fill the books with names of their own.
+    // A failed request may name a model that does not exist. Clients must not add such names to the usage.
     model: isSuccess(finished.status) ? name(finished.model ?? finished.usage?.model) : '',
     key: name(finished.key),
     user: name(finished.user),
@@ -139,7 +138,7 @@ export function settlementOf(
   };
 }
 
-/** The response that a later request may complete, or that this request found complete with its usage. */
+/** Returns the id of a response that a later request may complete, or that this request found complete with its usage. */
 function responseIn(finished: FinishedUsage, metered: boolean, spent: SpentTokens): string | undefined {
   const { response } = finished;
   if (metered) return isPending(finished) ? response?.id : undefined;
@@ -168,7 +167,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Returns the name as PostgreSQL can store it: without NUL, well formed, and cut at a character border. */
+/** Returns the name in a form that PostgreSQL can store: without NUL, well formed, and cut at a character border. */
 function name(text: string | undefined): string {
   return cutUtf8((text ?? '').replaceAll('\0', '').toWellFormed(), MAX_NAME_BYTES);
 }

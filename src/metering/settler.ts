@@ -1,156 +1,145 @@
 /**
- * Books the ends of requests in batches. What cannot be booked now waits, boundedly; what the store itself refuses is sought out one by
- * one and dropped, so that it holds up no other. An end whose issuer the store does not know is tried again for a while: after a fail-over
- * to a standby that lagged, the store knows a process that had just started only once that process has spoken to it.
+ * Books the ends of requests in batches. Ends that cannot be booked now wait, a bounded number. If the store rejects a batch, the settler
+ * books its ends one by one and drops those that the store rejects, so that they do not hold up the others. If the store does not know the
+ * issuer of an end, the settler retries for UNKNOWN_FOR_MS: after a failover to a standby that lagged, the store knows a recently started
+ * process only after that process has sent a statement.
  */
 
+import { BoundedQueue } from '../concurrency/bounded-queue.ts';
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import type { MeteringCounts } from './counts.ts';
+import { type MeteringParts, Outage } from './parts.ts';
 import type { Settlement, SettlementStore } from './ports.ts';
 
-export interface SettlerParts {
+export interface SettlerParts extends MeteringParts {
   readonly store: SettlementStore;
-  readonly processId: string;
-  readonly monotonicMs: () => number;
   readonly maxWaiting: number;
-  readonly counts: MeteringCounts;
-  /** Told of each settlement that is booked, now or before. */
+  /** Called with each settlement that is booked, now or before. */
   readonly onBooked: (settlement: Settlement) => void;
-  /** Told once each time the store goes away, and of each settlement that it refuses. */
-  readonly onFault?: (error: unknown) => void;
 }
 
 interface QueuedSettlement {
   readonly settlement: Settlement;
-  readonly heardAtMs: number;
+  readonly reportedAtMs: number;
 }
 
 const BATCH = 500;
 const FLUSH_MS = 250;
-/** Of one flush; more come with the next. */
+/** The largest number of batches of one flush. */
 const MAX_BATCHES = 20;
-/** A process speaks to the store every 5 s at least, so after twice that an issuer that the store still does not know is none. */
+/** Twice the longest time between two statements of a process. An issuer that the store does not know after it does not exist. */
 const UNKNOWN_FOR_MS = 10_000;
 const UNKNOWN_RETRY_MS = 1000;
 
 export class Settler {
   readonly #parts: SettlerParts;
-  #waiting: QueuedSettlement[] = [];
-  /** Ends whose issuer the store did not know when they were tried. */
+  readonly #queue: BoundedQueue<QueuedSettlement>;
+  readonly #outage: Outage;
+  readonly #flush = new SingleFlight(() => this.#write());
+  /** Ends whose issuer the store did not know when they were last tried. */
   #unknown: QueuedSettlement[] = [];
   #retriedAtMs = Number.NEGATIVE_INFINITY;
-  /** How many at the head of the queue are to be booked one at a time, because one of them was refused. */
+  /** The number of ends at the head of the queue that are booked one at a time, because the store rejected their batch. */
   #suspects = 0;
-  #flushing: Promise<void> | undefined;
-  #failing = false;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SettlerParts) {
     this.#parts = parts;
+    this.#queue = new BoundedQueue(parts.maxWaiting);
+    this.#outage = new Outage(parts);
   }
 
   get waiting(): number {
-    return this.#waiting.length + this.#unknown.length;
+    return this.#queue.length + this.#unknown.length;
   }
 
   add(settlement: Settlement): void {
     if (this.waiting >= this.#parts.maxWaiting) this.#parts.counts.dropped += 1;
-    else this.#waiting.push({ settlement, heardAtMs: this.#parts.monotonicMs() });
+    else this.#queue.push({ settlement, reportedAtMs: this.#parts.monotonicMs() });
   }
 
-  /** Books what waits, when it is enough or has waited long enough. Resolves when it is booked. */
+  /** Books the queue if it has a whole batch or FLUSH_MS have passed. Resolves when it is booked. */
   tick(): Promise<void> {
-    this.#retryUnknown();
-    if (this.#waiting.length === 0) return Promise.resolve();
-    const due = this.#waiting.length >= BATCH || this.#parts.monotonicMs() - this.#flushedAtMs >= FLUSH_MS;
+    const now = this.#parts.monotonicMs();
+    if (now - this.#retriedAtMs >= UNKNOWN_RETRY_MS) this.#retryUnknown(now);
+    const due = this.#queue.length >= BATCH || (this.#queue.length > 0 && now - this.#flushedAtMs >= FLUSH_MS);
     return due ? this.flush() : Promise.resolve();
   }
 
-  /** Books what waits. Never rejects: what could not be booked goes on waiting. */
+  /** Books the queue. Never rejects: ends that could not be booked stay in the queue. */
   flush(): Promise<void> {
     this.#flushedAtMs = this.#parts.monotonicMs();
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    return this.#flush.run();
   }
 
-  /** Books what waits now, for the end of the process. */
+  /** Books the queue while that succeeds. For the end of the process. */
   async stop(): Promise<void> {
-    await this.#flushing;
-    this.#waiting.push(...this.#unknown.splice(0));
+    await this.#flush.idle();
+    this.#retryUnknown(this.#parts.monotonicMs());
     let before = Number.POSITIVE_INFINITY;
-    while (this.#waiting.length > 0 && this.#waiting.length < before) {
-      before = this.#waiting.length;
+    while (this.#queue.length > 0 && this.#queue.length < before) {
+      before = this.#queue.length;
       await this.flush();
     }
   }
 
   async #write(): Promise<void> {
-    for (let batch = 0; batch < MAX_BATCHES && this.#waiting.length > 0; batch++) {
-      const taken = this.#waiting.slice(0, this.#suspects > 0 ? 1 : BATCH);
-      if (!(await this.#book(taken))) return;
+    for (let batch = 0; batch < MAX_BATCHES && this.#queue.length > 0; batch++) {
+      if (!(await this.#book(this.#queue.peek(this.#suspects > 0 ? 1 : BATCH)))) return;
     }
   }
 
-  /** @returns false when there is no use in going on now */
-  async #book(taken: readonly QueuedSettlement[]): Promise<boolean> {
+  /** @returns false if the store is unreachable */
+  async #book(batch: readonly QueuedSettlement[]): Promise<boolean> {
     const { store, processId, counts, onFault } = this.#parts;
     counts.statements += 1;
     try {
-      const settlements = taken.map(({ settlement }) => settlement);
+      const settlements = batch.map(({ settlement }) => settlement);
       const { booked, unknownProcesses } = await store.settle(processId, settlements);
-      this.#done(taken);
-      const strangers = new Set(unknownProcesses);
-      const known =
-        strangers.size === 0 ? settlements : settlements.filter((settlement) => !strangers.has(settlement.processId));
-      if (strangers.size > 0) this.#keepUnknown(taken.filter(({ settlement }) => strangers.has(settlement.processId)));
+      this.#done(batch);
+      this.#outage.answered();
+      const unknown = new Set(unknownProcesses);
+      this.#keepUnknown(batch.filter(({ settlement }) => unknown.has(settlement.processId)));
+      const known = settlements.filter((settlement) => !unknown.has(settlement.processId));
       counts.settled += booked;
-      // An issuer that spoke to the store while the statement ran counts as unknown although its ends were booked.
+      // An issuer whose first statement ran at the same time counts as unknown although its ends were booked.
       counts.duplicates += Math.max(0, known.length - booked);
       for (const settlement of known) this.#parts.onBooked(settlement);
-      this.#failing = false;
       return true;
     } catch (error) {
       if (error instanceof Fault) {
-        if (!this.#failing) {
-          counts.faults += 1;
-          onFault?.(error);
-        }
-        this.#failing = true;
+        this.#outage.failed(error);
         return false;
       }
-      if (taken.length > 1) {
-        this.#suspects = taken.length;
+      if (batch.length > 1) {
+        this.#suspects = batch.length;
         return true;
       }
       onFault?.(error);
       counts.dropped += 1;
-      this.#done(taken);
+      this.#done(batch);
       return true;
     }
   }
 
   #keepUnknown(unknown: readonly QueuedSettlement[]): void {
     const now = this.#parts.monotonicMs();
-    for (const waiting of unknown) {
-      if (now - waiting.heardAtMs < UNKNOWN_FOR_MS) this.#unknown.push(waiting);
+    for (const queued of unknown) {
+      if (now - queued.reportedAtMs < UNKNOWN_FOR_MS) this.#unknown.push(queued);
       else this.#parts.counts.unknown += 1;
     }
   }
 
-  #retryUnknown(): void {
-    if (this.#unknown.length === 0) return;
-    const now = this.#parts.monotonicMs();
-    if (now - this.#retriedAtMs < UNKNOWN_RETRY_MS) return;
-    this.#retriedAtMs = now;
-    this.#waiting.push(...this.#unknown.splice(0));
+  #retryUnknown(now: number): void {
+    if (this.#unknown.length > 0) this.#retriedAtMs = now;
+    // The queue has room, because both together are within its capacity.
+    for (const queued of this.#unknown.splice(0)) this.#queue.push(queued);
   }
 
-  #done(taken: readonly QueuedSettlement[]): void {
-    this.#waiting = this.#waiting.slice(taken.length);
-    this.#suspects = Math.max(0, this.#suspects - taken.length);
-    const [first] = taken;
-    if (first !== undefined) this.#parts.counts.settlementLagMs = this.#parts.monotonicMs() - first.heardAtMs;
+  #done(batch: readonly QueuedSettlement[]): void {
+    this.#queue.drop(batch.length);
+    this.#suspects = Math.max(0, this.#suspects - batch.length);
+    const [first] = batch;
+    if (first !== undefined) this.#parts.counts.settlementLagMs = this.#parts.monotonicMs() - first.reportedAtMs;
   }
 }

@@ -1,56 +1,58 @@
-/** How much of a rate or a budget a process asks for ahead of need, and how much of it keeps. */
+/** The amounts of a rate or a budget that a process requests ahead of need, and that it keeps. */
 
 import type { Budget } from './budget.ts';
-import type { RateSubject } from './rate-subject.ts';
+import type { RateSubject } from './rate-subjects.ts';
 
-/** How far ahead a slice is meant to last. */
+/** A slice covers the demand of this time. */
 export const SLICE_MS = 2000;
-/** More is asked for when less is left than this needs; and when a statement leaves anyway, also where it is less than that. */
+/** A process sends a statement if it holds less than the demand of this time. */
 export const LOW_MS = 500;
+/** A statement that is sent anyway requests more if the process holds less than the demand of this time. */
 export const SHORT_MS = 1250;
-/** Of a rate, what may lie unused in all processes together when one is lost or a window ends. */
+/** The share of a rate limit that all processes together may leave unused if one is lost or a window ends. */
 const STRANDED_SHARE = 0.04;
-/** Requests that the slices of all processes together have at least, if that is within the share above: fewer would cost a statement each. */
+/** The slices of all processes together have at least this number of requests, within the share above. Fewer would cost a statement each. */
 const FLOOR = 64;
 
-/** Of a quota, what may lie unused in all processes together. */
-const SPARE_SHARE = 0.05;
-/** Of what is left of a budget, the same: towards its end slices become small, so that the last tokens are found where they are asked for. */
+/** The share of a quota that all processes together may hold unused. */
+const UNUSED_SHARE = 0.05;
+/** The share of the rest of a budget. Slices become small at its end, so that the last tokens are available where they are requested. */
 const LEFT_SHARE = 0.25;
-/** Whoever asked for nothing for so long keeps nothing. */
+/** A process keeps nothing of a budget that no check has used for this time. */
 const IDLE_MS = 10_000;
 
 /**
- * Returns how many requests of a rate a process leases ahead of need; 0 for a limit too small to slice. All processes together lease at
+ * Returns the number of requests that a process leases ahead of need; 0 if the limit is too small to slice. All processes together lease at
  * most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
  */
 export function rateSliceOf(subject: RateSubject, processes: number, nowMs: number): number {
   const most = (subject.limit * STRANDED_SHARE) / processes;
   const least = Math.min(most, FLOOR / processes);
-  return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.within(SLICE_MS, nowMs)))));
+  return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.expectedIn(SLICE_MS, nowMs)))));
 }
 
-/** Tokens; 0 where there is too little to slice: then each check takes what it needs. */
-export function sliceOf(budget: Budget, processes: number, nowMs: number): number {
-  if (nowMs - budget.requestedAtMs > IDLE_MS) return 0;
-  const left = budget.left(budget.quota) + Math.max(0, budget.spare);
-  const most = Math.floor(Math.min(budget.quota * SPARE_SHARE, left * LEFT_SHARE) / processes);
-  if (most < budget.lastReservation) return 0;
-  return Math.min(most, Math.ceil(Math.max(budget.demand.within(SLICE_MS, nowMs), 2 * budget.lastReservation)));
+/** Returns the tokens that a process holds ahead of need; 0 if too few are left to slice, so that each check requests its own. */
+export function tokenSliceOf(budget: Budget, processes: number, nowMs: number): number {
+  const { quota, available, lastReservation, demand } = budget;
+  if (nowMs - budget.usedAtMs > IDLE_MS) return 0;
+  const left = budget.left(quota) + Math.max(0, available);
+  const most = Math.floor(Math.min(quota * UNUSED_SHARE, left * LEFT_SHARE) / processes);
+  if (most < lastReservation) return 0;
+  return Math.min(most, Math.ceil(Math.max(demand.expectedIn(SLICE_MS, nowMs), 2 * lastReservation)));
 }
 
-/** Whether more will be needed before long. */
+/** Reports whether a statement must be sent for more tokens. */
 export function isCritical(budget: Budget, nowMs: number): boolean {
-  return budget.spare < Math.max(budget.lastReservation, budget.demand.within(LOW_MS, nowMs));
+  return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(LOW_MS, nowMs));
 }
 
-/** Whether it is worth asking for more with the next statement. */
+/** Reports whether the next statement should request more tokens. */
 export function needsRefill(budget: Budget, nowMs: number): boolean {
-  return budget.spare < Math.max(budget.lastReservation, budget.demand.within(SHORT_MS, nowMs));
+  return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(SHORT_MS, nowMs));
 }
 
-/** What may be given back: more than is kept for a while, so that it does not go to and fro. */
+/** Returns the tokens to return to the store: 0 unless the process has more than two slices, so that tokens do not move back and forth. */
 export function surplusOf(budget: Budget, slice: number): number {
-  const spare = budget.spare - budget.waitingTokens;
-  return spare > 2 * slice ? spare - slice : 0;
+  const available = budget.available - budget.waitingTokens;
+  return available > 2 * slice ? available - slice : 0;
 }

@@ -1,4 +1,4 @@
-/** Checks that wait for the store's word on their budget, first come, first served. */
+/** Checks that wait for the store's answer on their budget, in the order of their arrival. */
 
 import { Fault } from '../domain/errors.ts';
 import type { Budget } from './budget.ts';
@@ -9,17 +9,17 @@ interface Waiter {
   readonly counter: number;
   readonly resolve: (reserved: boolean) => void;
   readonly reject: (error: unknown) => void;
-  /** Its wish is in the statement that is under way. */
+  /** Whether the current statement has its request. */
   isRequested: boolean;
-  /** Statements that carried its wish and came back. */
+  /** The number of answered statements that had its request. */
   answers: number;
 }
 
-/** Undefined when only the store can say; throws a Fault when it is away and nobody can. */
+/** Returns undefined if only the store can decide. Throws a Fault if the store is unreachable and the process cannot decide. */
 export type ReserveAttempt = (budget: Budget, amount: number, counter: number) => boolean | undefined;
 
 const MAX_WAITING = 10_000;
-/** What others spend and give back meanwhile may turn each answer around; after so many there is too little. */
+/** Other processes may change the budget while a statement runs, so that its answer is not enough. After this number of answers, a check is rejected. */
 const MAX_ANSWERS = 4;
 
 export class TokenWaiters {
@@ -29,7 +29,7 @@ export class TokenWaiters {
     return this.#waiting.length;
   }
 
-  /** True: reserved; false: there is too little. Rejects with a Fault, and throws one when too many wait already. */
+  /** Resolves to true if reserved, to false if too few tokens are left. Rejects with a Fault, and throws one if too many checks wait. */
   add(budget: Budget, amount: number, counter: number): Promise<boolean> {
     if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for tokens`);
     return new Promise((resolve, reject) => {
@@ -43,12 +43,12 @@ export class TokenWaiters {
     return new Set(this.#waiting.map(({ budget }) => budget));
   }
 
-  /** @param wished those for which the statement that leaves now asks */
-  request(wished: ReadonlySet<Budget>): void {
-    for (const waiter of this.#waiting) waiter.isRequested = wished.has(waiter.budget);
+  /** @param requested the budgets for which the statement that is being sent requests tokens */
+  markRequested(requested: ReadonlySet<Budget>): void {
+    for (const waiter of this.#waiting) waiter.isRequested = requested.has(waiter.budget);
   }
 
-  /** The statement that carried their wishes is over: whoever can be answered is. */
+  /** Answers the waiting checks that can be answered, after a statement has ended. */
   serve(attempt: ReserveAttempt): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -1,37 +1,36 @@
 /**
- * Notices that no proxy reports the ends of the requests that this process admits: reservations then expire, and usage is not booked.
+ * Detects that no proxy reports the ends of the requests that this process admits, so that reservations expire and usage is not booked.
  *
- * Counts what was admitted since the last report of any of it. Reports may reach another process, so before it draws the conclusion this
- * one asks the store whether another process settled any of its reservations lately. One report is enough to begin the count again: an
- * access log loses entries now and then, but one that is not configured reports nothing.
+ * It counts the admitted requests since the last report of any of them. Another process may receive the reports, so before it concludes that
+ * they are missing, it asks the store whether another process recently settled a reservation of this one. A single report resets the count:
+ * an access log loses some entries, but an access log that is not configured reports none.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
+import type { MeteringParts } from './parts.ts';
 import type { ReportStore } from './ports.ts';
 
-export interface UnreportedEndsParts {
+export interface UnreportedEndsParts extends Pick<MeteringParts, 'processId' | 'monotonicMs'> {
   readonly store: ReportStore;
-  /** This process. */
-  readonly processId: string;
-  /** A request must be this old before a missing report counts, milliseconds: the life of a reservation. */
+  /** A missing report counts if the request is older than this: the lifetime of a reservation. */
   readonly lifeMs: number;
-  readonly monotonicMs: () => number;
-  /** Called when the ends begin to be missing, with the number of requests, and with 0 when they are reported again. */
+  /** Called with the number of requests when reports begin to be missing, and with 0 when they arrive again. */
   readonly onChange?: (requests: number) => void;
 }
 
-/** Fewer requests without a report may be cancelled checks, or requests that take long. */
+/** Fewer requests without a report may be cancelled checks, or requests that run for a long time. */
 export const MIN_UNREPORTED = 10;
 
 export class UnreportedEnds {
   readonly #parts: UnreportedEndsParts;
-  /** Admitted since the last report: longer than a life ago, and in the two periods of one life each since then. */
+  readonly #check = new SingleFlight(() => this.#askStore());
+  /** Requests admitted since the last report: those older than a lifetime, and those of the last two periods of one lifetime each. */
   #old = 0;
   #previous = 0;
   #current = 0;
   #periodBeganMs: number;
   #missing = false;
-  #running: Promise<void> | undefined;
-  /** Raised with each report, so that an answer of the store from before a report changes nothing. */
+  /** The number of reports. An answer of the store from before a report is ignored. */
   #reports = 0;
 
   constructor(parts: UnreportedEndsParts) {
@@ -39,17 +38,17 @@ export class UnreportedEnds {
     this.#periodBeganMs = parts.monotonicMs();
   }
 
-  /** Returns the number of requests older than a life whose ends are missing; 0 while ends are reported. */
+  /** Returns the number of requests older than a lifetime whose ends are missing; 0 while ends are reported. */
   get requests(): number {
     return this.#missing ? this.#old : 0;
   }
 
-  /** A request was admitted whose end changes something. */
+  /** Counts an admitted request whose end must be reported. */
   admitted(): void {
     this.#current += 1;
   }
 
-  /** A check was cancelled: its request does not run, so no end follows. */
+  /** Uncounts the request of a cancelled check: it does not run, so no report follows. */
   released(): void {
     if (this.#current > 0) this.#current -= 1;
     else if (this.#previous > 0) this.#previous -= 1;
@@ -66,25 +65,21 @@ export class UnreportedEnds {
     this.#parts.onChange?.(0);
   }
 
-  /** Asks the store if too many ends are missing. Never rejects: while the store cannot be reached, nothing is concluded. */
+  /** Asks the store if too many reports are missing. Never rejects: while the store is unreachable, it draws no conclusion. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
-    if (now - this.#periodBeganMs < this.#parts.lifeMs) return this.#running ?? Promise.resolve();
+    if (now - this.#periodBeganMs < this.#parts.lifeMs) return this.#check.idle();
     this.#periodBeganMs = now;
     this.#old += this.#previous;
     this.#previous = this.#current;
     this.#current = 0;
-    if (this.#old < MIN_UNREPORTED) return this.#running ?? Promise.resolve();
-    this.#running ??= this.#request().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
+    return this.#old < MIN_UNREPORTED ? this.#check.idle() : this.#check.run();
   }
 
-  async #request(): Promise<void> {
+  async #askStore(): Promise<void> {
     const { store, processId, lifeMs, onChange } = this.#parts;
     const reports = this.#reports;
-    // Ends of requests that are older than a life may be as old as these requests; two periods and the one under way cover them.
+    // Three lifetimes: the two complete periods and the current one.
     const settled = await store.settledLately(processId, 3 * lifeMs).catch(() => undefined);
     if (settled === undefined || reports !== this.#reports) return;
     if (settled) this.reported();

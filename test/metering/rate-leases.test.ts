@@ -5,8 +5,7 @@ import { newCounts } from '../../src/metering/counts.ts';
 import type { RateLeaseRequest } from '../../src/metering/ports.ts';
 import { MAX_REQUESTS } from '../../src/metering/rate-batch.ts';
 import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts';
-import { RateSubject } from '../../src/metering/rate-subject.ts';
-import { RateSubjects } from '../../src/metering/rate-subjects.ts';
+import { RateSubject, RateSubjects } from '../../src/metering/rate-subjects.ts';
 import { rateSliceOf } from '../../src/metering/slices.ts';
 import { runs } from '../support/properties.ts';
 import { RateWorld, settle, WINDOW_MS } from './support/rate-world.ts';
@@ -152,7 +151,7 @@ describe('a limit per window', () => {
     await world.advance(20);
     expect([world.admitted.length, world.refused]).toEqual([3, 2]);
     const before = world.statements;
-    const refused = world.processes[0]?.leases.take('tenant', 'a', 3);
+    const refused = world.processes[0]?.leases.consume('tenant', 'a', 3);
     expect(refused).toMatchObject({ kind: 'refused', state: { limit: 3, remaining: 0, resetSeconds: 1 } });
     expect(world.statements).toBe(before);
     world.take(0, 'tenant:a', 4);
@@ -222,16 +221,16 @@ class Crowd {
   }
 
   use(key: number): void {
-    const taken = this.leases.take('key', `${key}`, 600);
+    const taken = this.leases.consume('key', `${key}`, 600);
     if (!(taken instanceof Promise) && taken.kind === 'refused') this.refused += 1;
   }
 
   /** Returns how many subjects were looked at meanwhile. */
   async tick(): Promise<number> {
-    const before = this.leases.stats.lookedAt;
+    const before = this.leases.stats.examined;
     this.nowMs += 100;
     await this.leases.tick();
-    return this.leases.stats.lookedAt - before;
+    return this.leases.stats.examined - before;
   }
 
   get largestBatch(): number {
@@ -251,9 +250,9 @@ describe('a slice', () => {
           subject.limit = limit;
           let now = 0;
           for (const requests of load) {
-            subject.demand.note(requests);
+            subject.demand.record(requests);
             now += 500;
-            subject.demand.within(1, now);
+            subject.demand.expectedIn(1, now);
           }
           const slice = rateSliceOf(subject, processes, now);
           expect(slice * processes).toBeLessThanOrEqual(0.04 * limit);

@@ -208,9 +208,9 @@ describe('in PostgreSQL', () => {
       // Three times the limit, evenly: what is due by now.
       const due = ((performance.now() - began) / windowMs) * 3 * limit;
       for (; done < due; done++) {
-        const taken = processes[done % 3]?.take('tenant', 'even', limit);
-        if (taken instanceof Promise) void taken.then((late) => late.kind === 'taken' && note(late.windows));
-        else if (taken?.kind === 'taken') note(taken.windows);
+        const taken = processes[done % 3]?.consume('tenant', 'even', limit);
+        if (taken instanceof Promise) void taken.then((late) => late.kind === 'consumed' && note(late.windows));
+        else if (taken?.kind === 'consumed') note(taken.windows);
       }
       for (const leases of processes) void leases.tick();
       await new Promise((resolve) => setTimeout(resolve, 10));

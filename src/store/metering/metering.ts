@@ -1,21 +1,19 @@
-/** What metering asks of the store, joined. */
+/** The PostgreSQL implementation of metering's store. */
 
 import type { MeteringStore, TidyOptions, TidyResult } from '../../metering/ports.ts';
 import type { Database } from '../database.ts';
-import { reserveCollection } from './collections.ts';
-import { bookLost, noteRequests } from './open-requests.ts';
 import { leaseRates } from './rates.ts';
-import { changeReservations } from './reservations.ts';
+import { bookLost, changeReservations, noteRequests, reserveCollection } from './reservations.ts';
 import { settle, settledLately } from './settlements.ts';
 import { firstRow, numberIn, type Queries } from './statement.ts';
 import { holdTokens } from './tokens.ts';
 
-/** A check may wait for one of these statements: no longer than a gate waits for anything. */
+/** A check may wait for one of these statements, so the timeout is the longest wait of a check. */
 const TIMEOUT_MS = 1000;
-/** One each for rates, tokens, settlements, renewals and notes, and some for creations of collections. */
+/** One each for rates, tokens, settlements, renewals and notes; the others serve creations of collections. */
 const CONNECTIONS = 6;
 
-/** A pool of its own, so that no other work delays a check and none is delayed. */
+/** Opens a pool for metering only, so that other work does not delay a check, and a check does not delay other work. */
 export function openMetering(db: Pick<Database, 'reopen'>): Database {
   return db.reopen({ poolMax: CONNECTIONS, acquireTimeoutMs: TIMEOUT_MS, queryTimeoutMs: TIMEOUT_MS });
 }
@@ -34,7 +32,7 @@ export function postgresMetering(db: Queries): MeteringStore {
   };
 }
 
-/** Windows are asked for a little before they begin; then none is asked for again that ended. */
+/** Windows of this number of lengths, and of this additional time, are kept after their beginning. */
 const KEPT_WINDOWS = 3;
 const WINDOW_SLACK_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** Shares of rates: one statement for a batch of windows. */
+/** Leases of rate limits: one statement for a batch of windows. */
 
 import type { RateLeaseRequest, RateLeaseResult } from '../../metering/ports.ts';
 import { firstRow, numberIn, type Queries, rowsIn } from './statement.ts';

@@ -1,11 +1,12 @@
-/** The ends of requests: each reservation is booked once, with everything that follows from it, in one statement. */
+/** The ends of requests: one statement books each reservation of a batch once, with all of its effects. */
 
 import type { Settlement, SettleResult } from '../../metering/ports.ts';
+import { meteringEntry } from './entry.ts';
 import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
 
 const SETTLE = {
   name: 'metering_settle',
-  // In this order: the settler's own reservations are never unknown, also right after a fail-over to a standby that lagged.
+  // In this order, so that the settler's own reservations are never unknown, even right after a failover to a standby that lagged.
   text: `
     select s.booked,
       (select coalesce(json_agg(distinct e.holder), '[]'::json) from jsonb_to_recordset($2::jsonb) as e(holder text)
@@ -14,11 +15,11 @@ const SETTLE = {
 };
 
 export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<SettleResult> {
-  const row = await firstRow(db, { ...SETTLE, values: [settler, JSON.stringify(settlements.map(entryOf))] });
+  const row = await firstRow(db, { ...SETTLE, values: [settler, JSON.stringify(settlements.map(meteringEntry))] });
   return { booked: numberIn(row, 'booked'), unknownProcesses: textsIn(row, 'unknown_holders') };
 }
 
-/** Rows of one holder that are looked at: each stands for 1024 reservations, so these are the last 65,536. */
+/** The largest number of rows of one process to read. Each row has 1024 reservations, so these are the last 65,536. */
 const LATEST_BLOCKS = 64;
 
 const SETTLED_LATELY = {
@@ -28,33 +29,6 @@ const SETTLED_LATELY = {
     from (select settled_at from settlements where holder = $1 order by block desc limit ${LATEST_BLOCKS}) s`,
 };
 
-/** Reports whether any process settled a reservation of the holder within that time. */
 export async function settledLately(db: Queries, processId: string, withinMs: number): Promise<boolean> {
   return numberIn(await firstRow(db, { ...SETTLED_LATELY, values: [processId, withinMs] }), 'blocks') > 0;
-}
-
-/** As the type `metering_entry` has it. */
-function entryOf(settlement: Settlement, n: number): Readonly<Record<string, unknown>> {
-  const { processId, counter, held, period, day, estimated, books } = settlement;
-  return {
-    n,
-    holder: processId,
-    counter,
-    held,
-    tenant_id: settlement.tenant,
-    period,
-    day,
-    model: settlement.model,
-    key_id: settlement.key,
-    user_id: settlement.user,
-    prompt_tokens: settlement.prompt,
-    completion_tokens: settlement.completion,
-    cached_tokens: settlement.cached,
-    total_tokens: settlement.total,
-    estimated,
-    books,
-    collections: settlement.collections ?? null,
-    collection: settlement.collection ?? null,
-    response: settlement.response ?? null,
-  };
 }

@@ -1,4 +1,4 @@
-/** One statement of metering: run again where it only met others. */
+/** Statements of metering, retried after conflicts, and the values of their rows. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { Database } from '../database.ts';
@@ -9,7 +9,7 @@ export type Queries = Pick<Database, 'query'>;
 
 const ATTEMPTS = 3;
 
-/** The first row. Fails with a Fault when the store cannot do it now, with the server's own error when it never will. */
+/** Returns the first row. Rejects with a Fault if the database cannot run the statement now, and with its error if it rejects the statement. */
 export async function firstRow(db: Queries, statement: Statement): Promise<Row> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -32,23 +32,19 @@ export function numberIn(row: Row, column: string): number {
   return value;
 }
 
-/** Rows that were aggregated into JSON. */
+/** Returns rows that were aggregated into JSON. */
 export function rowsIn(row: Row, column: string): readonly Row[] {
   const value = row[column];
   if (!Array.isArray(value)) throw new Fault(`the database returned a row without ${column}`);
   return value;
 }
 
-/** Texts of a row that was aggregated into JSON. */
+/** Returns texts that were aggregated into JSON. */
 export function textsIn(row: Row, column: string): readonly string[] {
-  const value = row[column];
-  if (!Array.isArray(value)) throw new Fault(`the database returned a row without ${column}`);
-  return value.map(String);
+  return rowsIn(row, column).map(String);
 }
 
-/** Whole numbers of a row that was aggregated into JSON. */
+/** Returns numbers that were aggregated into JSON. */
 export function numbersIn(row: Row, column: string): readonly number[] {
-  const value = row[column];
-  if (!Array.isArray(value)) throw new Fault(`the database returned a row without ${column}`);
-  return value.map(Number);
+  return rowsIn(row, column).map(Number);
 }

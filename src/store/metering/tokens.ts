@@ -1,10 +1,10 @@
-/** Holds on token budgets, and news of reservations that others settled or renewed: one statement for a batch. */
+/** Holds on token budgets, with the reservations that other processes settled or renewed: one statement for a batch. */
 
 import type { HoldBatch, HoldResult } from '../../metering/ports.ts';
 import { firstRow, numberIn, numbersIn, type Queries, rowsIn } from './statement.ts';
 
-/** News of each kind in one answer at most. */
-const MAX_NEWS = 200;
+/** The largest number of rows of settlements, and of renewals, in one answer. */
+const MAX_ROWS = 200;
 
 const HOLD = {
   name: 'metering_hold_tokens',
@@ -18,10 +18,10 @@ const HOLD = {
     ), forgotten as (
       delete from settlement_news where holder = $1 and id = any ($9::bigint[])
     ), news as (
-      select id, counters, totals from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_NEWS}
+      select id, counters, totals from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_ROWS}
     ), renewals as (
       delete from reservation_renewals where id = any (array(
-        select id from reservation_renewals where holder = $1 order by id limit ${MAX_NEWS} for update skip locked))
+        select id from reservation_renewals where holder = $1 order by id limit ${MAX_ROWS} for update skip locked))
       returning counters, extract(epoch from clock_timestamp() - heard_at)::float8 * 1000 as age_ms
     )
     select told.grants, metering_live_holders() as holders,

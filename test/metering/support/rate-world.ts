@@ -111,7 +111,7 @@ export class RateWorld {
     const { leases, alive } = this.processes[process] ?? {};
     if (leases === undefined || alive !== true) return;
     const [kind = '', id = ''] = subject.split(':');
-    const taken = leases.take(KINDS[kind] ?? 'tenant', id, limit);
+    const taken = leases.consume(KINDS[kind] ?? 'tenant', id, limit);
     if (taken instanceof Promise) void taken.then((result) => this.#note(process, subject, result));
     else this.#note(process, subject, taken);
   }
@@ -119,8 +119,8 @@ export class RateWorld {
   #note(process: number, subject: string, taken: RateResult): void {
     const taker = this.processes[process];
     if (taker?.alive !== true) return;
-    if (taken.kind === 'taken') taker.used += taken.windows.length;
-    if (taken.kind === 'taken') this.admitted.push({ subject, window: Math.floor(this.nowMs / WINDOW_MS), process });
+    if (taken.kind === 'consumed') taker.used += taken.windows.length;
+    if (taken.kind === 'consumed') this.admitted.push({ subject, window: Math.floor(this.nowMs / WINDOW_MS), process });
     else this.refused += 1;
   }
 
