@@ -17,6 +17,7 @@ import { createHttp } from '../src/http/server.ts';
 import { apiEndpoints } from '../src/iam/api-routes.ts';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openDatabase } from '../src/store/database.ts';
+import { builtinRoles } from '../test/support/builtin-roles.ts';
 
 export interface Stand extends AsyncDisposable {
   readonly routes: readonly Endpoint[];
@@ -60,6 +61,7 @@ export async function openStand(): Promise<Stand> {
     apiEndpoints({
       ...parts,
       db,
+      builtinRoles,
       feed: { catchUp: async () => undefined },
       flush: () => undefined,
       passwords: await Passwords.start(),
@@ -151,5 +153,5 @@ function fullSnapshot(): Snapshot {
     policies,
   } as const;
   const own = compileTenant(tenant);
-  return { own, effective: own, global: compilePolicies([]) };
+  return { own, effective: own, global: compilePolicies([]), builtinRoles };
 }

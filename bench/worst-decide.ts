@@ -11,6 +11,7 @@ import { decide } from '../src/decision/decide.ts';
 import type { CheckInput, Identity, Snapshot } from '../src/decision/model.ts';
 import { buildRouteTable, matchRoute } from '../src/decision/routes.ts';
 import { makeId, parseTenantId } from '../src/domain/ids.ts';
+import { builtinRoles } from '../test/support/builtin-roles.ts';
 import { median, printTable, type Row, writeResult } from './stack.ts';
 import { BODY_FAMILIES } from './worst-read.ts';
 import { change, draw, FAMILIES, type Genes, must, nameOf, type Rules, random, rolesUpTo } from './worst-rules.ts';
@@ -64,7 +65,7 @@ interface Measured {
 function measure(rules: Rules, genes: Genes, runs: number): Measured {
   const { keyNames: names, roles = [], policies = [], held } = rules;
   const tenant = compileTenant({ id: TENANT, status: 'active', settings: {}, quotas: {}, roles, policies });
-  const snapshot: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]) };
+  const snapshot: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
   const user = makeId('usr', 0, new Uint8Array(10));
   const identity: Identity = {
     kind: 'proved',

@@ -8,6 +8,7 @@
 import { hash } from 'node:crypto';
 import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { type KeyDigest, parseKeyDigest } from '../../src/domain/ids.ts';
+import { builtinRoles } from '../../test/support/builtin-roles.ts';
 import { given, memorySource } from './memory-source.ts';
 
 const KEYS = Number(process.argv[2] ?? 100_000);
@@ -18,6 +19,7 @@ const digestOf = (index: number): KeyDigest => given(parseKeyDigest(hash('sha256
 const indexOf = new Map<string, number>();
 
 const live = new CredentialCache({
+  builtinRoles,
   source: memorySource(indexOf, TENANTS),
   verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },

@@ -10,6 +10,7 @@ import type { CheckInput, Identity, Snapshot } from '../../src/decision/model.ts
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
+import { builtinRoles } from '../../test/support/builtin-roles.ts';
 
 const NOW = Date.parse('2026-11-18T11:00:00Z');
 
@@ -50,7 +51,7 @@ function snapshotWith(policies: readonly PolicyRecord[]): Snapshot {
   if (id === undefined) throw new Error('bad tenant');
   const settings = { default_model: 'llama-3-8b', max_tokens_per_request: 4096, timezone: 'Europe/Berlin' };
   const tenant = compileTenant({ id, status: 'active', settings, quotas: {}, roles: [], policies });
-  return { own: tenant, effective: tenant, global: compilePolicies([]) };
+  return { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
 }
 
 function chatBody(size: number): Uint8Array {

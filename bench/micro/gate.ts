@@ -14,6 +14,7 @@ import { CheckMeter } from '../../src/telemetry/check-meter.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
+import { builtinRoles } from '../../test/support/builtin-roles.ts';
 import { chatBody, encodeFrame } from '../frames.ts';
 import { keyText } from '../population.ts';
 import { memorySource } from './memory-source.ts';
@@ -27,6 +28,7 @@ const built = buildRouteTable([]);
 if (built.kind === 'error') throw new Error(built.message);
 const numbers = Array.from({ length: KEYS }, (_, index) => index);
 const live = new CredentialCache({
+  builtinRoles,
   source: memorySource(new Map(numbers.map((index) => [hash('sha256', keyText(index), 'hex'), index])), TENANTS),
   verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },

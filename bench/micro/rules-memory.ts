@@ -9,6 +9,7 @@ import { CredentialCache } from '../../src/credential-cache/credential-cache.ts'
 import { type KeyDigest, parseKeyDigest, parsePolicyName } from '../../src/domain/ids.ts';
 import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
 import type { Steps } from '../../src/domain/steps.ts';
+import { builtinRoles } from '../../test/support/builtin-roles.ts';
 import { given, memorySource } from './memory-source.ts';
 
 const TENANTS = Number(process.argv[2] ?? 100);
@@ -48,6 +49,7 @@ const small = memorySource(
   TENANTS,
 );
 const live = new CredentialCache({
+  builtinRoles,
   source: {
     ...small,
     tenant: async (id) => {

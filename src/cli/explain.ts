@@ -4,7 +4,6 @@ import { explainRequest } from '../iam/explain/explain.ts';
 import type { ExplainRequest } from '../iam/explain/resolve.ts';
 import { meteringSettings } from '../server/limits.ts';
 import { joinLive } from '../server/live-rooms.ts';
-import { routeTable } from '../server/route-table.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { withStore } from './with-store.ts';
@@ -14,8 +13,11 @@ export async function explainCommand(args: Arguments): Promise<number> {
   const request = requestOf(args);
   const explanation = await withStore(args, async (store, { config }) => {
     await using stack = new AsyncDisposableStack();
-    const { live, now } = await joinLive({ config, store, telemetry: createTelemetry({ level: 'silent' }) }, stack);
-    const parts = { db: store.db, live, routes: routeTable(config), metering: meteringSettings(config) };
+    const { live, routes, now } = await joinLive(
+      { config, store, telemetry: createTelemetry({ level: 'silent' }) },
+      stack,
+    );
+    const parts = { db: store.db, live, routes, metering: meteringSettings(config) };
     return await explainRequest(parts, { kind: 'operator', nowMs: now() }, request);
   });
   process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);

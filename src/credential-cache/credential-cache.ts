@@ -36,7 +36,7 @@ export interface CredentialCacheParts extends MapsParts {
 }
 
 export interface CredentialCacheStats {
-  readonly maps: { readonly [Name in keyof Maps]: MapStats };
+  readonly maps: { readonly [Name in Exclude<keyof Maps, 'builtinRoles'>]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
   /** Resolutions that wait for a load. */

@@ -1,5 +1,6 @@
 /** From a credential to a resolution in one synchronous step, out of what is in memory; or the loads that are needed first. */
 
+import type { BuiltinRoles } from '../decision/builtin-roles.ts';
 import type { HeaderValue, Identity, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import { effectiveTenant } from '../decision/tenant.ts';
@@ -29,6 +30,7 @@ export interface Maps {
   readonly tenants: ReadThroughCache<TenantId, Steps<TenantRecord>, CachedTenant>;
   readonly globals: ReadThroughCache<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
+  readonly builtinRoles: BuiltinRoles;
 }
 
 /** Who is asked about: by a credential's form, or, where no proof is asked, by id. */
@@ -154,12 +156,12 @@ function cachedResolution(
   if (cached.user !== undefined && !maps.users.holds(cached.user, monotonicMs)) return undefined;
   const { identity, memo, tenant, global } = cached;
   if (!maps.tenants.holds(tenant, monotonicMs) || !maps.globals.holds(global, monotonicMs)) return undefined;
-  return { identity, snapshot: ownSnapshot(tenant.value, global.value), memo };
+  return { identity, snapshot: ownSnapshot(maps, tenant.value, global.value), memo };
 }
 
-function ownSnapshot(own: CachedTenant, global: PolicySet): Snapshot {
+function ownSnapshot({ builtinRoles }: Maps, own: CachedTenant, global: PolicySet): Snapshot {
   if (own.home?.global === global) return own.home;
-  own.home = Object.freeze({ own: own.view, effective: own.view, global });
+  own.home = Object.freeze({ own: own.view, effective: own.view, global, builtinRoles });
   return own.home;
 }
 
@@ -192,11 +194,12 @@ function resolveInTenant(
   const identity: Identity = Object.freeze({ kind: 'proved', principal });
   const snapshot =
     effective === own
-      ? ownSnapshot(own.value, global.value)
+      ? ownSnapshot(maps, own.value, global.value)
       : {
           own: own.value.view,
           effective: effective === ABSENT ? undefined : effective.value.view,
           global: global.value,
+          builtinRoles: maps.builtinRoles,
         };
   if (keeping === undefined || header !== undefined) return { identity, snapshot };
   const untilMs = Math.floor(monotonicMs) + MAX_RESOLUTION_AGE_MS;

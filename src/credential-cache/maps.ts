@@ -1,5 +1,6 @@
 /** The maps of the live cache: what each loads and keeps, how much of it, and by which limits. */
 
+import type { BuiltinRoles } from '../decision/builtin-roles.ts';
 import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
 import { inOneStep } from '../domain/steps.ts';
 import { Cooldown } from './cooldown.ts';
@@ -23,6 +24,7 @@ const MIN_RULES_BYTES = 64 * 1024 * 1024;
 export interface MapsParts {
   readonly source: CacheLoader;
   readonly verifier: TokenVerifier;
+  readonly builtinRoles: BuiltinRoles;
   /** How many credentials of a kind are kept; users and sessions likewise, tenants a tenth of it. */
   readonly maxCredentials: number;
   /** `performance.now()`: the clock of `feed.polledAtMs`. */
@@ -50,6 +52,7 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
   };
   const large = { ...common, runner, limiter: rules };
   return {
+    builtinRoles: parts.builtinRoles,
     keys: new ReadThroughCache({
       ...credentials,
       unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },

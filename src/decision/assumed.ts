@@ -53,5 +53,6 @@ export function assumedSnapshot(snapshot: Snapshot, assumption: Assumption): Sna
     own,
     effective: snapshot.effective === snapshot.own ? own : view(snapshot.effective),
     global: assumedPolicies(snapshot.global, assumption),
+    builtinRoles: snapshot.builtinRoles,
   };
 }

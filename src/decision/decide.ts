@@ -19,7 +19,7 @@ import type {
   TenantView,
   Undecidable,
 } from './model.ts';
-import { type AccessQuery, accessQuery, denied, heldRoles, isSpent, permitted, type Trace } from './permitted.ts';
+import { type AccessQuery, accessQuery, denied, isSpent, permitted, type Trace } from './permitted.ts';
 import type { Policy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
@@ -181,7 +181,7 @@ function checkTokenLimit(
     kind: 'allow',
     route,
     principal,
-    roles: heldRoles(principal, query.own),
+    roles: query.builtinRoles.existingRoles(principal, query.own),
     tenant,
     resources,
     model: modelNamed ? modelOf(resources) : undefined,
@@ -233,7 +233,7 @@ function decideForPrincipal(
   const resources = resourcesOf(match, body, effective);
   const { clientAddress } = input;
   const { permissions } = route;
-  const { global } = snapshot;
+  const { global, builtinRoles } = snapshot;
   const query = accessQuery({
     principal,
     permissions,
@@ -242,6 +242,7 @@ function decideForPrincipal(
     effective,
     tenantPoliciesApply: true,
     global,
+    builtinRoles,
     clientAddress,
     nowMs,
   });

@@ -125,7 +125,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): 
 function queryFor(
   ability: Ability,
   principal: Principal,
-  { own, effective, global }: Snapshot,
+  { own, effective, global, builtinRoles }: Snapshot,
 ): AccessQuery | undefined {
   if (own === undefined || effective === undefined) return undefined;
   return accessQuery({
@@ -136,6 +136,7 @@ function queryFor(
     effective,
     tenantPoliciesApply: !(isManagement(ability) && isPlatformAdmin(principal)),
     global,
+    builtinRoles,
     clientAddress: undefined,
     nowMs: NO_MOMENT_MS,
   });

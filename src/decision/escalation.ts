@@ -6,11 +6,11 @@
 import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints } from '../domain/records.ts';
 import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
+import { effectiveRoles } from './builtin-roles.ts';
 import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
 import { patternContains, patternIntersection } from './permissions.ts';
-import { effectiveRoles, roleGrant } from './permitted.ts';
 import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
@@ -152,17 +152,21 @@ function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counte
     .flatMap((policy) => ofAllow(policy.record));
 }
 
-/** What the roles of a user of this tenant hold, with the allow policies of tenant and platform that apply to it. */
-function ofRoles(roles: readonly RoleName[], own: TenantView, global: PolicySet, counted: Counted): HeldPermission[] {
+/** The part of a snapshot that permissions follow from: a tenant, its roles and policies, and those that all tenants share. */
+export type TenantRules = Pick<Snapshot, 'global' | 'builtinRoles'> & { readonly own: TenantView };
+
+/** The permissions of a user's roles in its own tenant, with the allow policies that apply to the user. */
+function ofRoles(roles: readonly RoleName[], rules: TenantRules, counted: Counted): HeldPermission[] {
+  const { own, global, builtinRoles } = rules;
   const grants = roles.flatMap((role) => {
-    const grant = roleGrant(role, own);
+    const grant = builtinRoles.grantOf(role, own);
     return grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints);
   });
   const applies = (policy: Policy) => policy.roles === undefined || roles.some((role) => policy.roles?.has(role));
   return [...grants, ...ofPolicies(own.policies, applies, counted), ...ofPolicies(global, applies, counted)];
 }
 
-/** What both hold: the patterns of both that overlap, under the limits of both. */
+/** The patterns of both sides that overlap, under the limits of both. */
 function overlap(left: readonly HeldPermission[], right: readonly HeldPermission[]): HeldPermission[] {
   return left.flatMap((one) =>
     right.flatMap((other) => {
@@ -175,44 +179,47 @@ function overlap(left: readonly HeldPermission[], right: readonly HeldPermission
 function ofKey(
   grant: Grant,
   owner: readonly RoleName[] | undefined,
-  own: TenantView,
-  global: PolicySet,
+  rules: TenantRules,
   counted: Counted,
 ): PermissionSet {
   const scopes = ofGrant(grant.patterns, grant.constraints);
-  const permissions = owner === undefined ? scopes : overlap(scopes, ofRoles(owner, own, global, counted));
-  return { platformAdmin: false, permissions };
-}
-
-/** What the caller holds: its roles and its unconditional allow policies; a key, its scopes within its owner's. */
-export function permissionsOfCaller(principal: Principal, snapshot: Pick<Snapshot, 'own' | 'global'>): PermissionSet {
-  const { own, global } = snapshot;
-  if (own === undefined) return NO_PERMISSIONS;
-  if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, own, global, 'unconditional');
   return {
-    platformAdmin: isPlatformAdmin(principal),
-    permissions: ofRoles(effectiveRoles(principal), own, global, 'unconditional'),
+    platformAdmin: false,
+    permissions: owner === undefined ? scopes : overlap(scopes, ofRoles(owner, rules, counted)),
   };
 }
 
-/** What a user is worth as a target: its conditional allow policies count too. */
-export function permissionsOfUser(roles: readonly RoleName[], own: TenantView, global: PolicySet): PermissionSet {
-  return { platformAdmin: roles.includes(ADMIN), permissions: ofRoles(roles, own, global, 'all') };
+/** Returns the permissions of a caller: its roles and its unconditional allow policies. A key has its scopes within its owner's. */
+export function permissionsOfCaller(
+  principal: Principal,
+  { own, global, builtinRoles }: Omit<Snapshot, 'effective'>,
+): PermissionSet {
+  if (own === undefined) return NO_PERMISSIONS;
+  const rules: TenantRules = { own, global, builtinRoles };
+  if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, rules, 'unconditional');
+  return {
+    platformAdmin: isPlatformAdmin(principal),
+    permissions: ofRoles(effectiveRoles(principal), rules, 'unconditional'),
+  };
 }
 
-/** What a key is worth as a target: its scopes, within what its owner is worth. */
+/** Returns the permissions of a user as a target. Its conditional allow policies count as well. */
+export function permissionsOfUser(roles: readonly RoleName[], rules: TenantRules): PermissionSet {
+  return { platformAdmin: roles.includes(ADMIN), permissions: ofRoles(roles, rules, 'all') };
+}
+
+/** Returns the permissions of a key as a target: its scopes, within the permissions of its owner. */
 export function permissionsOfKey(
   grant: Grant,
   ownerRoles: readonly RoleName[] | undefined,
-  own: TenantView,
-  global: PolicySet,
+  rules: TenantRules,
 ): PermissionSet {
-  return ofKey(grant, ownerRoles, own, global, 'all');
+  return ofKey(grant, ownerRoles, rules, 'all');
 }
 
-/** What assigning a role gives: its permissions, and all allow policies attached to it. */
-export function permissionsOfRole(role: RoleName, own: TenantView, global: PolicySet): PermissionSet {
-  const grant = roleGrant(role, own);
+/** Returns what an assignment of a role gives: the role's permissions, and all allow policies attached to it. */
+export function permissionsOfRole(role: RoleName, { own, global, builtinRoles }: TenantRules): PermissionSet {
+  const grant = builtinRoles.grantOf(role, own);
   const attached = (policy: Policy) => policy.roles?.has(role) ?? false;
   const attachedToBuiltin = (policy: Policy) => isBuiltinRole(role) && attached(policy);
   return {

@@ -25,7 +25,7 @@ const ALLOW: { readonly kind: 'allow' } = Object.freeze({ kind: 'allow' });
  */
 export function decideManagement(q: ManagementQuery): { readonly kind: 'allow' } | Deny {
   const { principal, snapshot, clientAddress, nowMs } = q;
-  const { own, effective, global } = snapshot;
+  const { own, effective, global, builtinRoles } = snapshot;
   const deny = (code: Deny['code'], detail: string): Deny => ({ kind: 'deny', code, detail, principal });
   if (own === undefined || own.id !== principal.tenantId) return deny('invalid_credential', INVALID_CREDENTIAL);
   const platformAdmin = isPlatformAdmin(principal);
@@ -42,6 +42,7 @@ export function decideManagement(q: ManagementQuery): { readonly kind: 'allow' }
     effective,
     tenantPoliciesApply: !platformAdmin,
     global,
+    builtinRoles,
     clientAddress,
     nowMs,
   });

@@ -6,6 +6,7 @@
 import type { DenyCode } from '../domain/errors.ts';
 import type { KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { TenantQuotas, TenantSettings } from '../domain/records.ts';
+import type { BuiltinRoles } from './builtin-roles.ts';
 import type { Grant } from './grants.ts';
 import type { PolicySet } from './policies.ts';
 
@@ -89,7 +90,7 @@ export interface TenantView {
   readonly status: 'active' | 'suspended';
   readonly settings: TenantSettings;
   readonly quotas: TenantQuotas;
-  /** Custom roles only; the built-in ones are the same everywhere. */
+  /** Custom roles only: the built-in ones are the same in all tenants. */
   readonly roles: ReadonlyMap<RoleName, Grant>;
   readonly policies: PolicySet;
 }
@@ -101,6 +102,7 @@ export interface Snapshot {
   /** The tenant that the request names, or the own one when it names none; undefined = no such tenant. */
   readonly effective: TenantView | undefined;
   readonly global: PolicySet;
+  readonly builtinRoles: BuiltinRoles;
 }
 
 /** `<kind>/<name>`; a name of undefined means: the route takes one, the request does not say which. */

@@ -1,7 +1,7 @@
 /** Lines 12 to 14: what policies deny, and what grants and allow policies permit. */
 
 import type { RoleName } from '../domain/ids.ts';
-import { builtinGrant } from './builtin-roles.ts';
+import { type BuiltinRoles, effectiveRoles } from './builtin-roles.ts';
 import { type ConditionInputs, conditionInputs } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
 import { ruleWork } from './limits.ts';
@@ -14,6 +14,7 @@ import { isPlatformAdmin } from './tenant.ts';
 export interface AccessQuery extends PolicyQuery {
   readonly principal: Principal;
   readonly own: TenantView;
+  readonly builtinRoles: BuiltinRoles;
   /** The policies of the effective tenant; undefined where they do not bind. */
   readonly tenantPolicies: PolicySet | undefined;
   readonly globalPolicies: PolicySet;
@@ -34,34 +35,6 @@ export interface Trace {
   readonly grants: ConsideredGrant[];
 }
 
-/** The grant of a role as its holder's own tenant defines it; undefined for a role that is not there (any more). */
-export function roleGrant(role: RoleName, own: TenantView): Grant | undefined {
-  return builtinGrant(role) ?? own.roles.get(role);
-}
-
-const NO_ROLES: readonly RoleName[] = [];
-
-/** The roles of a user, or of a key's owner. */
-export function effectiveRoles(principal: Principal): readonly RoleName[] {
-  return principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
-}
-
-const lastHeld = new WeakMap<readonly RoleName[], { readonly own: TenantView; readonly held: readonly RoleName[] }>();
-
-/**
- * The roles of a user, or of a key's owner, that their tenant has. A deleted role gives nothing at once, while users still have rows of it.
- * The same lists return the same list, because prepared answers are found by it.
- */
-export function heldRoles(principal: Principal, own: TenantView): readonly RoleName[] {
-  const roles = effectiveRoles(principal);
-  if (roles.every((role) => roleGrant(role, own) !== undefined)) return roles;
-  const last = lastHeld.get(roles);
-  if (last?.own === own) return last.held;
-  const held = Object.freeze(roles.filter((role) => roleGrant(role, own) !== undefined));
-  lastHeld.set(roles, { own, held });
-  return held;
-}
-
 export interface AccessQueryParts {
   readonly principal: Principal;
   readonly permissions: readonly Permission[];
@@ -71,6 +44,7 @@ export interface AccessQueryParts {
   /** False where the effective tenant's policies do not bind the principal. */
   readonly tenantPoliciesApply: boolean;
   readonly global: PolicySet;
+  readonly builtinRoles: BuiltinRoles;
   readonly clientAddress: string | undefined;
   readonly nowMs: number;
 }
@@ -87,6 +61,7 @@ export function accessQuery(parts: AccessQueryParts): AccessQuery {
     now,
     work: ruleWork(),
     own,
+    builtinRoles: parts.builtinRoles,
     tenantPolicies: parts.tenantPoliciesApply ? effective.policies : undefined,
     globalPolicies: parts.global,
   };
@@ -149,7 +124,7 @@ function unspent(query: AccessQuery): AccessQuery {
 function coverageOfRoles(kind: 'role' | 'owner_role', query: AccessQuery, trace?: Trace): Coverage {
   let best: Coverage = 'no_permission';
   for (const role of query.roles) {
-    const grant = roleGrant(role, query.own);
+    const grant = query.builtinRoles.grantOf(role, query.own);
     const considered: AccessQuery = best === 'permitted' ? unspent(query) : query;
     const reached: Coverage = grant === undefined ? 'no_permission' : coverageOf(kind, role, grant, considered, trace);
     if (reached === 'permitted' && trace === undefined) return reached;

@@ -45,5 +45,6 @@ export function withProposal(snapshot: Snapshot, proposal: Proposal): Snapshot {
     own: own?.id === effective?.id ? proposed : own,
     effective: proposed,
     global: proposedSet(global, proposal.globalPolicies, replaced),
+    builtinRoles: snapshot.builtinRoles,
   };
 }

@@ -1,5 +1,6 @@
 /** The route table: method and path -> the permission needed and the resources named. What matches nothing is denied. */
 
+import { BuiltinRoles } from './builtin-roles.ts';
 import { BUILTIN_ROUTES } from './builtin-routes.ts';
 import { MAX_RESOURCE_NAME } from './limits.ts';
 import type { CheckInput, Resource, Route } from './model.ts';
@@ -26,6 +27,7 @@ interface Node {
 /** Opaque: made by `buildRouteTable`, read by `matchRoute`. */
 export interface RouteTable {
   readonly routes: readonly Route[];
+  readonly builtinRoles: BuiltinRoles;
   /** Templates of literals alone, by method and path: no more specific line can exist, so a hit is final. */
   readonly exact: ReadonlyMap<string, ReadonlyMap<string, Matched>>;
   readonly trees: ReadonlyMap<string, Node>;
@@ -114,7 +116,7 @@ export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
       exact.set(route.method, ofMethod.set(template.text, Object.freeze({ kind: 'matched', route, resources: [] })));
     }
   }
-  return { kind: 'table', table: { routes, exact, trees } };
+  return { kind: 'table', table: { routes, builtinRoles: new BuiltinRoles(routes), exact, trees } };
 }
 
 /**

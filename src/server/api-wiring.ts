@@ -18,13 +18,12 @@ import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import { meteringSettings } from './limits.ts';
 import type { LiveRooms } from './live-rooms.ts';
-import { routeTable } from './route-table.ts';
 import type { Wiring } from './wiring.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 
 export interface ApiParts {
-  readonly rooms: Pick<LiveRooms, 'feed' | 'live' | 'now'>;
+  readonly rooms: Pick<LiveRooms, 'feed' | 'live' | 'routes' | 'now'>;
   readonly tokens: AccessTokenParts & PublishedKeys;
   /** Resolves the credentials of requests. */
   readonly resolver: CredentialResolver;
@@ -50,7 +49,7 @@ export interface WiredApi {
 
 export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): WiredApi {
   const { tokens } = parts;
-  const { feed, live, now } = parts.rooms;
+  const { feed, live, routes: platformRoutes, now } = parts.rooms;
   const pool = createRandomPool();
   const admin: AuthParts = {
     db: store.db,
@@ -68,6 +67,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       refreshMs: config.token.refreshTtlMs,
       ...config.login,
     },
+    builtinRoles: platformRoutes.builtinRoles,
     directory: parts.directory,
     onRefreshReuse: telemetry.refreshReuse,
     writes: parts.writes,
@@ -79,7 +79,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       origins: config.http.origins.length === 0 ? undefined : config.http.origins,
       onLogin: telemetry.login,
       live,
-      routes: routeTable(config),
+      routes: platformRoutes,
       metering: meteringSettings(config),
       keySet: tokens,
     }),

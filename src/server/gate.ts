@@ -16,7 +16,6 @@ import { keyUses } from './key-uses.ts';
 import { limitWarnings, startLimits } from './limits.ts';
 import { joinLive } from './live-rooms.ts';
 import { startReplica } from './replica.ts';
-import { routeTable } from './route-table.ts';
 import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
 
 /** How long running checks may take to finish when the process stops. */
@@ -79,7 +78,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const limits = await startLimits(wiring, rooms, starting);
 
   const gate = createCheckHandler({
-    routes: routeTable(config),
+    routes: rooms.routes,
     resolver: notingUses(live, uses),
     limiter: limiterOver(limits),
     observer: telemetry.observer,

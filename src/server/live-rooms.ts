@@ -2,6 +2,7 @@
 
 import { CredentialCache } from '../credential-cache/credential-cache.ts';
 import type { ChangeListener } from '../credential-cache/ports.ts';
+import type { RouteTable } from '../decision/routes.ts';
 import { StoreClock } from '../domain/store-clock.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
@@ -10,6 +11,7 @@ import { PostgresCacheLoader } from '../store/cache-loader.ts';
 import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
+import { routeTable } from './route-table.ts';
 import { tracedSource } from './traced.ts';
 import type { Wiring } from './wiring.ts';
 
@@ -18,6 +20,7 @@ export interface LiveRooms {
   readonly tokens: AccessTokens;
   readonly feed: ChangeFeed;
   readonly live: CredentialCache;
+  readonly routes: RouteTable;
   /** The store's clock; each read of the feed, at least one a second, teaches it. */
   readonly clock: StoreClock;
   /**
@@ -70,7 +73,9 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     },
   });
   stack.defer(() => feed.stop());
+  const routes = routeTable(config);
   const live = new CredentialCache({
+    builtinRoles: routes.builtinRoles,
     source: tracedSource(new PostgresCacheLoader(store.db), telemetry.tracing),
     verifier: tokens,
     feed,
@@ -83,5 +88,14 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
   telemetry.watchSigningKey(() => keys.ageMs());
   await feed.start();
   await keys.start();
-  return { keys, tokens, feed, live, clock, now, onStoreReplaced: (listener) => void replacedListeners.push(listener) };
+  return {
+    keys,
+    tokens,
+    feed,
+    live,
+    routes,
+    clock,
+    now,
+    onStoreReplaced: (listener) => void replacedListeners.push(listener),
+  };
 }

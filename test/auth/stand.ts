@@ -19,6 +19,7 @@ import { PostgresCacheLoader } from '../../src/store/cache-loader.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
 
@@ -108,6 +109,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   // Nothing arrives by itself in the time of a test: what counts at once does so because the server saw to it.
   const feed = new ChangeFeed({ db, listeners, notifications: false, pollIntervalMs: MINUTE_MS });
   const live = new CredentialCache({
+    builtinRoles,
     source: new PostgresCacheLoader(db),
     verifier: tokens,
     feed,
@@ -119,6 +121,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   await feed.start();
   const parts = {
     db,
+    builtinRoles,
     feed,
     flush: () => live.forget(),
     now: Date.now,

@@ -8,6 +8,7 @@ import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { Conditions, PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { enough, runs } from '../support/properties.ts';
 import { checkInput, must, roleName } from '../support/world.ts';
 import { naiveDecision } from './naive-decision.ts';
@@ -69,6 +70,7 @@ function snapshotOf(world: RandomWorld, principal: RandomPrincipal, request: Ran
     own: view(principal.tenant),
     effective: view(request.header ?? principal.tenant),
     global: compilePolicies(world.globals),
+    builtinRoles,
   };
 }
 
@@ -167,7 +169,7 @@ function keyWith(scopes: readonly string[], constraints: ResourceConstraints = {
 function ask(parts: Partial<CheckInput>, identity: Identity, tenant: TenantRecord = record()): Decision {
   const input = checkInput({ contentType: 'application/json', ...parts });
   const view = compileTenant(tenant);
-  const snapshot = { own: view, effective: view, global: compilePolicies([]) };
+  const snapshot = { own: view, effective: view, global: compilePolicies([]), builtinRoles };
   return decide(matchRoute(table, input), input, identity, identity.kind === 'proved' ? snapshot : undefined, NOW);
 }
 
@@ -206,7 +208,7 @@ describe('an allow', () => {
     const view = compileTenant(
       record({ roles: [{ name: roleName('reader'), permissions: ['models:read'], constraints: {} }] }),
     );
-    const snapshot = { own: view, effective: view, global: compilePolicies([]) };
+    const snapshot = { own: view, effective: view, global: compilePolicies([]), builtinRoles };
     const input = checkInput({ method: 'GET', path: '/v1/models' });
     const match = matchRoute(table, input);
     const rolesOf = (principal: UserPrincipal) => {

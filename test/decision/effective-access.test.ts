@@ -10,6 +10,7 @@ import type { Policy } from '../../src/decision/policies.ts';
 import { makeId, parsePolicyName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
 import { ADMIN } from '../../src/domain/roles.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { enough, runs } from '../support/properties.ts';
 import { checkInput, compileWorld, loadCases, must, roleName, snapshotOf, userPrincipal } from '../support/world.ts';
 import { principalArbitrary, type RandomWorld, worldArbitrary } from './worlds.ts';
@@ -70,7 +71,12 @@ function snapshotIn(world: RandomWorld, own: string, effective: string): Snapsho
       ),
     );
   const home = view(own);
-  return { own: home, effective: own === effective ? home : view(effective), global: compilePolicies(world.globals) };
+  return {
+    own: home,
+    effective: own === effective ? home : view(effective),
+    global: compilePolicies(world.globals),
+    builtinRoles,
+  };
 }
 
 /** What is decided at an address, by the rule that the permission belongs to. */
@@ -242,7 +248,7 @@ test('with more roles times policies than one question compares, every user is a
   const suffices = (of: readonly PolicyRecord[]) => {
     const id = must(parseTenantId('acme'), 'acme');
     const own = compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies: of });
-    const snapshot = { own, effective: own, global: compilePolicies([]) };
+    const snapshot = { own, effective: own, global: compilePolicies([]), builtinRoles };
     return rolesThatSuffice(ability, snapshot, (roles) => person(roles, id));
   };
   expect(suffices(policies.slice(0, 50))).toContain('r49');
@@ -306,6 +312,7 @@ test('platform administrators who manage a tenant hang on global policies alone,
     own: view(must(home, 'home')),
     effective: view(must(away, 'away')),
     global: compilePolicies([deny('of-all')]),
+    builtinRoles,
   };
   const root = person([ADMIN], must(home, 'home'));
   const dependsOn = (permission: string) =>

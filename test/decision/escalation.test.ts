@@ -15,10 +15,11 @@ import {
 } from '../../src/decision/escalation.ts';
 import { grantCoversPermission, grantCoversResources } from '../../src/decision/grants.ts';
 import { ruleWork } from '../../src/decision/limits.ts';
-import type { Principal, Resource } from '../../src/decision/model.ts';
+import type { Principal, Resource, TenantView } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord } from '../../src/domain/records.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { runs } from '../support/properties.ts';
 import { must, roleName } from '../support/world.ts';
 
@@ -74,7 +75,8 @@ function key(scopes: string[], constraints: ResourceConstraints = {}, ...ownerRo
 }
 
 const none = compilePolicies([]);
-const callerOf = (principal: Principal, own = view()) => permissionsOfCaller(principal, { own, global: none });
+const rules = (own: TenantView) => ({ own, global: none, builtinRoles });
+const callerOf = (principal: Principal, own = view()) => permissionsOfCaller(principal, rules(own));
 
 describe('giving', () => {
   test('what one held pattern contains is held, what only several together cover is not', () => {
@@ -108,9 +110,9 @@ describe('giving', () => {
   test('admin is given by platform administrators alone', () => {
     const everything = callerOf(user('all'), view([role('all', ['*'])]));
     expect(firstMissing(everything, permissionsOfGrant(['*'], {}))).toBeUndefined();
-    expect(firstMissing(everything, permissionsOfRole(roleName('admin'), view(), none))).toBe('admin');
-    expect(firstMissing(callerOf(user('admin')), permissionsOfRole(roleName('admin'), view(), none))).toBeUndefined();
-    expect(firstMissing(callerOf(key(['*'], {}, 'admin')), permissionsOfRole(roleName('admin'), view(), none))).toBe(
+    expect(firstMissing(everything, permissionsOfRole(roleName('admin'), rules(view())))).toBe('admin');
+    expect(firstMissing(callerOf(user('admin')), permissionsOfRole(roleName('admin'), rules(view())))).toBeUndefined();
+    expect(firstMissing(callerOf(key(['*'], {}, 'admin')), permissionsOfRole(roleName('admin'), rules(view())))).toBe(
       'admin',
     );
   });
@@ -147,7 +149,7 @@ describe('giving', () => {
       conditions: { day_of_week: { in: ['Mon'] } },
     });
     const own = view([role('guest', [])], [attached]);
-    const power = permissionsOfRole(roleName('guest'), own, none);
+    const power = permissionsOfRole(roleName('guest'), rules(own));
     expect(firstMissing(callerOf(user('developer'), own), power)).toBe('secrets:read');
     expect(firstMissing(callerOf(user('admin'), own), power)).toBeUndefined();
   });
@@ -205,19 +207,19 @@ describe('acting on somebody', () => {
     });
     const own = view([role('guest', [])], [office]);
     const tad = callerOf(user('tenant-admin'), view());
-    expect(firstMissing(tad, permissionsOfUser([roleName('developer')], own, none))).toBeUndefined();
-    expect(firstMissing(callerOf(user('developer'), own), permissionsOfUser([roleName('guest')], own, none))).toBe(
+    expect(firstMissing(tad, permissionsOfUser([roleName('developer')], rules(own)))).toBeUndefined();
+    expect(firstMissing(callerOf(user('developer'), own), permissionsOfUser([roleName('guest')], rules(own)))).toBe(
       'secrets:read',
     );
-    expect(firstMissing(tad, permissionsOfUser([roleName('admin')], own, none))).toBe('admin');
+    expect(firstMissing(tad, permissionsOfUser([roleName('admin')], rules(own)))).toBe('admin');
   });
 
   test("a key is worth its scopes within its owner's", () => {
     const own = view();
     const grant = compileGrant(['chat:*', 'models:*'], {});
     const dev = callerOf(user('developer'));
-    expect(firstMissing(dev, permissionsOfKey(grant, undefined, own, none))).toBe('models:*');
-    expect(firstMissing(dev, permissionsOfKey(grant, [roleName('developer')], own, none))).toBeUndefined();
+    expect(firstMissing(dev, permissionsOfKey(grant, undefined, rules(own)))).toBe('models:*');
+    expect(firstMissing(dev, permissionsOfKey(grant, [roleName('developer')], rules(own)))).toBeUndefined();
   });
 
   test("a key holds its scopes within its owner's, under the constraints of both", () => {

@@ -5,6 +5,7 @@ import { type HeaderValue, type Principal, REPEATED, type Snapshot } from '../..
 import { effectiveTenant } from '../../src/decision/tenant.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { must, roleName } from '../support/world.ts';
 
 const tenantId = (id: string) => must(parseTenantId(id), id);
@@ -62,6 +63,7 @@ function ask(principal: Principal, permission: string, scene: Scene = {}, self =
     own: tenants.find((tenant) => tenant.id === principal.tenantId),
     effective: tenants.find((tenant) => tenant.id === effective),
     global: compilePolicies(scene.global ?? []),
+    builtinRoles,
   };
   const decision = decideManagement({ permission, self, principal, snapshot, clientAddress: '10.0.0.1', nowMs: 0 });
   return decision.kind === 'allow' ? 'allow' : decision.code;

@@ -1,8 +1,8 @@
 /** Lines 9 to 15 of the decision, read off the rules one by one, on records: the obvious twin of the compiled evaluator. */
 
-import { builtinRoles } from '../../src/decision/builtin-roles.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { tableMatches } from './naive-glob.ts';
 
 export interface NaivePrincipal {
@@ -99,7 +99,7 @@ export function naiveDecision(
   const reachesAll = (constraints: ResourceConstraints) =>
     request.resources.every((resource) => grantReaches(constraints, resource));
   const roles: readonly Pick<RoleRecord, 'permissions' | 'constraints'>[] = held.flatMap((name) => [
-    ...builtinRoles()
+    ...builtinRoles.list
       .filter((role) => role.name === name)
       .map((role) => ({ permissions: role.permissions, constraints: {} })),
     ...own.roles.filter((role) => role.name === name && !isBuiltin(name)),

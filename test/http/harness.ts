@@ -24,7 +24,6 @@ import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
 import { keyUses } from '../../src/server/key-uses.ts';
 import { joinLive } from '../../src/server/live-rooms.ts';
 import { startRefusalAudit } from '../../src/server/refusals.ts';
-import { routeTable } from '../../src/server/route-table.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freshDatabase } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
@@ -105,8 +104,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const fresh = await freshDatabase();
   starting.defer(() => fresh.close());
   const wiring = await openWiring(fresh.url, { ...SETTINGS, ...options.settings }, starting);
-  // The permissions of the built-in roles are state of the module: the next harness must not find the routes of this one in them.
-  starting.defer(() => void routeTable({ routes: [] }));
   const { db } = wiring.store;
   await db.knex.raw(`insert into tenants (id, name) values ('default', 'Platform') on conflict do nothing`);
   const joined = await joinLive(wiring, starting);
@@ -164,7 +161,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     url,
     routes,
     live,
-    platformRoutes: routeTable(wiring.config),
+    platformRoutes: joined.routes,
     tokens,
     port: Number(new URL(url).port),
     db,

@@ -9,6 +9,7 @@ import { SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
 import { PostgresCacheLoader } from '../../src/store/cache-loader.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
+import { builtinRoles } from './builtin-roles.ts';
 import { freshDatabase } from './database.ts';
 import { type Answer, send, startNamedServer } from './http.ts';
 import { storeWorld } from './stored-world.ts';
@@ -60,6 +61,7 @@ export async function startCaseStand(): Promise<CaseStand> {
   };
   const source = new PostgresCacheLoader(database.db);
   const live = new CredentialCache({
+    builtinRoles,
     source,
     verifier: tokens,
     feed,

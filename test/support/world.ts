@@ -29,6 +29,7 @@ import type {
   TenantSettings,
 } from '../../src/domain/records.ts';
 import { ADMIN } from '../../src/domain/roles.ts';
+import { builtinRoles } from './builtin-roles.ts';
 
 export interface CaseTenant {
   readonly id: string;
@@ -234,7 +235,7 @@ export function snapshotOf(compiled: CompiledWorld, identity: Identity, tenant: 
   if (identity.kind !== 'proved') return undefined;
   const own = compiled.tenants.get(identity.principal.tenantId);
   const effective = typeof tenant === 'string' ? compiled.tenants.get(tenant) : own;
-  return { own, effective, global: compiled.global };
+  return { own, effective, global: compiled.global, builtinRoles };
 }
 
 /** A body's text: as it is, or as JSON; undefined where the case sends none. */

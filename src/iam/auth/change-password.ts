@@ -93,13 +93,17 @@ export async function resetPassword(
   const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenantId;
   if (tenant === undefined) throw invalidCredential();
   // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
-  const user = await admitted(parts, from, await transaction(db, (trx) => checkSetup(trx, digest, from), tenant));
+  const user = await admitted(
+    parts,
+    from,
+    await transaction(db, (trx) => checkSetup(trx, parts, digest, from), tenant),
+  );
   refuseWeak(parts, reset.newPassword, user);
   const hash = await parts.passwords.hash(reset.newPassword);
   const check = await transaction(
     db,
     async (trx) => {
-      const checked = await checkSetup(trx, digest, from);
+      const checked = await checkSetup(trx, parts, digest, from);
       if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
       return checked;
     },
@@ -114,12 +118,17 @@ type SetupCheck =
   | { readonly kind: 'usable'; readonly user: PasswordUser }
   | { readonly kind: 'refused'; readonly user: PasswordUser; readonly reason: MakerRefusal };
 
-async function checkSetup(trx: Transaction, digest: Uint8Array, from: Provenance): Promise<SetupCheck> {
+async function checkSetup(
+  trx: Transaction,
+  { builtinRoles }: AuthParts,
+  digest: Uint8Array,
+  from: Provenance,
+): Promise<SetupCheck> {
   const setup = await findPasswordSetup(trx, digest);
   const user = setup && (await passwordUserById(trx, setup.userId));
   if (setup === undefined || user === undefined) return { kind: 'unknown' };
   const { requestId, nowMs } = from;
-  const reason = await makerRefusal(trx, { setup, tenant: user.tenantId, requestId, nowMs });
+  const reason = await makerRefusal(trx, { setup, tenant: user.tenantId, requestId, nowMs, builtinRoles });
   return reason === undefined ? { kind: 'usable', user } : { kind: 'refused', user, reason };
 }
 

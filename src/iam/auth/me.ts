@@ -1,8 +1,6 @@
 /** What a credential proves, told to whoever holds it. */
 
-import { builtinRoles } from '../../decision/builtin-roles.ts';
 import type { Principal, Snapshot } from '../../decision/model.ts';
-import { heldRoles } from '../../decision/permitted.ts';
 import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { findKey } from '../api-keys/queries.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -30,8 +28,8 @@ export interface Me {
 export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<Me> {
   const { principal } = caller;
   const { email, name, source } = await profile(parts, principal);
-  const { own } = caller.snapshot;
-  const roles = own === undefined ? [] : heldRoles(principal, own);
+  const { own, builtinRoles } = caller.snapshot;
+  const roles = own === undefined ? [] : builtinRoles.existingRoles(principal, own);
   switch (principal.kind) {
     case 'user':
       return {
@@ -80,10 +78,7 @@ async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Prom
   return { email: null, name: key.description, source: null };
 }
 
-function permissionsOf(roles: readonly RoleName[], snapshot: Snapshot): readonly string[] {
-  const patterns = roles.flatMap(
-    (name) =>
-      builtinRoles().find((role) => role.name === name)?.permissions ?? snapshot.own?.roles.get(name)?.patterns ?? [],
-  );
+function permissionsOf(roles: readonly RoleName[], { own, builtinRoles }: Snapshot): readonly string[] {
+  const patterns = roles.flatMap((role) => (own && builtinRoles.grantOf(role, own)?.patterns) ?? []);
   return [...new Set(patterns)].sort((a, b) => (a < b ? -1 : 1));
 }

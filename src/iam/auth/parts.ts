@@ -1,6 +1,7 @@
 /** What the use cases of logging in are given to work with, beside what every use case has. */
 
 import type { VerifiedToken } from '../../credential-cache/ports.ts';
+import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
@@ -53,6 +54,7 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   /** A successor may have been derived under it, while the installation changes its `secret-key`. */
   readonly otherSecretKey?: string | undefined;
   readonly login: LoginSettings;
+  readonly builtinRoles: BuiltinRoles;
   /** Undefined = no directory is configured. */
   readonly directory?: DirectoryRoom | undefined;
   /** Called when a refresh token was used by two, and its session has ended. */

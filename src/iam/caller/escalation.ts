@@ -15,9 +15,8 @@ import {
   permissionsOfKey,
   permissionsOfRole,
   permissionsOfUser,
+  type TenantRules,
 } from '../../decision/escalation.ts';
-import type { TenantView } from '../../decision/model.ts';
-import type { PolicySet } from '../../decision/policies.ts';
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -65,13 +64,9 @@ export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined
 /** For the assignment of roles of the effective tenant. Allow policies that are attached to them count. */
 export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: readonly RoleName[]): Promise<void> {
   if (roles.length === 0) return;
-  const { own, global } = await loadTenantView(trx, caller.tenant, roles);
+  const rules = await loadTenantRules(trx, caller, caller.tenant, roles);
   for (const role of roles)
-    refuseLacking(
-      caller,
-      permissionsOfRole(role, own, global),
-      `The role ${role} grants permissions that you do not have:`,
-    );
+    refuseLacking(caller, permissionsOfRole(role, rules), `The role ${role} grants permissions that you do not have:`);
 }
 
 /**
@@ -86,8 +81,8 @@ export async function mayActOnUser(
 ): Promise<void> {
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
-  const { own, global } = await loadTenantView(trx, user.tenantId, roles, allowPolicies);
-  refuseLacking(caller, permissionsOfUser(roles, own, global), 'The user has permissions that you do not have:');
+  const rules = await loadTenantRules(trx, caller, user.tenantId, roles, allowPolicies);
+  refuseLacking(caller, permissionsOfUser(roles, rules), 'The user has permissions that you do not have:');
 }
 
 /**
@@ -103,8 +98,8 @@ export async function mayActOnKey(
   if (isOwnKey(caller, key)) return;
   const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
   const roles = owner && [...owner.roles, ...owner.directoryRoles];
-  const { own, global } = await loadTenantView(trx, key.tenant_id, roles ?? [], allowPolicies);
-  const given = permissionsOfKey(compileGrant(key.scopes, key.resource_constraints), roles, own, global);
+  const rules = await loadTenantRules(trx, caller, key.tenant_id, roles ?? [], allowPolicies);
+  const given = permissionsOfKey(compileGrant(key.scopes, key.resource_constraints), roles, rules);
   refuseLacking(caller, given, 'The key has permissions that you do not have:');
 }
 
@@ -129,12 +124,13 @@ function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: 
  * Reads the part of a tenant that permissions follow from, in the transaction: these roles and all enabled allow
  * policies.
  */
-async function loadTenantView(
+async function loadTenantRules(
   trx: Transaction,
+  { snapshot: { builtinRoles } }: HeldCaller,
   tenant: TenantId,
   names: readonly RoleName[],
   allowPolicies?: readonly StoredPolicy[],
-): Promise<{ readonly own: TenantView; readonly global: PolicySet }> {
+): Promise<TenantRules> {
   const roles = await findRoles(trx, tenant, names);
   const policies = allowPolicies ?? (await enabledAllowPolicies(trx, tenant));
   const own = compileTenant({
@@ -145,5 +141,6 @@ async function loadTenantView(
     roles,
     policies: policies.filter((policy) => policy.tenantId !== undefined).map(recordOf),
   });
-  return { own, global: compilePolicies(policies.filter((policy) => policy.tenantId === undefined).map(recordOf)) };
+  const global = compilePolicies(policies.filter((policy) => policy.tenantId === undefined).map(recordOf));
+  return { own, global, builtinRoles };
 }

@@ -69,6 +69,7 @@ export async function holdCaller(trx: Transaction, caller: Caller, writes: Writt
     own,
     effective: caller.tenant === principal.tenantId ? own : rows.effective && compileTenant(rows.effective),
     global: compilePolicies(rows.globalPolicies),
+    builtinRoles: caller.snapshot.builtinRoles,
   };
   admittedTenant(principal, snapshot, caller.tenant);
   const held: HeldCaller = { ...caller, principal, snapshot, nowMs: rows.nowMs, [HELD]: true };

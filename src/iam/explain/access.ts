@@ -57,8 +57,12 @@ const MAX_POLICIES_READ = 250_000;
 const PLACEHOLDER: UserId = makeId('usr', 0, new Uint8Array(10));
 
 /** @param effective the tenant that is asked about; its own people are at home in it */
-export function accessEvaluator(ability: Ability, effective: TenantView, global: Snapshot['global']): AccessEvaluator {
-  const home: Snapshot = { own: effective, effective, global };
+export function accessEvaluator(
+  ability: Ability,
+  effective: TenantView,
+  { global, builtinRoles }: Snapshot,
+): AccessEvaluator {
+  const home: Snapshot = { own: effective, effective, global, builtinRoles };
   const named = new Set<Policy>();
   /** Who holds the same has the same answer. */
   const known = new Map<string, GrantedAccess | undefined>();

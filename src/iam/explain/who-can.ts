@@ -78,7 +78,7 @@ export async function whoCan(
   const ability = readAbility(request);
   const { effective, global } = caller.snapshot;
   if (effective === undefined) throw tenantGone();
-  const evaluator = accessEvaluator(ability, effective, global);
+  const evaluator = accessEvaluator(ability, effective, caller.snapshot);
   const cursors = cursorsOf(caller, 'who-can', { ...page, ...request });
   const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
   const counted = new Set<string>();

@@ -74,7 +74,7 @@ export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: bool
   if (force || policy.effect !== 'deny') return;
   const alone = compilePolicies([recordOf(policy)]);
   const none = compilePolicies([]);
-  const { own, effective } = caller.snapshot;
+  const { own, effective, builtinRoles } = caller.snapshot;
   const local = policy.tenantId === undefined ? none : alone;
   const decision = decideManagement({
     permission: 'admin:policies',
@@ -84,6 +84,7 @@ export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: bool
       own: own && { ...own, policies: local },
       effective: effective && { ...effective, policies: local },
       global: policy.tenantId === undefined ? alone : none,
+      builtinRoles,
     },
     clientAddress: caller.address,
     nowMs: caller.nowMs,

@@ -1,6 +1,6 @@
 /** Reading roles: the built-in ones and the tenant's own in one list, by name. */
 
-import { builtinRoles } from '../../decision/builtin-roles.ts';
+import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -29,21 +29,21 @@ export async function listRolesPage(
     query,
     async (page) => {
       const own = builtin === true ? NONE : await listRoles(parts.db.knex, scopeOf(caller), filter, page);
-      const builtins = builtin === false ? [] : builtinsAfter(filter, page);
+      const builtins = builtin === false ? [] : builtinsAfter(caller.snapshot.builtinRoles, filter, page);
       return { rows: merged(builtins, own.rows.map(roleResource), own.more).slice(0, page.take), more: own.more };
     },
     position,
     (role) => noticedRole(parts, role),
     async (most) => {
       const own = builtin === true ? 0 : await countRoles(parts.db.knex, scopeOf(caller), filter, most);
-      return own + (builtin === false ? 0 : builtinsWith(filter).length);
+      return own + (builtin === false ? 0 : builtinsWith(caller.snapshot.builtinRoles, filter).length);
     },
   );
 }
 
 /** @throws Refusal `not_found` */
 export async function getRole(parts: AdminParts, caller: Caller, text: string): Promise<RoleResource> {
-  const builtin = builtinRoles().find((role) => role.name === text);
+  const builtin = caller.snapshot.builtinRoles.find(text);
   if (builtin !== undefined) return builtinResource(builtin);
   const role = await findRole(parts.db.knex, caller.tenant, roleNameOf(text));
   if (role === undefined) throw notFound('role');
@@ -57,16 +57,16 @@ export function roleNameOf(text: string): RoleName {
   return name;
 }
 
-function builtinsWith({ q }: RoleFilter): readonly RoleResource[] {
+function builtinsWith({ list }: BuiltinRoles, { q }: RoleFilter): readonly RoleResource[] {
   const needle = q?.toLowerCase();
-  return builtinRoles()
+  return list
     .map(builtinResource)
     .filter((role) => needle === undefined || `${role.name}\n${role.description}`.toLowerCase().includes(needle));
 }
 
-function builtinsAfter(filter: RoleFilter, page: Page): readonly RoleResource[] {
+function builtinsAfter(builtinRoles: BuiltinRoles, filter: RoleFilter, page: Page): readonly RoleResource[] {
   const name = page.after?.[0];
-  const roles = builtinsWith(filter);
+  const roles = builtinsWith(builtinRoles, filter);
   return name === undefined ? roles : roles.filter((role) => role.name > name);
 }
 

@@ -1,5 +1,6 @@
 /** The rules that hold for a set-up as a whole, as the API keeps them for single changes. Each throws the API's refusal. */
 
+import { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
 import { Refusal } from '../../domain/errors.ts';
@@ -133,6 +134,8 @@ function isActive(status: StoredTenant['status'] | undefined, stored: boolean): 
  * they bind and when, nobody here can say.
  */
 function refuseLockOut(global: readonly PolicyAction[]): void {
+  // The only principal holds `admin`, whose permissions do not depend on the route table.
+  const builtinRoles = new BuiltinRoles([]);
   const tenant = compileTenant({
     id: DEFAULT_TENANT,
     status: 'active',
@@ -154,7 +157,7 @@ function refuseLockOut(global: readonly PolicyAction[]): void {
         platformAdmin: true,
         sessionId: undefined,
       },
-      snapshot: { own: tenant, effective: tenant, global: compilePolicies([recordOf(policy)]) },
+      snapshot: { own: tenant, effective: tenant, global: compilePolicies([recordOf(policy)]), builtinRoles },
       clientAddress: undefined,
       nowMs: 0,
     });

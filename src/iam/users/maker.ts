@@ -3,6 +3,7 @@
  * that moment, in the circumstances (address and instant) of the maker's own request, because at its use the maker makes none.
  */
 
+import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
@@ -45,6 +46,7 @@ interface Use {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
   readonly requestId: RequestId;
+  readonly builtinRoles: BuiltinRoles;
 }
 
 /**
@@ -118,11 +120,11 @@ function rolesOf(user: StoredUser): readonly RoleName[] {
 
 async function refusalOf(
   trx: Transaction,
-  { setup, tenant, requestId }: Use,
+  { setup, tenant, requestId, builtinRoles }: Use,
   { principal, address }: { readonly principal: Principal; readonly address: string | undefined },
   user: StoredUser,
 ): Promise<MakerRefusal | undefined> {
-  const snapshot = await lockedSnapshot(trx, principal, user);
+  const snapshot: Snapshot = { ...(await lockedTenants(trx, principal, user)), builtinRoles };
   const caller = heldMaker({
     ...{ principal, snapshot, tenant, everyTenant: false, address, requestId, nowMs: setup.madeAtMs },
     ...{ keyDigest: undefined, access: 'admin:users' },
@@ -138,7 +140,11 @@ async function refusalOf(
 }
 
 /** Tenants and roles are locked against changes. Of the user's tenant, only the status counts for a maker of another tenant. */
-async function lockedSnapshot(trx: Transaction, principal: Principal, user: StoredUser): Promise<Snapshot> {
+async function lockedTenants(
+  trx: Transaction,
+  principal: Principal,
+  user: StoredUser,
+): Promise<Omit<Snapshot, 'builtinRoles'>> {
   const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? []);
   if (principal.tenantId === user.tenantId) {
     const { view, global } = await lockedView(trx, user.tenantId, [...roles, ...rolesOf(user)]);

@@ -3,6 +3,7 @@
 import { CredentialCache, type CredentialCacheParts } from '../../../src/credential-cache/credential-cache.ts';
 import type { TokenVerifier, VerifiedToken } from '../../../src/credential-cache/ports.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
+import { builtinRoles } from '../../support/builtin-roles.ts';
 import { digest, keyId, policyName, roleName, sessionId, tenantId, userId } from './ids.ts';
 import { ModelStore, type State } from './model-store.ts';
 
@@ -102,6 +103,7 @@ export function aLive(store = new ModelStore(initialState()), overrides: Partial
   const clock: Clock = { nowMs: 1000 };
   const verifier = aVerifier();
   const live = new CredentialCache({
+    builtinRoles,
     source: store.source,
     verifier,
     feed: {

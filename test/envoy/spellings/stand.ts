@@ -12,6 +12,7 @@ import { createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../../src/extauthz/server.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
 import { ACME, builtinRoutes, NOW_MS } from '../../extauthz/support/little-world.ts';
+import { builtinRoles } from '../../support/builtin-roles.ts';
 import { DEMO_CONFIG, startConfig } from '../../support/envoy.ts';
 import { startServer } from '../../support/http.ts';
 
@@ -57,7 +58,7 @@ export async function startStand(): Promise<Stand> {
   const texts = new Map<Client, string>();
   const resolutions = new Map<string, Resolution>();
   const tenant = compileTenant({ id: ACME, status: 'active', settings: {}, quotas: {}, roles: [], policies: [] });
-  const snapshot = { own: tenant, effective: tenant, global: compilePolicies([]) };
+  const snapshot = { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
   for (const [index, client] of (['reader', 'openReader', 'everything'] as const).entries()) {
     const { text, digest } = makeApiKey();
     const id = makeId('key', NOW_MS, Buffer.alloc(10, index));

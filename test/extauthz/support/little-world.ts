@@ -8,6 +8,7 @@ import type { CredentialForm } from '../../../src/domain/credential.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../../../src/domain/ids.ts';
 import type { PolicyRecord, TenantSettings } from '../../../src/domain/records.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
+import { builtinRoles } from '../../support/builtin-roles.ts';
 
 export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the test names something that does not exist');
@@ -81,7 +82,7 @@ export function littleWorld(
   settings: TenantSettings = { default_model: 'llama-3-8b', max_tokens_per_request: 1000 },
 ): LittleWorld {
   const tenant = compileTenant({ id: ACME, status: 'active', settings, quotas: {}, roles: [], policies: [NO_SECRETS] });
-  const snapshot: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]) };
+  const snapshot: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
   const [owned, free] = [makeApiKey(), makeApiKey()];
   const userToken = 'eyJ.users.token';
   const proved = (principal: Principal): Resolution => ({ identity: { kind: 'proved', principal }, snapshot });
