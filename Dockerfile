@@ -31,6 +31,7 @@ COPY --from=dependencies /build/node_modules node_modules
 COPY --from=console /build/console/dist console/dist
 COPY src src
 COPY envoy envoy
+COPY protos protos
 ENV NODE_ENV=production \
   NODE_DISABLE_COMPILE_CACHE=1
 EXPOSE 8080 9191 9090

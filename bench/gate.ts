@@ -98,7 +98,7 @@ async function besideFloors(
   await using stack = new AsyncDisposableStack();
   const postern = await world.start();
   stack.defer(() => postern.stop());
-  const twin = await world.start({ settings: { POSTERN_GRPC_TRANSPORT: 'http2' } });
+  const twin = await world.start({ settings: { POSTERN_GRPC_TRANSPORT: 'grpc-js' } });
   stack.defer(() => twin.stop());
   const client = checker(postern.grpc);
   const answerBytes = (await client.answer(example.frame)).length;
@@ -116,8 +116,8 @@ async function besideFloors(
   const key = subjectOf('Postern, API key', postern, frames.keys, true);
   const token = subjectOf('Postern, access token', postern, frames.tokens, true);
   const mixed = subjectOf('Postern, API key, 1 in 10 denied', postern, frames.mixed, true);
-  const keyOnNode = subjectOf('Postern, API key, grpc.transport: http2', twin, frames.keys, true);
-  const subjects = [grpcJs, nodeHttp2, grpcGo, empty, key, token, mixed, keyOnNode];
+  const keyOnGrpcJs = subjectOf('Postern, API key, grpc.transport: grpc-js', twin, frames.keys, true);
+  const subjects = [grpcJs, nodeHttp2, grpcGo, empty, key, token, mixed, keyOnGrpcJs];
 
   for (const { address, frames: file } of subjects) runLoad(load, address, file, { calls: 2 * CALLS, warm: KEYS });
   for (let round = 0; round < ROUNDS; round++) for (const subject of subjects) runRound(load, subject, CALLS);

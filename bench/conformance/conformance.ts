@@ -25,7 +25,7 @@ export async function conformance(): Promise<void> {
 
 async function h2spec(directory: string): Promise<boolean> {
   const binary = buildH2spec(directory);
-  const results = [await runH2spec(binary, directory, 'built-in'), await runH2spec(binary, directory, 'http2')];
+  const results = [await runH2spec(binary, directory, 'built-in'), await runH2spec(binary, directory, 'grpc-js')];
   printTable(
     'h2spec 2.2.1',
     results.map(({ transport, passed, total, others }) => ({
@@ -48,7 +48,7 @@ async function clients(directory: string): Promise<boolean> {
   const runs = await runClients(directory);
   const [first] = runs;
   const columnOf = ({ client, security }: ClientRun): string => `${client}, ${security}`;
-  for (const transport of ['built-in', 'http2'] as const) {
+  for (const transport of ['built-in', 'grpc-js'] as const) {
     const own = runs.filter((run) => run.transport === transport);
     printTable(
       `gRPC clients on the transport ${transport}`,
@@ -82,8 +82,8 @@ async function interop(directory: string): Promise<boolean> {
       case: name,
       'built-in': of(name, 'built-in', 'plaintext'),
       'built-in, TLS': of(name, 'built-in', 'TLS'),
-      http2: of(name, 'http2', 'plaintext'),
-      'http2, TLS': of(name, 'http2', 'TLS'),
+      'grpc-js': of(name, 'grpc-js', 'plaintext'),
+      'grpc-js, TLS': of(name, 'grpc-js', 'TLS'),
     })),
   );
   for (const { name, transport, security, passed, said } of results) {

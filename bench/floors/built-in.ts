@@ -1,6 +1,6 @@
 /**
  * The floor of Postern's own transports: an otherwise empty method.
- * `node bench/floors/built-in.ts 127.0.0.1:9291 [bytes of the answer] [built-in|http2]`
+ * `node bench/floors/built-in.ts 127.0.0.1:9291 [bytes of the answer] [built-in|grpc-js]`
  */
 
 import { boundsFor } from '../../src/extauthz/bounds.ts';
@@ -12,7 +12,7 @@ const MAX_BODY_BYTES = 16_777_216;
 
 const [host = '127.0.0.1', port = '9291'] = (process.argv[2] ?? '').split(':');
 const answer = fixedAllow(Number(process.argv[3] ?? 2));
-const startGrpc = await loadTransport(process.argv[4] === 'http2' ? 'http2' : 'built-in');
+const startGrpc = await loadTransport(process.argv[4] === 'grpc-js' ? 'grpc-js' : 'built-in');
 await startGrpc(
   { '/envoy.service.auth.v3.Authorization/Check': { kind: 'unary', answer: () => answer } },
   { host, port: Number(port) },

@@ -88,6 +88,16 @@ export function scalar<T>(
   return { expected, schema, parse };
 }
 
+/** Rejects each removed value with a sentence that names the value to use instead. @param instead by removed value */
+export function withoutRemoved<T>(parser: Parser<T>, instead: Readonly<Record<string, T & string>>): Parser<T> {
+  const parse = (raw: Raw): ParseResult<T> => {
+    const next = raw.kind === 'text' && Object.hasOwn(instead, raw.text) ? instead[raw.text] : undefined;
+    if (next === undefined) return parser.parse(raw);
+    return { kind: 'flaws', flaws: [{ at: [], expected: `${show(raw)} is no longer a value; use ${next} instead` }] };
+  };
+  return { ...parser, parse };
+}
+
 /** @param form must match the whole text */
 export function textLike(expected: string, form: RegExp): Parser<string> {
   return scalar(expected, (text) => (form.test(text) ? text : undefined));

@@ -23,6 +23,7 @@ import {
   tcpAddress,
   textLike,
   wholeSeconds,
+  withoutRemoved,
 } from './parsers.ts';
 import { routeList } from './routes.ts';
 import { optional, type Setting, secret, setting, settingsOf } from './setting.ts';
@@ -84,9 +85,9 @@ export const SETTINGS = {
     ),
     transport: setting(
       'grpc.transport',
-      oneOf('built-in', 'http2'),
+      withoutRemoved(oneOf('built-in', 'grpc-js'), { http2: 'grpc-js' }),
       'built-in',
-      'HTTP/2 implementation of the gRPC listener: built-in, or http2 for the one of Node.js as a fallback.',
+      'Implementation of the gRPC listener: built-in, or grpc-js for the package @grpc/grpc-js as a fallback.',
     ),
     tls: {
       certFile: optional(

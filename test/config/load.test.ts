@@ -190,6 +190,13 @@ describe('the configuration', () => {
     });
   });
 
+  it('with the removed transport http2 names the transport to use instead', () => {
+    expect(problemsOf(load('', { POSTERN_GRPC_TRANSPORT: 'http2' }))).toEqual([
+      'POSTERN_GRPC_TRANSPORT: http2 is no longer a value; use grpc-js instead',
+    ]);
+    expect(loaded(load('grpc.transport: grpc-js\n')).config.grpc.transport).toBe('grpc-js');
+  });
+
   it('is shown with the origin of every value, and without a secret', () => {
     const result = load(FULL, { POSTERN_WORKERS: '4' });
     const text = result.kind === 'config' ? renderConfig(result.settings) : '';

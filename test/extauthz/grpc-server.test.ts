@@ -5,11 +5,8 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   connect,
-  createServer,
-  type Http2Server,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
-  type ServerHttp2Session,
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -17,11 +14,10 @@ import { frame } from '../../src/extauthz/grpc/messages.ts';
 import type { IncomingCall, OpenCall } from '../../src/extauthz/grpc/methods.ts';
 import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
-import { trackConnections } from '../../src/extauthz/grpc-node/connections.ts';
-import { TRANSPORTS, type Transport } from './support/transports.ts';
+import { BUILT_IN, TRANSPORTS, type Transport } from './support/transports.ts';
 
 /** Of the tests that run now. */
-let on: Transport = TRANSPORTS[0];
+let on: Transport = BUILT_IN;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -38,25 +34,6 @@ interface Stage {
   readonly watches: OpenCall[];
   /** Calls to `/t.S/Collect`; it takes two. */
   readonly calls: IncomingCall[];
-}
-
-/** A server whose connections are pinged when the test calls `tick`. */
-async function pinged(): Promise<{ readonly server: Http2Server; readonly port: number; readonly tick: () => void }> {
-  const server = createServer();
-  let ping = (): void => undefined;
-  const connections = trackConnections(server, (given) => {
-    ping = given;
-    return () => undefined;
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanups.push(
-    () => connections.drain(0),
-    () => server.close(),
-  );
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return { server, port: address.port, tick: () => ping() };
 }
 
 async function stage(): Promise<Stage> {
@@ -164,6 +141,7 @@ async function ended(stream: ClientHttp2Stream): Promise<Ended> {
 const HELLO = frame(Buffer.from('hello'));
 
 describe.each(TRANSPORTS)('on the transport $transport', (current) => {
+  const { builtInTest, wrongMessageCount } = current;
   beforeAll(() => {
     on = current;
   });
@@ -183,19 +161,27 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
         'in pieces',
         [HELLO.subarray(0, 3), Buffer.concat([HELLO.subarray(3), HELLO.subarray(0, 2)]), HELLO.subarray(2)],
       ],
-      ['with a byte behind it', [HELLO, Buffer.of(0)]],
-    ])('with two messages is internal, and its method is not called: %s', async (_form, chunks) => {
+    ])('with two messages fails, and its method is not called: %s', async (_form, chunks) => {
       const { session, seen } = await stage();
       const stream = begin(session, '/t.S/Echo');
       const answer = ended(stream);
       for (const chunk of chunks) await new Promise((sent) => stream.write(chunk, sent));
       stream.end();
-      expect(await answer).toMatchObject({ grpc: '13', text: 'the call has more than one message' });
+      expect((await answer).grpc).toBe(wrongMessageCount);
       expect(seen).toEqual([]);
     });
 
-    test('is not begun before its peer has ended its side, and its message counts as unfinished until then', async () => {
-      const { server, session, seen } = await stage();
+    // grpc-js ignores an incomplete second message.
+    builtInTest('with a byte behind its message is internal, and its method is not called', async () => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      stream.end(Buffer.concat([HELLO, Buffer.of(0)]));
+      expect(await ended(stream)).toMatchObject({ grpc: '13', text: 'the call has more than one message' });
+      expect(seen).toEqual([]);
+    });
+
+    test('is not begun before its peer has ended its side', async () => {
+      const { session, seen } = await stage();
       const stream = begin(session, '/t.S/Echo');
       const answer = ended(stream);
       await new Promise((sent) => stream.write(HELLO, sent));
@@ -203,10 +189,23 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       other.end(frame(Buffer.from('other')));
       await ended(other);
       expect(seen.map(String)).toEqual(['other']);
-      expect(server.stats).toMatchObject({ unfinished: 1, unfinishedBytes: 5 });
       stream.end();
       expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
       expect(seen).toHaveLength(2);
+    });
+
+    // grpc-js does not report the memory of messages.
+    builtInTest('has an unfinished message until its peer has ended its side', async () => {
+      const { server, session } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      const answer = ended(stream);
+      await new Promise((sent) => stream.write(HELLO, sent));
+      const other = begin(session, '/t.S/Echo');
+      other.end(frame(Buffer.from('other')));
+      await ended(other);
+      expect(server.stats).toMatchObject({ unfinished: 1, unfinishedBytes: 5 });
+      stream.end();
+      expect(await answer).toMatchObject({ grpc: '0', body: HELLO });
       expect(server.stats).toMatchObject({ unfinished: 0, unfinishedBytes: 0 });
     });
 
@@ -230,9 +229,8 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
     });
 
     test.each([
-      ['without a byte', Buffer.alloc(0), '13'],
-      ['cut within its message', HELLO.subarray(0, 7), '13'],
-      ['compressed', Buffer.concat([Buffer.of(1), HELLO.subarray(1)]), '12'],
+      ['without a byte', Buffer.alloc(0), wrongMessageCount],
+      ['cut within its message', HELLO.subarray(0, 7), wrongMessageCount],
       ['announcing 4 GiB', Buffer.from([0, 255, 255, 255, 255, 1]), '8'],
     ])('%s fails by its status and reaches no method', async (_name, bytes, status) => {
       const { session, seen } = await stage();
@@ -242,7 +240,16 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       expect(seen).toEqual([]);
     });
 
-    test('whose method throws or rejects is internal, and says nothing of why', async () => {
+    // grpc-js accepts compressed messages.
+    builtInTest('with a compressed message is unimplemented, and reaches no method', async () => {
+      const { session, seen } = await stage();
+      const stream = begin(session, '/t.S/Echo');
+      stream.end(Buffer.concat([Buffer.of(1), HELLO.subarray(1)]));
+      expect(await ended(stream)).toMatchObject({ http: 200, grpc: '12', body: Buffer.alloc(0) });
+      expect(seen).toEqual([]);
+    });
+
+    test('whose method throws or rejects is internal, and its message does not contain the error', async () => {
       const { session, held } = await stage();
       const thrown = begin(session, '/t.S/Throws');
       thrown.end(HELLO);
@@ -281,17 +288,24 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       }
     });
 
-    test('another HTTP method or content type gets an HTTP status', async () => {
+    // grpc-js looks at the content type only.
+    builtInTest('another HTTP method gets the HTTP status 405', async () => {
       const { session, seen } = await stage();
       const get = session.request({ ':method': 'GET', ':path': '/t.S/Echo' });
       expect((await ended(get)).http).toBe(405);
+      expect(seen).toEqual([]);
+    });
+
+    test('another content type gets the HTTP status 415', async () => {
+      const { session, seen } = await stage();
       const json = begin(session, '/t.S/Echo', { 'content-type': 'application/json' });
       json.end('{}');
       expect((await ended(json)).http).toBe(415);
       expect(seen).toEqual([]);
     });
 
-    test.each([
+    // grpc-js accepts every content type that begins with `application/grpc`, in lower case.
+    builtInTest.each([
       'application/grpc-web',
       'application/grpc-web+proto',
       'application/grpc-web-text',
@@ -316,10 +330,17 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       expect(seen).toEqual([]);
     });
 
+    // grpc-js reads content types in lower case only.
+    builtInTest('the content type "Application/gRPC" is gRPC', async () => {
+      const { session } = await stage();
+      const stream = begin(session, '/t.S/Echo', { 'content-type': 'Application/gRPC' });
+      stream.end(HELLO);
+      expect((await ended(stream)).grpc).toBe('0');
+    });
+
     test.each([
       'application/grpc',
       'application/grpc+proto',
-      'Application/gRPC',
       'application/grpc; charset=utf-8',
       'application/grpc+proto;x=y',
       'application/grpc ;',
@@ -397,23 +418,36 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       expect(headers[':status']).toBe(200);
     });
 
-    test('that ends within a message is no good end', async () => {
+    // grpc-js drops an incomplete last message.
+    builtInTest('that ends within a message is internal', async () => {
       const { session } = await stage();
       const stream = begin(session, '/t.S/Collect');
       stream.end(HELLO.subarray(0, 7));
       expect((await ended(stream)).grpc).toBe('13');
     });
 
-    test('can be ended by the server, which still takes what was on its way', async () => {
-      const { session, seen, calls } = await stage();
+    test('can be ended by the server', async () => {
+      const { session, calls } = await stage();
       const stream = begin(session, '/t.S/Collect');
       const answer = ended(stream);
       const over = once(stream, 'end');
       await expect.poll(() => calls.length).toBe(1);
       calls[0]?.end();
       await over;
-      stream.end(frame(Buffer.from('late')));
+      stream.end();
       expect(await answer).toMatchObject({ grpc: '0', body: frame(Buffer.from('thanks')) });
+    });
+
+    // grpc-js discards messages that arrive after the end.
+    builtInTest('that the server ends still takes the messages that were on their way', async () => {
+      const { session, seen, calls } = await stage();
+      const stream = begin(session, '/t.S/Collect');
+      const over = once(stream, 'end');
+      stream.resume();
+      await expect.poll(() => calls.length).toBe(1);
+      calls[0]?.end();
+      await over;
+      stream.end(frame(Buffer.from('late')));
       await expect.poll(() => seen.map(String)).toEqual(['late']);
     });
 
@@ -421,11 +455,21 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       const { session, calls } = await stage();
       const streams = [1, 2].map(() => begin(session, '/t.S/Collect'));
       await expect.poll(() => calls.length).toBe(2);
-      expect((await ended(begin(session, '/t.S/Collect'))).grpc).toBe('8');
+      const third = begin(session, '/t.S/Collect');
+      third.end();
+      expect((await ended(third)).grpc).toBe('8');
       const gone = new Promise<void>((resolve) => calls[0]?.onEnd(resolve));
       streams[0]?.destroy();
       await gone;
     });
+  });
+
+  // grpc-js waits until the peer ends its side.
+  builtInTest('the server stops the peer of a refused call that does not end its side', async () => {
+    const { session, calls } = await stage();
+    for (const _ of [1, 2]) begin(session, '/t.S/Collect');
+    await expect.poll(() => calls.length).toBe(2);
+    expect((await ended(begin(session, '/t.S/Collect'))).grpc).toBe('8');
   });
 
   describe('connections', () => {
@@ -454,40 +498,5 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       await server.drain(50);
       await Promise.all(closed);
     });
-  });
-});
-
-describe("connections of Node's HTTP/2", () => {
-  test('a peer that answers no ping is cut, one that does is not', async () => {
-    const { server, port, tick } = await pinged();
-    const alive = connect(`http://127.0.0.1:${port}`);
-    await once(alive, 'connect');
-    const dead = connectSocket(port, '127.0.0.1');
-    const begun = once(server, 'session');
-    // The preface and empty settings (RFC 9113, section 3.4), and then nothing more.
-    dead.write(
-      Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]),
-    );
-    await begun;
-    const closed = once(dead.resume(), 'close');
-    tick();
-    // Its own ping comes back after its answer to the server's has arrived there.
-    await once(alive, 'ping');
-    await new Promise((answered) => alive.ping(answered));
-    tick();
-    await closed;
-    expect(alive.closed || alive.destroyed).toBe(false);
-    alive.destroy();
-  });
-
-  test('a session that is destroyed and not yet closed is not pinged, and the process goes on', async () => {
-    const { server, port, tick } = await pinged();
-    const begun: Promise<ServerHttp2Session[]> = once(server, 'session');
-    const client = connect(`http://127.0.0.1:${port}`).on('error', () => undefined);
-    const [session] = await begun;
-    session?.destroy();
-    expect(session?.destroyed).toBe(true);
-    expect(tick).not.toThrow();
-    client.destroy();
   });
 });

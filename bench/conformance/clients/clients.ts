@@ -36,7 +36,7 @@ export interface ClientRun {
 export async function runClients(directory: string): Promise<readonly ClientRun[]> {
   const clients = await findClients(directory);
   const runs: ClientRun[] = [];
-  for (const transport of ['built-in', 'http2'] as const) {
+  for (const transport of ['built-in', 'grpc-js'] as const) {
     for (const security of ['plaintext', 'TLS'] as const) {
       await using stage = await startClientStage(join(directory, `${transport}-${security}`), transport, security);
       writeFileSync(join(stage.messages, 'cases.json'), JSON.stringify(CASES));

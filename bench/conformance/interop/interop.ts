@@ -51,13 +51,14 @@ export async function runInterop(directory: string): Promise<readonly InteropRes
   writeFileSync(ca, authority.certPem);
   const tls = { cert: Buffer.from(certPem), key: Buffer.from(keyPem), clientCa: undefined };
   const results: InteropResult[] = [];
-  for (const transport of ['built-in', 'http2'] as const) {
+  for (const transport of ['built-in', 'grpc-js'] as const) {
     const startGrpc = await loadTransport(transport);
     for (const security of ['plaintext', 'TLS'] as const) {
       const server = await startGrpc(
         INTEROP_METHODS,
         { host: '127.0.0.1', port: 0 },
         security === 'TLS' ? tls : undefined,
+        { protos: [join(import.meta.dirname, 'interop.proto')] },
       );
       const at = ['-server_host=127.0.0.1', `-server_port=${server.port}`];
       const secured =

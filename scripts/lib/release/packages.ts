@@ -26,7 +26,7 @@ async function writeServerPackage(folder: string): Promise<void> {
   await tool(join(BIN, 'tsc'), ['--project', 'tsconfig.package.json', '--outDir', folder], ROOT);
   await cp(join(ROOT, 'src'), join(folder, 'src'), { recursive: true, filter: (path) => extname(path) !== '.ts' });
   await cp(join(ROOT, 'console/dist'), join(folder, 'console/dist'), { recursive: true });
-  for (const path of ['envoy', 'LICENSE', 'README.md', 'CHANGELOG.md'])
+  for (const path of ['envoy', 'protos', 'LICENSE', 'README.md', 'CHANGELOG.md'])
     await cp(join(ROOT, path), join(folder, path), { recursive: true });
   await mkdir(join(folder, 'bin'));
   const bin = join(folder, 'bin/postern.mjs');

@@ -34,14 +34,19 @@ export type OwnCallStats = Omit<CallStats, 'refusedStreams' | 'endedConnections'
  */
 export const MAX_CALL_MS = 10_000;
 /** A call ends at most this long after its deadline. */
-export const SWEEP_EVERY_MS = 250;
+const SWEEP_EVERY_MS = 250;
 /** How long a peer has to close its side after its call was answered: messages on their way are still taken. */
 export const LINGER_MS = 10_000;
 /** The same after a failure, when nothing more is taken. */
 export const FAILED_LINGER_MS = 1_000;
 
-/** Calls `tick` again and again; the result ends it. */
+/** Calls `tick` periodically, until the returned function is called. */
 export type Ticking = (tick: () => void) => () => void;
+
+export const everySweep: Ticking = (tick) => {
+  const timer = setInterval(tick, SWEEP_EVERY_MS).unref();
+  return () => clearInterval(timer);
+};
 
 export interface CallBounds {
   readonly unfinished?: UnfinishedBounds;

@@ -20,6 +20,11 @@ export type Read = { readonly kind: 'message'; readonly message: Buffer } | { re
 const MORE: Read = { kind: 'more' };
 const COMPRESSED = failure('unimplemented', 'compressed messages are not supported');
 const NOTHING = Buffer.alloc(0);
+
+export function tooLarge(maxBytes: number): GrpcFailure {
+  return failure('resourceExhausted', `a message must have at most ${maxBytes} bytes`);
+}
+
 /** The largest block of an unfinished message, in bytes, unless one chunk is larger. */
 const MAX_BLOCK_BYTES = 64 * 1024;
 
@@ -28,7 +33,7 @@ export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
   if (bytes.length < PREFIX_BYTES) return MORE;
   if (bytes[0] !== 0) return COMPRESSED;
   const length = bytes.readUInt32BE(1);
-  if (length > maxBytes) return failure('resourceExhausted', `a message must have at most ${maxBytes} bytes`);
+  if (length > maxBytes) return tooLarge(maxBytes);
   const end = PREFIX_BYTES + length;
   return bytes.length < end ? MORE : { kind: 'message', message: bytes.subarray(PREFIX_BYTES, end) };
 }

@@ -1,7 +1,7 @@
 /** A gRPC server: TCP or a Unix socket, plain or TLS. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 
 import { Http2Listener, type ListenAt, type TlsMaterial } from '../http2/listener.ts';
-import { type CallBounds, type CallStats, SWEEP_EVERY_MS, type Ticking } from './call-stats.ts';
+import { type CallBounds, type CallStats, everySweep, type Ticking } from './call-stats.ts';
 import type { GrpcMethods } from './methods.ts';
 import { ServedCalls } from './served-calls.ts';
 import { targetsOf } from './targets.ts';
@@ -22,13 +22,12 @@ export interface GrpcServer {
 export interface GrpcOptions extends CallBounds {
   /** Default: every 250 ms. */
   readonly sweeping?: Ticking;
+  /** Definition files of the methods, which `grpc-js` loads. Default: those of Envoy's services and of gRPC health. */
+  readonly protos?: readonly string[];
 }
 
-/**
- * - `built-in`: this project's HTTP/2;
- * - `http2`: Node's, as a way back.
- */
-export type GrpcTransport = 'built-in' | 'http2';
+/** `built-in` runs on this project's HTTP/2 server, `grpc-js` on the package `@grpc/grpc-js`. */
+export type GrpcTransport = 'built-in' | 'grpc-js';
 
 /** Starts a server. Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
 export type StartGrpc = (
@@ -37,11 +36,6 @@ export type StartGrpc = (
   tls: TlsMaterial | undefined,
   options?: GrpcOptions,
 ) => Promise<GrpcServer>;
-
-const everySweep: Ticking = (tick) => {
-  const timer = setInterval(tick, SWEEP_EVERY_MS).unref();
-  return () => clearInterval(timer);
-};
 
 /** Starts a server on this project's HTTP/2. */
 export const startGrpc: StartGrpc = async (methods, at, tls, options = {}) => {

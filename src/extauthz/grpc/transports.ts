@@ -2,13 +2,13 @@
 
 import { type GrpcTransport, type StartGrpc, startGrpc } from './server.ts';
 
-/** Returns what starts a server on the transport; modules of one that is not in use are not loaded. */
+/** Loads the transport's modules, and returns the function that starts a server. */
 export async function loadTransport(transport: GrpcTransport): Promise<StartGrpc> {
   switch (transport) {
     case 'built-in':
       return startGrpc;
-    case 'http2':
-      return (await import('../grpc-node/server.ts')).startGrpcOnNode;
+    case 'grpc-js':
+      return (await import('../grpc-js/server.ts')).startGrpcOnGrpcJs;
     default:
       return transport satisfies never;
   }

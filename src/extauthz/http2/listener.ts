@@ -55,7 +55,7 @@ export class Http2Listener {
     } else {
       this.#secured = createTlsServer(
         {
-          ...secure(options.tls),
+          ...secureOptions(options.tls),
           ...clients(options.tls),
           ALPNProtocols: [ALPN],
           handshakeTimeout: MAX_GREETING_MS,
@@ -98,7 +98,7 @@ export class Http2Listener {
    */
   setTls(tls: TlsMaterial): void {
     if (this.#secured === undefined) throw new Error('a server without TLS accepts no certificate');
-    const options = secure(tls);
+    const options = secureOptions(tls);
     // Throws before the server has forgotten anything.
     createSecureContext(options);
     this.#secured.setSecureContext(options);
@@ -154,7 +154,7 @@ export class Http2Listener {
 }
 
 /** The part that can change while the server runs. */
-function secure({ cert, key, clientCa }: TlsMaterial) {
+export function secureOptions({ cert, key, clientCa }: TlsMaterial) {
   return { cert, key, minVersion: 'TLSv1.2' as const, ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }
 

@@ -50,6 +50,12 @@ export function openCall(
   return stream;
 }
 
+/** Makes the call end its side when the server answers. Returns the call. */
+export function endWithAnswer(stream: ClientHttp2Stream): ClientHttp2Stream {
+  stream.once('response', () => stream.end());
+  return stream;
+}
+
 /** Resolves when the call is over, in whatever way. */
 export async function endOf(stream: ClientHttp2Stream): Promise<Ended> {
   const chunks: Buffer[] = [];
