@@ -26,7 +26,7 @@ beforeAll(async () => {
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     POSTERN_HTTP_LISTEN: await freeAddress(),
     POSTERN_METRICS_TENANT_LABEL: 'true',
-    // Nobody listens there.
+    // No server listens there.
     POSTERN_LDAP: JSON.stringify([
       {
         name: 'corp',

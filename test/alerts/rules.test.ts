@@ -52,7 +52,9 @@ beforeAll(async () => {
   promtool = search.path;
 });
 
-/** The metrics that the guide explains, which are those of a server, and those of every Node process that are used here. */
+/**
+ * The metrics that the guide explains, which are those of a server, and those of every Node process that are used here.
+ */
 function known(): ReadonlySet<string> {
   const told = [...GUIDE.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name = '']) => name);
   return new Set([

@@ -276,7 +276,7 @@ describe('exports', () => {
       asked.end();
       const [answer]: IncomingMessage[] = await once(asked, 'response');
       expect(answer?.statusCode).toBe(200);
-      // Nobody reads: the server sends what the connection takes and comes to rest.
+      // The client does not read: the server fills the connection and then waits.
       for (let seen = -1; seen !== batches; ) {
         seen = batches;
         for (let i = 0; i < 5; i++) await h.api('GET', '/v1/iam/roles', { as: h.root.token });

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => fresh?.close());
 
-/** Makes the whole chain anew, as if all that is sealed by now had been sealed some days ago. */
+/** Seals the whole chain again, as if its rows had been sealed some days ago. */
 async function age(days: number): Promise<void> {
   const seals = await sealsAfter(db.knex, 0, 1000);
   await db.query({ text: 'delete from audit_seals' });

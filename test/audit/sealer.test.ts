@@ -1,4 +1,4 @@
-/** The sealer beside everything else that happens: rows that commit out of order, other sealers, deaths, and people who wait for nobody. */
+/** The sealer beside rows that commit out of order, other sealers, killed processes, and slow transactions. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => fresh?.close());
 
-/** Resolves when so many connections of this database wait for a lock. */
+/** Resolves when `wanted` connections of this database wait for a lock. */
 async function waitingForLocks(wanted: number): Promise<readonly number[]> {
   for (;;) {
     const rows = await fresh.db.query({

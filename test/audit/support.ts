@@ -36,7 +36,7 @@ export async function ids(db: Database): Promise<readonly number[]> {
   return rows.map((row) => Number(row['id']));
 }
 
-/** A sealer that works when told to. */
+/** A sealer that runs when the test calls it. */
 export function sealerOf(db: Database, options: Partial<SealerOptions> = {}): AuditSealer {
   return new AuditSealer({ db, mac, ...options });
 }

@@ -1,4 +1,4 @@
-/** Whatever is done to sealed rows or to the seals, behind Postern's back, is found. */
+/** Every change of sealed rows or of seals in the database is detected. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -110,7 +110,7 @@ const anyEdit = fc.oneof(
   edits('after', 'jsonb', fc.option(json)),
 );
 
-/** All but the id. */
+/** All columns except the id. */
 const CONTENT =
   'time, actor_type, actor_id, tenant_id, address, action, target_type, target_id, result, before, after, request_id';
 /** So that ids can be given by hand. */

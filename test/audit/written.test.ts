@@ -1,4 +1,4 @@
-/** What is written down beside the changes that went through: who failed, who was refused, and what the servers do by themselves. */
+/** The audit rows beside those of successful changes: failures, rejections, and actions of the servers. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addPerson } from '../auth/people.ts';

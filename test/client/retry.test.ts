@@ -1,4 +1,4 @@
-/** What the client does with answers that pass by themselves, and with no answer at all. */
+/** The client and temporary errors, and requests without an answer. */
 
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';

@@ -10,8 +10,8 @@ it('client/types.ts is what the description of the API says (else: npm run clien
 });
 
 /**
- * Never called: the compiler reads it. Each @ts-expect-error is an assertion, with what is wrong with the call below it: the check of
- * types fails where such a call would be taken.
+ * Never called: the compiler reads it. Each @ts-expect-error is an assertion, with what is wrong with the call below
+ * it: the check of types fails where such a call would be taken.
  */
 function calls(client: Client): readonly unknown[] {
   const id = 'usr_1';

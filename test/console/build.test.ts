@@ -109,7 +109,7 @@ describe('the type check of the console', () => {
 describe('a console that was built before its source changed', () => {
   const TITLE = 'The console after a change';
 
-  /** A project whose console was built, and then changed; what runs in it tells the page that it finds. */
+  /** A project whose console was built and then changed. Its command prints the page that it finds. */
   async function changedProject(): Promise<string> {
     const folder = await copyOf('console', 'client', 'scripts', 'tsconfig.json', 'package.json');
     await mkdir(join(folder, 'console/dist/assets'), { recursive: true });
@@ -157,7 +157,7 @@ describe('a console that was built before its source changed', () => {
       await mkdir(join(folder, 'test/support'), { recursive: true });
       await cp(join(ROOT, 'test/support/reporter.ts'), join(folder, 'test/support/reporter.ts'));
       await writeFile(join(folder, 'vitest.config.ts'), CONFIG);
-      // What brings the tools of the machine needs the sources of the server, and none of the tools is used.
+      // The scripts that install tools need the sources of the server, and the test uses none of the tools.
       for (const name of ['fetch-envoy', 'install-directories', 'fetch-tools'])
         await writeFile(join(folder, `scripts/${name}.ts`), '');
       await writeFile(

@@ -9,7 +9,7 @@ it.beforeAll(async ({ stand: shared }) => {
   stand = shared;
 });
 
-/** Each screen with the title that it has, and what it needs; none for those that everybody may open. */
+/** Each screen with its title and the permission that it needs; no permission if every user may open it. */
 const SCREENS = [
   { path: '/', title: 'Overview' },
   { path: '/keys', title: 'API keys' },
@@ -29,7 +29,7 @@ const SCREENS = [
   { path: '/account', title: 'Account and sessions' },
 ] as const;
 
-/** One test loads each of them anew. */
+/** One test loads each of them. */
 const ALL_SCREENS_MS = 180_000;
 
 const ROLES = [
@@ -40,7 +40,7 @@ const ROLES = [
 
 const heading = (page: Page) => page.getByRole('heading', { level: 1 });
 
-/** What is wrong with one screen for its viewer; empty: nothing. */
+/** Returns the faults of one screen for its viewer; empty if there are none. */
 async function faultsOf(
   page: Page,
   { path, title, needs }: { path: string; title: string; needs?: string },

@@ -171,7 +171,7 @@ it('the screen that connects clients has no serious accessibility fault and fits
   await page.getByRole('button', { name: 'Send one request' }).click();
   await page.getByText('decided at step').waitFor();
   await page.getByRole('link', { name: 'Explain this request' }).waitFor();
-  // React Aria tells for some seconds of the button that was pressed.
+  // React Aria announces the pressed button for some seconds.
   await expect.poll(() => faultsInEveryLook(page), { timeout: 20_000 }).toEqual([]);
   expect(problems).toEqual([]);
 });

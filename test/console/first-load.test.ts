@@ -1,4 +1,6 @@
-/** What a browser fetches before the console is usable: as much as the limit allows, and as much as `npm run console:size` says. */
+/**
+ * The bytes that a browser loads before the console is usable: within the limit, and as `npm run console:size` reports.
+ */
 
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** What the overview derives from the answers of the API. */
+/** The numbers that the overview derives from the answers of the API. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

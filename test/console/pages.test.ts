@@ -1,4 +1,7 @@
-/** No screen and no picker of the console loads a list whole: it asks for one page, and for another when somebody presses for it. */
+/**
+ * No screen and no picker of the console loads a whole list. It requests one page, and another when a user presses its
+ * button.
+ */
 
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
@@ -45,7 +48,7 @@ it.beforeAll(async ({ startConsole }) => {
       user_id: users[i],
     }),
   );
-  // Of one owner, for the list of the user's own.
+  // All of one owner, for the list of that user.
   await each((i) =>
     manage('POST', '/v1/iam/api-keys', {
       description: `Own ${i}`,
@@ -110,7 +113,7 @@ async function during(page: Page, action: () => Promise<unknown>): Promise<reado
   return Promise.all(answers);
 }
 
-/** What was asked for beyond a page of a list, and beyond the names that are seen. */
+/** Returns the requests beyond one page of a list and beyond the visible names. */
 function excess(asked: readonly Asked[]): readonly string[] {
   const singles = asked.filter(({ path }) => /\/(?:usr|key)_\w+$/.test(path)).length;
   return [

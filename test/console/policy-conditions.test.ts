@@ -22,7 +22,10 @@ import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/
 import { runs } from '../support/properties.ts';
 
 const hour = fc.integer({ min: 0, max: 23 });
-/** Any cells, and grids such as people draw: a few rectangles, and hours in a row over midnights, often a whole day of them. */
+/**
+ * Any cells, and grids such as people draw: a few rectangles, and hours in a row over midnights, often a whole day of
+ * them.
+ */
 const hours: fc.Arbitrary<Hours> = fc.oneof(
   fc.array(fc.boolean(), { minLength: WEEK_HOURS, maxLength: WEEK_HOURS }),
   fc
@@ -62,7 +65,7 @@ function naiveWindows(cells: Hours): string[] {
   });
 }
 
-/** What the server makes of windows: each minute of the week, 84 windows at a time. */
+/** Returns the decision of the server for each minute of the week, 84 windows at a time. */
 function servedMinutes(windows: readonly string[]): boolean[] {
   const parts = Array.from({ length: Math.ceil(windows.length / 84) }, (_, part) => {
     const compiled = compileWeeklyHours(windows.slice(part * 84, (part + 1) * 84));
@@ -166,7 +169,10 @@ describe('the week grid', () => {
 describe('the sentence of a policy', () => {
   const chat: PolicyFields = { ...EMPTY_POLICY, actions: ['chat:*'] };
 
-  /** Reads the sentence as a person does: the minutes at which it says that chat is denied; undefined if it leaves windows out. */
+  /**
+   * Reads the sentence as a person does: the minutes at which it says that chat is denied; undefined if it leaves
+   * windows out.
+   */
   function minutesSaid(sentence: string): readonly boolean[] | undefined {
     if (/\d+ more/.test(sentence)) return undefined;
     const isAlways = sentence.includes('at any time');

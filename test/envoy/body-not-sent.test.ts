@@ -26,7 +26,7 @@ const FAULT = {
 };
 
 let edge: Edge;
-/** Of the same server, with a configuration of somebody else: no route is marked. */
+/** An Envoy of the same server whose configuration marks no route. */
 let unmarked: Edge;
 let world: LittleWorld;
 let lines: Readonly<Record<string, unknown>>[] = [];

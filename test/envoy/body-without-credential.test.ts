@@ -15,7 +15,7 @@ const BODY = JSON.stringify({ model: 'llama-3-70b', messages: [{ role: 'user', c
 
 let edge: Edge;
 let world: LittleWorld;
-/** Of each check: its path, and the bytes of its body. */
+/** The path of each check, and the bytes of its body. */
 let checks: (readonly [path: string, bytes: number])[] = [];
 let upstreamHeaders: Readonly<Record<string, unknown>>[] = [];
 const running = new AsyncDisposableStack();

@@ -1,4 +1,7 @@
-/** The decisions demanded of the world of the cases, through everything: a real Envoy, the gate, tokens and keys, the cache, a real database. */
+/**
+ * The decisions demanded of the world of the cases, through everything: a real Envoy, the gate, tokens and keys, the
+ * cache, a real database.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseStand, startCaseStand } from '../support/case-stand.ts';

@@ -214,7 +214,10 @@ describe('production.yaml', () => {
   });
 });
 
-/** Lets `verify` ask for the status that a client gets through production.yaml when the check server, which allows all, has these credentials. */
+/**
+ * Lets `verify` ask for the status that a client gets through production.yaml when the check server, which allows all,
+ * has these credentials.
+ */
 async function throughProduction(
   credentials: ServerCredentials,
   verify: (status: () => Promise<number | undefined>) => Promise<void>,

@@ -1,4 +1,7 @@
-/** What a client gets when Postern cannot decide in time, and what becomes of checks that Envoy gives up, with the production timeout. */
+/**
+ * The answer to a client if Postern cannot decide in time, and the checks that Envoy cancels, with the production
+ * timeout.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -19,7 +22,7 @@ const headers = { authorization: `Bearer ${world.ownedKey}`, 'content-type': 'ap
 let upstream: NamedServer;
 let checks: ExtAuthzServer;
 let edge: Edge;
-/** What a lookup waits for; undefined: nothing. */
+/** The promise that a lookup awaits; undefined: none. */
 let lookup: Promise<Resolution> | undefined;
 /** The same for the limits. */
 let admission: Promise<void> | undefined;

@@ -108,7 +108,8 @@ function expectHeaders(
   expect(answer.headers['content-type']).toBe('application/problem+json');
   expect(answer.headers['cache-control']).toBe('no-store');
   expect(answer.headers['retry-after']).toBe(status === 503 || status === 429 ? '1' : undefined);
-  // A client may repeat a request that it sent too slowly. No other request that Envoy rejects becomes valid when it is repeated.
+  // A client may repeat a request that it sent too slowly. No other request that Envoy rejects becomes valid when it is
+  // repeated.
   const isRejected = status === 501 || (status < 500 && ![408, 413, 429].includes(status));
   expect(answer.headers['x-should-retry']).toBe(isRejected ? 'false' : undefined);
   // A request that Envoy rejects while it reads the headers has no id.

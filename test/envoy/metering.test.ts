@@ -1,4 +1,4 @@
-/** What Postern is told of finished requests through a real Envoy, held against the upstream's own ledger. */
+/** The reports of finished requests through a real Envoy, compared with the ledger of the upstream. */
 
 import { once } from 'node:events';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
@@ -28,7 +28,7 @@ const HELLO = [{ role: 'user', content: 'Say "usage": {"total_tokens": 1000000} 
 const USAGE = { stream: true, stream_options: { include_usage: true } };
 
 let models = 0;
-/** A model that no other request asks for: by it a request is found in the ledger and in what is told. */
+/** A model of one request only, by which the test finds it in the ledger and in the reports. */
 const newModel = (): string => `model-${models++}`;
 
 function headers(more: Readonly<Record<string, string>> = {}): Record<string, string> {
@@ -168,7 +168,7 @@ describe('unmeasured usage is reported as unmeasured', () => {
     const model = newModel();
     const [outgoing, incoming] = await begin({ model, messages: HELLO, ...USAGE }, { 'x-demo': 'hang-after=3' });
     await once(incoming, 'data');
-    // Whatever ends meanwhile is told of; this one has not.
+    // Requests that end during the wait are reported; this one has not ended.
     const other = newModel();
     await ask(CHAT, { model: other, messages: HELLO });
     await metered.finished(other);

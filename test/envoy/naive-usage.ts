@@ -1,4 +1,7 @@
-/** Usage and text of an answer as JSON.parse and plain loops read them: the obvious twin of the reader in `envoy/*.yaml`. */
+/**
+ * Usage and text of an answer as JSON.parse and plain loops read them: the obvious twin of the reader in
+ * `envoy/*.yaml`.
+ */
 
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 

@@ -1,4 +1,7 @@
-/** A reservation lives as long as its request: through a real Envoy, the whole server as a process and a real PostgreSQL. */
+/**
+ * A reservation lives as long as its request: through a real Envoy, the whole server as a process and a real
+ * PostgreSQL.
+ */
 
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
@@ -45,7 +48,7 @@ async function ask(): Promise<number> {
   return (await send(edge.url, { method: 'POST', path, headers: headers(), body: JSON.stringify(chat) })).status;
 }
 
-/** Begins a stream that goes on until the client leaves it. */
+/** Begins a stream that lasts until the client leaves it. */
 async function beginStream(): Promise<ClientRequest> {
   const outgoing = request({
     host: '127.0.0.1',

@@ -7,7 +7,10 @@ import { type CheckServer, startCheckServer } from '../support/check-server.ts';
 import { type Edge, startEdge, statOf } from '../support/envoy.ts';
 import { type NamedServer, send, startNamedServer } from '../support/http.ts';
 
-/** Few enough that the checks of all tests that are cancelled stay below what node:http2 takes on one connection, 1,000 at once. */
+/**
+ * Few enough that the checks of all tests that are cancelled stay below what node:http2 takes on one connection, 1,000
+ * at once.
+ */
 const FLOODING_CONNECTIONS = 6;
 /** Below Envoy's own default limit of 500. */
 const STREAMS_PER_CONNECTION = 400;
@@ -37,7 +40,10 @@ beforeEach(() => {
   checks.answer = () => ({ kind: 'allow' });
 });
 
-/** `at once`: opened and reset in the same packets. `after the check began`: reset when Envoy has read what opens the stream. */
+/**
+ * `at once`: opened and reset in the same packets. `after the check began`: reset when Envoy has read what opens the
+ * stream.
+ */
 type Pace = 'at once' | 'after the check began';
 
 /** Opens and resets streams on a connection of its own until all were sent or Envoy closed it. */
@@ -118,7 +124,10 @@ interface BreakingServer {
   close(): void;
 }
 
-/** A gRPC server that is healthy and ends the connection of each check, as one with a limit on resets does, until it is repaired. */
+/**
+ * A gRPC server that is healthy and ends the connection of each check, as one with a limit on resets does, until it is
+ * repaired.
+ */
 async function startBreakingServer(): Promise<BreakingServer> {
   let isBroken = true;
   const sessions = new Set<ServerHttp2Session>();

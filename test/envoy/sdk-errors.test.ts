@@ -1,4 +1,7 @@
-/** The official SDKs, through a real Envoy and the real gate: each error of Postern or of Envoy is one of their typed errors. */
+/**
+ * The official SDKs, through a real Envoy and the real gate: each error of Postern or of Envoy is one of their typed
+ * errors.
+ */
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';

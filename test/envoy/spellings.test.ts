@@ -1,4 +1,7 @@
-/** Spellings of paths and headers through a real Envoy, the real decision behind it, to an upstream that may read them otherwise. */
+/**
+ * Spellings of paths and headers through a real Envoy, the real decision behind it, to an upstream that may read them
+ * otherwise.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fold, HEADER_SPELLINGS } from './spellings/headers.ts';
@@ -30,7 +33,7 @@ async function inBatches<T>(items: readonly T[], send: (item: T) => Promise<Repl
   return replies;
 }
 
-/** What came to the upstream of all paths, over HTTP/1.1 and HTTP/2, each with the path that was sent. */
+/** Returns the paths that the upstream received over HTTP/1.1 and HTTP/2, each with the path that was sent. */
 async function pathsThrough(
   client: Client | undefined,
 ): Promise<readonly (readonly [sent: string, received: Received])[]> {
@@ -113,7 +116,10 @@ describe('paths', () => {
   });
 });
 
-/** The names that an upstream may find, folded, in what it received: those that an allow for a key without an owner sets. */
+/**
+ * The names that an upstream may find, folded, in what it received: those that an allow for a key without an owner
+ * sets.
+ */
 const SET = ['x-postern-subject', 'x-postern-subject-type', 'x-postern-tenant', 'x-tenant-id'];
 const GUARDED =
   /^(x-postern(-.*)?|x-tenant-id|x-(http-)?method(-override)?|x-http-method-override|x-(original|rewrite)-url|(x-)?api-key|authorization|accept-encoding)$/;

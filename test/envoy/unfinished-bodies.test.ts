@@ -1,4 +1,6 @@
-/** Request bodies that are never completed: how long Envoy holds them, and which requests the time limits do not touch. */
+/**
+ * Request bodies that are never completed: how long Envoy holds them, and which requests the time limits do not touch.
+ */
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -64,7 +66,10 @@ async function allocatedBytes(): Promise<number> {
 
 const activeRequests = (): Promise<number> => statOf(metered.edge, 'http.edge.downstream_rq_active');
 
-/** With a credential, because Envoy holds no body of a request that has none. Before the body is complete, it need not be a valid one. */
+/**
+ * With a credential, because Envoy holds no body of a request that has none. Before the body is complete, it need not
+ * be a valid one.
+ */
 function openStream(session: ClientHttp2Session, path: string, more: OutgoingHttpHeaders = {}): ClientHttp2Stream {
   const head = { ':method': 'POST', ':path': path, 'content-type': 'application/json', authorization: 'Bearer x' };
   const stream = session.request({ ...head, ...more });

@@ -1,4 +1,4 @@
-/** A real Envoy before an upstream whose answers a test chooses, with what Postern is told of them. */
+/** A real Envoy before an upstream whose answers a test chooses, with the reports that Postern receives. */
 
 import type { ServerResponse } from 'node:http';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
@@ -12,13 +12,13 @@ export interface UsageEdge {
   readonly metered: MeteredEdge;
   /** Prepares an answer, and returns the model whose request gets it. */
   prepare(reply: Reply): string;
-  /** Asks for an answer, and returns it with what is told of its request. */
+  /** Requests an answer, and returns it with the report of its request. */
   ask(reply: Reply, binary?: boolean): Promise<Asked>;
   stop(): Promise<void>;
 }
 
 export async function startUsageEdge(): Promise<UsageEdge> {
-  /** By the model that is asked for. */
+  /** The replies by the requested model. */
   const replies = new Map<string, Reply>();
   const upstream = await startServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = [];

@@ -39,7 +39,7 @@ function cut(text: string, places: readonly number[]): Buffer[] {
   return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter((piece) => piece.length > 0);
 }
 
-/** What the reader is to find: the model is another matter. */
+/** Returns the usage that the reader found, without the model. */
 async function found(finished: Promise<FinishedRequest>): Promise<NaiveUsage> {
   const { usage, textBytes } = await finished;
   if (usage === undefined) return { usage, textBytes };
@@ -53,7 +53,7 @@ const CASE = fc.record({
   cuts: fc.array(fc.nat(), { maxLength: 8 }),
 });
 
-/** A form in which an answer may tell JSON values: all of a list, or the first. */
+/** A form in which an answer may have JSON values: all of a list, or the first. */
 interface Form {
   readonly name: string;
   readonly type: string;

@@ -1,4 +1,4 @@
-/** The filter of `envoy/*.yaml` that reads what an answer spent: whatever the answer's form, it reads what is in it and changes nothing of it. */
+/** The filter of `envoy/*.yaml` that reads the usage of an answer of any form, and changes nothing in it. */
 
 import { isUtf8 } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
@@ -201,7 +201,10 @@ describe('a stream', () => {
 const named = (model: Buffer): Buffer =>
   Buffer.concat([Buffer.from('{"model":"'), model, Buffer.from(`","usage":${JSON.stringify(CHAT)}}`)]);
 
-/** What may be told of a model: its whole characters within 512 bytes, and nothing when those bytes are no UTF-8. */
+/**
+ * Returns the reported name of a model: its whole characters within 512 bytes, and nothing if those bytes are not
+ * UTF-8.
+ */
 function modelOf(bytes: Buffer): string | undefined {
   const kept = bytes.subarray(0, MAX_MODEL_BYTES);
   if (bytes.length <= MAX_MODEL_BYTES) return isUtf8(kept) ? kept.toString() : undefined;

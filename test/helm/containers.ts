@@ -53,7 +53,8 @@ export async function startContainer({ stand, databaseUrl, manifests, pod, name,
 }
 
 /**
- * Ends a pod as the kubelet does: first its containers, each after its preStop, then its sidecar containers, the last started first.
+ * Ends a pod as the kubelet does: first its containers, each after its preStop, then its sidecar containers, the last
+ * started first.
  * @returns the names of the containers in the order of their ends
  */
 export async function endPod(

@@ -1,4 +1,7 @@
-/** The chart with every values file of helm/postern/ci: what it renders is valid, stable and safe, and the server accepts its configuration. */
+/**
+ * The chart with every values file of helm/postern/ci: what it renders is valid, stable and safe, and the server
+ * accepts its configuration.
+ */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

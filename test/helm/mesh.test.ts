@@ -93,7 +93,7 @@ const RAW = {
   validate_mutations: true,
 };
 
-/** What `postern envoy config` prints for a configuration. */
+/** Returns the output of `postern envoy config` for a configuration. */
 async function printed(profile: string, config: object, ...more: readonly string[]): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -1,4 +1,7 @@
-/** Values that charts of this field have: image registry, umbrella charts, IPv6, TLS, probes and volumes of Envoy, budgets, network policies. */
+/**
+ * Values that charts of this field have: image registry, umbrella charts, IPv6, TLS, probes and volumes of Envoy,
+ * budgets, network policies.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,6 @@
-/** What the chart renders, run without a cluster: real servers with its configuration, its arguments and its environment. */
+/**
+ * The rendered chart, run without a cluster: real servers with its configuration, its arguments and its environment.
+ */
 
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

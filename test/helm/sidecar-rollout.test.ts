@@ -1,4 +1,7 @@
-/** A rollout ends a pod of the mode sidecar while requests are under way: the rendered containers, real Envoy, and the kubelet's order. */
+/**
+ * A rollout ends a pod of the mode sidecar while requests are under way: the rendered containers, real Envoy, and the
+ * kubelet's order.
+ */
 
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
@@ -15,7 +18,10 @@ import { endPod, freeAddresses, startContainer } from './containers.ts';
 import { containersOf, listAt, only, podSpecOf, textAt } from './objects.ts';
 import { render } from './support.ts';
 
-/** `npm run test:deploy -- rolling` sets 45, with the chart's own times. Otherwise a pod's end is as short as the mechanism allows. */
+/**
+ * `npm run test:deploy -- rolling` sets 45, with the chart's own times. Otherwise a pod's end is as short as the
+ * mechanism allows.
+ */
 const LONG_ANSWER_S = Number(process.env['POSTERN_TEST_ANSWER_SECONDS'] ?? 0);
 const ANSWER_MS = LONG_ANSWER_S > 0 ? LONG_ANSWER_S * 1_000 : 4_000;
 const TIMES = LONG_ANSWER_S > 0 ? [] : ['--set', 'preStopSeconds=1'];

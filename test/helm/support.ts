@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const CHART = join(ROOT, 'helm/postern');
 export const NAMESPACE = 'postern';
 
-/** What the smallest installation has to say. */
+/** The values that the smallest installation needs. */
 export const MINIMAL = ['--set', 'database.existingSecret.name=db', '--set', 'secretKey.existingSecret.name=key'];
 
 export function found(search: ToolSearch): string {

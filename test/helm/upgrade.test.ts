@@ -1,6 +1,6 @@
 /**
- * Upgrades of an installed chart: the real helm asks an API for the Deployments that are there. The API is a small server with these
- * Deployments; scripts/lib/chart/cluster.ts upgrades on a real cluster.
+ * Upgrades of an installed chart: the real helm asks an API for the Deployments that are there. The API is a small
+ * server with these Deployments; scripts/lib/chart/cluster.ts upgrades on a real cluster.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   'policy/v1': ['PodDisruptionBudget'],
 };
 
-/** What Helm asks about the API itself. */
+/** The discovery documents that Helm requests. */
 const DISCOVERY = new Map<string, object>([
   ['/version', { major: '1', minor: '37', gitVersion: 'v1.37.0' }],
   ['/api', { kind: 'APIVersions', versions: ['v1'] }],

@@ -125,7 +125,10 @@ async function ask(edge: Edge | undefined, { as, headers = {}, ...call }: Reques
   );
 }
 
-/** Patched, a mesh does what the page states of the full profile, except that Istio's CORS filter stays behind the check. */
+/**
+ * Patched, a mesh does what the page states of the full profile, except that Istio's CORS filter stays behind the
+ * check.
+ */
 function statedOf(profile: Profile | Patched, name: string): string | undefined {
   if (profile.startsWith('Istio, ') && name === 'a preflight of a browser') return stated.get(name)?.['Istio'];
   return stated.get(name)?.[profile.endsWith('patched') || profile.endsWith('routes') ? 'full' : profile];

@@ -1,4 +1,4 @@
-/** What the access log of each mesh reports to Postern, through a real Envoy configured as its guide makes it. */
+/** The reports of the access log of each mesh, through a real Envoy with the configuration of its guide. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
@@ -12,7 +12,7 @@ import { envoyGatewayBootstrap } from './support/envoy-gateway.ts';
 import { istioBootstrap } from './support/istio.ts';
 import { envoyGatewayManifests, istioManifests, PATCHED, startPatched } from './support/profiles.ts';
 
-/** Stands for Envoy AI Gateway's ext_proc, which runs after the check: writes the usage of the answer, which a header of the test tells. */
+/** Replaces Envoy AI Gateway's ext_proc, which runs after the check: writes the usage from a header of the test. */
 const AI_GATEWAY = {
   name: 'envoy.filters.http.lua',
   typed_config: {

@@ -1,4 +1,7 @@
-/** The commands `postern envoy config` in the guides, as a reader would run them: what they print is valid, and fits the resources of the guide. */
+/**
+ * The commands `postern envoy config` in the guides, as a reader would run them: what they print is valid, and fits the
+ * resources of the guide.
+ */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What the Envoy of a plain profile sends to the check: the facts on which the reader of such checks relies. */
+/** The checks that the Envoy of a plain profile sends: the facts that the reader of such checks relies on. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRandom } from '../../bench/fuzz/random.ts';

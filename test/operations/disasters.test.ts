@@ -1,4 +1,6 @@
-/** Each section of docs/operations.md "Disasters", tried on real servers: what is seen, what to do, and what is lost. */
+/**
+ * Each section of docs/operations.md "Disasters", tried on real servers: what is seen, what to do, and what is lost.
+ */
 
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';

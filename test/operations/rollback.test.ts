@@ -1,4 +1,6 @@
-/** A newer program migrates the database of running servers: these go on, and the older program can be started again. */
+/**
+ * A newer program migrates the database of running servers: these go on, and the older program can be started again.
+ */
 
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '../../src/store/migrate.ts';
@@ -9,7 +11,7 @@ import { newerMigrations } from '../support/newer-migrations.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** Of each kind that the rule in docs/operations.md allows. */
+/** A statement of each kind that the rule in docs/operations.md allows. */
 const ADDITIVE = `-- Additive: a table, columns with a default, an index.
 create table later (id text primary key);
 alter table api_keys add column later text, add column later_count int not null default 0;
@@ -47,7 +49,7 @@ it('a running server continues to decide and write after an additive migration, 
   const newer = await newerMigrations({ '9001-later.sql': ADDITIVE });
   onTestFinished(() => newer.remove());
   expect(await migrate(database.db, newer.folder)).toEqual(['9001-later.sql']);
-  // Cached, read anew, written, revoked.
+  // Cached, loaded again, written, revoked.
   expect(await gate.decide(before.key)).toBe('allow');
   const after = await makeKey(running.http, admin);
   expect(await gate.decide(after.key)).toBe('allow');

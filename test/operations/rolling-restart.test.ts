@@ -1,4 +1,7 @@
-/** Servers behind Envoy are replaced one after another while clients go on: the production configuration, with faster health checks. */
+/**
+ * Servers behind Envoy are replaced one after another while clients go on: the production configuration, with faster
+ * health checks.
+ */
 
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';

@@ -1,4 +1,7 @@
-/** A limit of collections through everything: a real Envoy, the server as a process, PostgreSQL, and a platform that keeps collections. */
+/**
+ * A limit of collections through everything: a real Envoy, the server as a process, PostgreSQL, and a platform that
+ * keeps collections.
+ */
 
 import { once } from 'node:events';
 import { createServer, type Server as HttpServer } from 'node:http';
@@ -66,7 +69,7 @@ afterAll(async () => {
 });
 
 let tenants = 0;
-/** A tenant that may have so many collections, and what it can do. */
+/** A tenant with at most `max` collections, and its calls. */
 async function tenant(max: number) {
   const id = `tenant-${tenants++}`;
   await done(server.http, 'POST', '/v1/iam/tenants', {
@@ -100,9 +103,9 @@ async function tenant(max: number) {
   return {
     create,
     remove,
-    /** Resolves when the count is this, and every end that was told before has been booked. */
+    /** Resolves when the count is `used`, and every request that ended before is booked. */
     async counts(used: number): Promise<void> {
-      // A creation that fails and is removed from those under way was told of after all that was before it.
+      // A failed creation is reported after all requests before it.
       await create('a-marker', { 'x-fail': '500' });
       await eventually(`${used} collections of ${id}`, async () => {
         const now = await limits();

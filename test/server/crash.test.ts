@@ -1,4 +1,4 @@
-/** Killed in the middle of writes: whatever was acknowledged is there afterwards, and whatever was killed comes back. */
+/** Processes killed during writes: acknowledged writes are kept, and killed processes are replaced. */
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const MAX_CHANGES_BEFORE_KILL = 40;
 /** How many answers are looked at together. */
 const BATCH = 50;
 
-/** What was acknowledged. A change whose answer never came may have been made or not. */
+/** The acknowledged changes. A change without an answer may have been committed or not. */
 class Ledger {
   readonly users: string[] = [];
   /** Each key's text, by id: never asked to be revoked. */
@@ -32,9 +32,11 @@ class Ledger {
   }
 }
 
-/** Writes as fast as it is answered, until the ledger is closed. Answers other than the two expected ones fail the test. */
+/**
+ * Writes as fast as it is answered, until the ledger is closed. Answers other than the two expected ones fail the test.
+ */
 async function write(server: Server, token: string, ledger: Ledger, running: () => boolean): Promise<void> {
-  // What listens on its port when it has ended is somebody else.
+  // After it has ended, another process listens on its port.
   let ended = false;
   void server.finished.then(() => {
     ended = true;
@@ -74,7 +76,7 @@ async function inBatches<T>(items: Iterable<T>, look: (item: T) => Promise<unkno
   while (rest.length > 0) await Promise.all(rest.splice(0, BATCH).map(look));
 }
 
-/** Waits for an answer other than "cannot be told now", which a connection that died with PostgreSQL may still give. */
+/** Waits for an answer other than `untold`, which a connection that was lost with PostgreSQL may still return. */
 async function told<T extends string | number>(question: () => Promise<T>, untold: T): Promise<T> {
   return eventually('an answer', async () => {
     const answer = await question();
@@ -113,7 +115,7 @@ describe('killed again and again while four writers write,', () => {
   });
   afterAll(() => stand?.close());
 
-  /** Runs the writers, kills at a moment that nobody chose, and checks what is there once `recover` gave a server that decides. */
+  /** Runs the writers, kills at a random moment, and checks the data after `recover` returned a server that decides. */
   async function round(
     server: Server,
     kill: () => Promise<void>,

@@ -1,4 +1,7 @@
-/** The database of a server is gone for a while: hung, with every connection open and silent, or stopped, with every connection refused. */
+/**
+ * The database of a server is gone for a while: hung, with every connection open and silent, or stopped, with every
+ * connection refused.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -66,7 +69,7 @@ const hung: Outage = {
 
 const stopped: Outage = {
   kind: 'stopped',
-  // As an administrator would, with the server's connections open: it is told to go, not asked whether it is used.
+  // Stops it as an administrator would, while the server's connections are open.
   async begin() {
     const pid = postgres.pid();
     const watched = postgres.stop();
@@ -123,7 +126,7 @@ describe.each(outages)('while the database is $kind', (outage) => {
     expect(await gate.decide(warm.key)).toBe('allow');
     expect(await gate.decide(token)).toBe('allow');
     expect(await gate.decide(warm.key, { path: '/v1/models' })).toBe('insufficient_permission');
-    // What cannot be a credential is refused by its form alone.
+    // A text that cannot be a credential is rejected by its form.
     expect(await gate.decide(warm.key.slice(0, -1))).toBe('invalid_credential');
     const asked = await Promise.all([
       gate.decide(cold.key),
@@ -162,7 +165,7 @@ describe.each(outages)('while the database is $kind', (outage) => {
       const kind = id === person.id ? 'users' : 'api-keys';
       expect((await call(server.http, 'GET', `/v1/iam/${kind}/${id}`, { token: admin })).status).toBe(200);
     }
-    // Neither those attempts nor the one at nobody used up anything.
+    // The attempts, and the one at an unknown account, used up no limit.
     const refreshed = await call(server.http, 'POST', '/v1/auth/refresh', {
       body: { refresh_token: pair['refresh_token'] },
     });
@@ -194,7 +197,7 @@ describe('past cache.max-staleness', () => {
       ]);
       await becomes('health says so', NOT_SERVING, () => gate.health(''));
       expect(await gate.health('envoy.service.auth.v3.Authorization')).toBe(NOT_SERVING);
-      // What cannot be a credential is refused by its form alone.
+      // A text that cannot be a credential is rejected by its form.
       expect(await gate.decide(key.slice(0, -1))).toBe('invalid_credential');
 
       await back();

@@ -1,4 +1,7 @@
-/** Only `serve`, `demo` and `migrate` make or migrate a database. Every other command refuses one that is not ready, and leaves it as it is. */
+/**
+ * Only `serve`, `demo` and `migrate` make or migrate a database. Every other command refuses one that is not ready, and
+ * leaves it as it is.
+ */
 
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => stand?.close());
 
-/** The words that a command needs to get as far as its database. */
+/** The arguments that a command needs to reach its database. */
 const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   explain: [['--subject', 'usr_00000000000000000000000000', '--method', 'GET', '--path', '/v1/models']],
   'policy disable': [['some-policy']],

@@ -1,4 +1,4 @@
-/** What the gates of all servers decided, as the API of one tells it. */
+/** The decisions of the gates of all servers, as the API of one server returns them. */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -1,4 +1,4 @@
-/** A running server tells its operator about proxies that the configuration does not name. */
+/** A running server reports proxies that the configuration does not name. */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -1,4 +1,4 @@
-/** When keys were last used: noted at both doors of every server, shown by all. */
+/** The last use of keys: recorded by both listeners of every server, shown by all servers. */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-/** As the API tells it; undefined = never. */
+/** The last use from the API; undefined: never. */
 async function lastUse(id: string): Promise<number | undefined> {
   const { body } = await done(here.http, 'GET', `/v1/iam/api-keys/${id}`, { token: admin });
   return typeof body['last_used_at'] === 'string' ? Date.parse(body['last_used_at']) : undefined;

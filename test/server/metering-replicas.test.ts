@@ -131,7 +131,7 @@ it('a rate is not passed in any window, also when a server is killed, nor by mor
     }
   };
   const windowNow = (): number => Math.floor(nowMs() / WINDOW_MS);
-  /** Some of the window is used by then. */
+  /** Part of the window has passed. */
   const middleOf = (window: number): Promise<void> => sleep(Math.max(0, (window + 0.3) * WINDOW_MS - nowMs()));
   const [killed, ...others] = servers;
   const callers = Promise.all(others.flatMap((server) => Array.from({ length: CALLERS }, () => call(server))));
@@ -153,7 +153,7 @@ it('a rate is not passed in any window, also when a server is killed, nor by mor
 
   const share = Math.floor(LIMIT / SERVERS);
   for (const [window, count] of admitted) {
-    // Connections are made anew within a second or so.
+    // The processes reconnect within about a second.
     const disturbed = window === went || (window >= came && window <= came + 1);
     expect(count, `window ${window - went} after the cut`).toBeLessThanOrEqual(
       LIMIT + (disturbed ? (SERVERS - 1) * share : 0),

@@ -1,4 +1,7 @@
-/** Limits and usage through everything: a real Envoy, the whole server as a process, a real PostgreSQL, and an upstream with a ledger. */
+/**
+ * Limits and usage through everything: a real Envoy, the whole server as a process, a real PostgreSQL, and an upstream
+ * with a ledger.
+ */
 
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
@@ -62,7 +65,7 @@ interface Sums {
   readonly estimated_tokens: number;
 }
 
-/** Once so many requests are booked. */
+/** Resolves when `requests` requests are booked. */
 async function usageOf(id: string, requests: number): Promise<ReadonlyMap<string, Sums>> {
   let data: readonly (Sums & { readonly model: string })[] = [];
   await eventually(`${requests} requests of ${id} are booked`, async () => {
@@ -155,7 +158,7 @@ function textOf(body: string): string {
   return events.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
 }
 
-/** What one request is booked with, in a tenant of its own. */
+/** Returns the booked usage of one request in a tenant of its own. */
 async function bookedFor(
   body: object,
   path = CHAT,
@@ -255,7 +258,7 @@ describe('a request for completions', () => {
   });
 });
 
-/** Begins a request whose answer nobody reads. */
+/** Begins a request and never reads its answer. */
 function begin(key: string, body: object, more: Readonly<Record<string, string>>): ClientRequest {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more };
   const outgoing = request({ host: '127.0.0.1', port: edge.port, method: 'POST', path: CHAT, agent: false, headers });
@@ -308,7 +311,7 @@ describe('a quota of tokens', () => {
     expect(problemOf(refused)).toEqual([429, 'insufficient_quota']);
     expect(refused.headers['x-should-retry']).toBe('false');
     expect(Date.parse(JSON.parse(refused.body).resets_at)).toBeGreaterThan(Date.now());
-    // What the first one did not spend is free again.
+    // The unspent tokens of the first one are available again.
     expect((await ask(key, CHAT, { model: 'm', messages, max_tokens: 1400 })).status).toBe(200);
     await done(server.http, 'PUT', `/v1/iam/tenants/${id}`, {
       token: admin,

@@ -1,4 +1,7 @@
-/** The gate and the API as processes of their own: what happens to the API does not reach a check, and a write reaches every gate. */
+/**
+ * The gate and the API as processes of their own: what happens to the API does not reach a check, and a write reaches
+ * every gate.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -42,7 +45,7 @@ function resume(pid: number): void {
   try {
     process.kill(pid, 'SIGCONT');
   } catch {
-    // It has been killed meanwhile.
+    // It has been killed during the wait.
   }
 }
 

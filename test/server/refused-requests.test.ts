@@ -1,4 +1,6 @@
-/** A refused attempt at the API leaves a row in the audit log of the tenant that it came from, and counts in a metric. */
+/**
+ * A refused attempt at the API leaves a row in the audit log of the tenant that it came from, and counts in a metric.
+ */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -1,4 +1,7 @@
-/** An installation whose migrations run as one role of the database and whose servers run as another, which cannot change the schema. */
+/**
+ * An installation whose migrations run as one role of the database and whose servers run as another, which cannot
+ * change the schema.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -158,7 +161,7 @@ describe('a server whose role may not change the schema', () => {
     onTestFinished(() => newer.remove());
     const asOwner = openDatabase({ url: urlOf(OWNER) });
     onTestFinished(() => asOwner.close());
-    // Without the grant after it, so only what was said of later objects counts.
+    // Without a later grant, so only the default privileges apply.
     expect(await migrate(asOwner, newer.folder)).toEqual(['9001-more.sql']);
     await asServer.query({ text: "insert into more (text) values ('a')" });
     expect(await asServer.query({ text: 'select more_rows()::int as rows' })).toEqual([{ rows: 1 }]);

@@ -1,4 +1,7 @@
-/** A server from its start to its end: when it says that it is ready, what it finishes when told to stop, and several processes as one. */
+/**
+ * A server from its start to its end: readiness, the requests that it completes during a stop, and several processes as
+ * one server.
+ */
 
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
@@ -244,7 +247,7 @@ describe('workers: 2', () => {
       return now.length === 2 && !now.includes(victim) && now;
     });
     expect(replaced).toContain(survivor);
-    // Whoever watches is answered while the other one starts.
+    // The metrics are answered while the other worker starts.
     expect(await metric(running.admin, 'postern_checks_total{outcome="allow"')).toBeGreaterThan(0);
     expect(await isReady(running.admin)).toBe(true);
     await eventually('both decide', async () => {
@@ -259,7 +262,7 @@ describe('workers: 2', () => {
   });
 
   it('a revocation is answered after every gate worker refuses the key', async () => {
-    // Without notifications a gate hears of a change when it is told, or within a second.
+    // Without notifications, a gate reads a change when the API requests it, or within a second.
     const { running, ready } = await startWorkers({ POSTERN_DATABASE_NOTIFICATIONS: 'false' });
     await ready;
     const admin = await login(running.http);

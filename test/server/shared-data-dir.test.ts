@@ -45,7 +45,7 @@ it('a second server adopts the database, a third connects to it by url; all deci
     for (const gate of gates) gate.close();
   }
 
-  // Whoever notices first starts it again, and the others adopt it.
+  // The first server that detects it restarts it, and the others adopt it.
   process.kill(postmaster ?? 0, 'SIGKILL');
   for (const { http } of [first, second, third]) {
     await eventually('the server writes again', async () => {

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { afterTick, hangs, NO_SILENCE, type Silence } from '../../src/cli/silence.ts';
 import { runs } from '../support/properties.ts';
 
-/** A report, or a tick of the supervisor so many milliseconds after the previous one. */
+/** A report, or a tick of the supervisor, in milliseconds after the previous one. */
 type Event = 'report' | number;
 
 const PROMPT_MS = 100;

@@ -1,4 +1,7 @@
-/** Traces: the whole server as a process, a real Envoy, PostgreSQL and slapd, and a collector that reads the protocol strictly. */
+/**
+ * Traces: the whole server as a process, a real Envoy, PostgreSQL and slapd, and a collector that reads the protocol
+ * strictly.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -153,7 +156,7 @@ describe('a check through Envoy of a request whose traceparent is sampled', () =
     await eventually('the line of the decision', async () =>
       logLines(server.stdout()).some((line) => line['trace_id'] === traceId && line['code'] === 'allow'),
     );
-    // What is exported after it would have come after its spans.
+    // Its spans would have been exported before the next one.
     const next = traceparent('01');
     await list((await makeKey(server.http, admin)).key, next.header);
     await exported(next.traceId, 'check');

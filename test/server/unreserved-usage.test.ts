@@ -1,4 +1,7 @@
-/** Usage that no reservation waits for: responses that go on after their answer, and answers of unmetered routes. Two servers, real Envoys. */
+/**
+ * Usage that no reservation waits for: responses that go on after their answer, and answers of unmetered routes. Two
+ * servers, real Envoys.
+ */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

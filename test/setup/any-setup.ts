@@ -1,4 +1,4 @@
-/** Set-ups at random, and what they mean. */
+/** Random setups, and their meaning. */
 
 import fc from 'fast-check';
 import { DAY_NAMES } from '../../src/domain/records.ts';
@@ -175,7 +175,9 @@ export const setup: fc.Arbitrary<SetupDocument> = fc
     }),
   );
 
-/** What is not written out in full, written out: an independent reading of what the members mean when they are absent. */
+/**
+ * What is not written out in full, written out: an independent reading of what the members mean when they are absent.
+ */
 export function meaning(document: SetupDocument): unknown {
   const policyMeaning = (one: PolicyDocument) => {
     const attached = sorted(one.attached_roles);

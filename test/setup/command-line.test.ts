@@ -1,4 +1,7 @@
-/** `postern apply` and `postern export` as processes, on a real database: what they print, what they change, and how they end. */
+/**
+ * `postern apply` and `postern export` as processes, on a real database: what they print, what they change, and how
+ * they end.
+ */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

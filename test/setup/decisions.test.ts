@@ -40,7 +40,7 @@ test('export | apply on a fresh database gives the same decisions for all decisi
   const applied = await postern(await urlOf(other), ['apply', '-'], exported.stdout);
   expect([applied.code, applied.stderr]).toEqual([0, '']);
 
-  // Keys are secrets, and do not travel: these are made anew.
+  // An export has no keys, because they are secrets, so the test creates them again.
   await storeKeys(other.db.knex, file.world, await usersOfWorld(caller(other), file.world), ENDS_AT);
   expect(Object.keys(demanded(file)).length).toBeGreaterThan(100);
   expect(await askCases(caller(one), file)).toEqual(demanded(file));

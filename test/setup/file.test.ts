@@ -1,4 +1,7 @@
-/** What a set-up file may say: the same as the API takes; everything else is told with its line, its path and what is expected. */
+/**
+ * A setup file may have the members that the API accepts. Every other member is an error with its line, its path and
+ * the expected form.
+ */
 
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
@@ -252,7 +255,7 @@ describe('the API and a file take and refuse the same', () => {
     expect((await h.api('POST', `/v1/iam/${kind}`, { as: h.root.token, body: GOOD[kind] })).status).toBe(201);
   });
 
-  /** What is in a schema for people, or tells beforehand what use cases ask. */
+  /** Keywords of a schema that only describe it. */
   const TOLD: ReadonlySet<string> = new Set(['asksAlso', 'examples']);
   const isTold = (key: string, value: unknown): boolean =>
     TOLD.has(key) || (key === 'description' && typeof value === 'string');

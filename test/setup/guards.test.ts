@@ -1,4 +1,4 @@
-/** What a set-up must not do, whatever its file says; and what it leaves alone. */
+/** The changes that a setup must not make for any file, and the data that it leaves unchanged. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Refusal } from '../../src/domain/errors.ts';

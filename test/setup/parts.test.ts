@@ -1,4 +1,4 @@
-/** What a file does not name stays as it is, so several files may each say a part. */
+/** A setup leaves unchanged what its file does not name, so several files can each have a part. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';

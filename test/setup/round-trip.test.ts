@@ -1,4 +1,4 @@
-/** Any set-up: applied, exported, applied to an empty database and exported again. */
+/** Any setup: applied, exported, applied to an empty database and exported again. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -62,14 +62,14 @@ it('an export says what was applied; applied to an empty database it is the same
 
 it('from any setup to any other: with --prune the lists are as in the file, independent of the earlier state', async () => {
   const options = { prune: true, force: true };
-  // Whoever was an administrator before, somebody stays one.
+  // At least one user remains an administrator.
   const root: UserDocument = { email: 'root@root.test', name: 'Root', roles: ['admin'], status: 'active' };
   const kept: TenantDocument = { id: 'root', name: 'Root', status: 'active', users: [root] };
   await fc.assert(
     fc.asyncProperty(setup, setup, async (first, second) => {
       await emptied();
       await apply(fresh.db, { ...first, tenants: [kept, ...(first.tenants ?? [])] }, options);
-      // A policy of a tenant that the second does not speak of may have a global one's name.
+      // A policy of a tenant outside the second file may have the name of a global one.
       const spoken = { ...second, global_policies: [], tenants: [kept, ...(second.tenants ?? [])] };
       await apply(fresh.db, spoken, options);
       expect(await planLines(fresh.db, spoken, options)).toEqual([]);

@@ -1,4 +1,4 @@
-/** What the tests of set-ups share: applying and exporting in this process, and as people do, on the command line. */
+/** Shared by the tests of setups: applying and exporting in this process and on the command line. */
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -77,7 +77,7 @@ export async function plan(
   return { errors: planned.errors.map((error) => ({ ...error, path: error.path.replace(/^\/0/, '') })) };
 }
 
-/** What a plan says, a line for each action: `+ role acme/editors`. */
+/** Returns a line for each action of a plan: `+ role acme/editors`. */
 export async function planLines(
   db: Database,
   document: SetupDocument | string,
@@ -90,7 +90,7 @@ export async function planLines(
   );
 }
 
-/** Does what the plan says; the database is not changed by others meanwhile. */
+/** Applies the plan. The database must not change between the two. */
 export async function apply(
   db: Database,
   document: SetupDocument | string,

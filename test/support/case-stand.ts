@@ -1,4 +1,6 @@
-/** The world of the cases in a real database, with tokens, keys, the cache and the gate over it, for any proxy in front. */
+/**
+ * The world of the cases in a real database, with tokens, keys, the cache and the gate over it, for any proxy in front.
+ */
 
 import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { buildRouteTable } from '../../src/decision/routes.ts';

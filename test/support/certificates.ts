@@ -1,4 +1,7 @@
-/** Short-lived certificates for tests: an authority and what it signs, written as DER by hand, so that no tool has to be there. */
+/**
+ * Short-lived certificates for tests: an authority and what it signs, written as DER by hand, so that no tool has to be
+ * there.
+ */
 
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 

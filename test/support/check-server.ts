@@ -1,4 +1,7 @@
-/** A stand-in for Postern's gRPC side: remembers every Check and log entry as Envoy sent it and answers as the test says. */
+/**
+ * A stand-in for Postern's gRPC side: remembers every Check and log entry as Envoy sent it and answers as the test
+ * says.
+ */
 
 import {
   Server,
@@ -21,12 +24,12 @@ export interface SeenCheck {
   readonly timeoutMs: number | undefined;
 }
 
-/** One entry of the HTTP access log, as far as the tests need it. */
+/** The parts of an entry of the HTTP access log that tests need. */
 export interface SeenLogEntry {
   /** AccessLogType by its number. */
   readonly type: number;
   readonly intermediate: boolean;
-  /** Of the answer; 0 before there is one. */
+  /** The answer's status; 0 before there is one. */
   readonly status: number;
   /** The strings in the metadata of ext_authz. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -144,7 +147,10 @@ export async function startCheckServer(
   return server;
 }
 
-/** HTTPAccessLogEntry: common_properties = 1 (metadata = 17, intermediate_log_entry = 27, access_log_type = 33), response = 4 (response_code = 1). */
+/**
+ * HTTPAccessLogEntry: common_properties = 1 (metadata = 17, intermediate_log_entry = 27, access_log_type = 33),
+ * response = 4 (response_code = 1).
+ */
 function readLogEntry(entry: Uint8Array): SeenLogEntry {
   const common = message(entry, 1);
   const namespaces = messages(message(common, 17), 1);

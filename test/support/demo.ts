@@ -21,7 +21,10 @@ export interface Demo {
   stop(): Promise<number | null>;
 }
 
-/** Returns the environment of a demo whose data is in `folder` and whose ports are free. Another user must be able to pass through `folder`. */
+/**
+ * Returns the environment of a demo whose data is in `folder` and whose ports are free. Another user must be able to
+ * pass through `folder`.
+ */
 export async function demoEnvironment(folder: string, more: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> {
   const listen = '127.0.0.1:0';
   return {

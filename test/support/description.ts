@@ -1,4 +1,4 @@
-/** Holds real answers against the description of the API: what it does not tell of, or tells differently, fails the test that saw it. */
+/** Compares real answers with the description of the API. An answer that differs fails its test. */
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -68,7 +68,9 @@ export function templateOf(api: Json, path: string): string | undefined {
     .toSorted((a, b) => a.split('{').length - b.split('{').length)[0];
 }
 
-/** In tests a member that is not described is an error, although clients are to pass over those that they do not know. */
+/**
+ * In tests a member that is not described is an error, although clients are to pass over those that they do not know.
+ */
 function closed(value: Json): Json {
   const walked = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, closedMember(member)]));
   const open =

@@ -57,7 +57,10 @@ export async function startEdge(parts: EdgeParts, edit: EditConfig = (text) => t
   return edge;
 }
 
-/** On a busy machine, Envoy's first health check may run into its half second. Until the next one, Envoy answers 503 by itself. */
+/**
+ * On a busy machine, Envoy's first health check may run into its half second. Until the next one, Envoy answers 503 by
+ * itself.
+ */
 async function untilHealthy(edge: Edge): Promise<void> {
   const stat = 'cluster.postern-grpc.membership_healthy';
   await eventually('Envoy finds Postern healthy', async () => (await statOf(edge, stat)) > 0);

@@ -1,6 +1,7 @@
 /**
- * The decision cases asked of a running server, through `POST /v1/iam/explain` on its socket: to show that two servers decide alike,
- * for example one whose database was set up by hand and one whose database was set up from the other's export.
+ * The decision cases asked of a running server, through `POST /v1/iam/explain` on its socket: to show that two servers
+ * decide alike, for example one whose database was set up by hand and one whose database was set up from the other's
+ * export.
  *
  * ```ts
  * const { world, cases, defaults } = loadCases();
@@ -27,19 +28,19 @@ export interface CaseCaller {
 /** `200 allow` or `403 no_route`, by the name of the case. */
 export type Verdicts = Readonly<Record<string, string>>;
 
-/** All but those that turn on a header which an explanation is not told of. */
+/** All cases except those that depend on a header that an explanation does not have. */
 export function explainable(cases: readonly DecisionCase[]): readonly DecisionCase[] {
   return cases.filter((one) => one.headers === undefined);
 }
 
-/** What the cases demand. */
+/** The expected outcomes of the cases. */
 export function demanded({ cases }: Pick<CaseFile, 'cases'>): Verdicts {
   return Object.fromEntries(explainable(cases).map(({ name, expect }) => [name, `${expect.status} ${expect.code}`]));
 }
 
 /**
- * What a server answers to every case. Users of the world are found by their e-mail address (`<label>@example.com`), keys by their
- * description (the label), whatever ids they have there.
+ * Returns the answers of a server to every case. It finds users by their email address (`<label>@example.com`) and keys
+ * by their description (the label), because their ids differ.
  */
 export async function askCases(caller: CaseCaller, file: CaseFile): Promise<Verdicts> {
   const { world, cases, defaults } = file;

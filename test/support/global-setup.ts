@@ -1,4 +1,6 @@
-/** Before all tests: one embedded PostgreSQL for the run, with a migrated database that every test's own is a copy of. */
+/**
+ * Before all tests: one embedded PostgreSQL for the run, with a migrated database that every test's own is a copy of.
+ */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,7 +41,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return stop;
 }
 
-/** The servers of all workers connect to this one PostgreSQL, whose usual hundred connections do not suffice for them. */
+/**
+ * The servers of all workers connect to this one PostgreSQL, whose usual hundred connections do not suffice for them.
+ */
 async function allowConnections(options: EmbeddedOptions): Promise<void> {
   const server = await startEmbedded(options);
   const admin = openDatabase({ url: server.url, poolMax: 1 });

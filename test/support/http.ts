@@ -1,4 +1,7 @@
-/** HTTP as a client sends it, with nothing added, joined or corrected on the way; and small servers to stand behind Envoy. */
+/**
+ * HTTP as a client sends it, with nothing added, joined or corrected on the way; and small servers to stand behind
+ * Envoy.
+ */
 
 import { once } from 'node:events';
 import {
@@ -71,7 +74,9 @@ export interface NamedServer {
   close(): void;
 }
 
-/** Answers everything with `{server, method, path, headers}`, so that a test sees where a request came out and as what. */
+/**
+ * Answers everything with `{server, method, path, headers}`, so that a test sees where a request came out and as what.
+ */
 export function startNamedServer(name: string): Promise<NamedServer> {
   return startServer((incoming, outgoing) => {
     incoming.resume();

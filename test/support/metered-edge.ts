@@ -1,4 +1,4 @@
-/** A real Envoy in front of the real gate, with a listener that remembers what it is told of finished requests. */
+/** A real Envoy in front of the real gate, with a listener that records the reports of finished requests. */
 
 import { randomBytes } from 'node:crypto';
 import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
@@ -10,11 +10,11 @@ import { type Edge, type EditConfig, startEdge } from './envoy.ts';
 export interface MeteredEdge {
   readonly world: LittleWorld;
   readonly edge: Edge;
-  /** Everything told so far, in order. */
+  /** All reports, in order. */
   readonly told: FinishedRequest[];
   /** Reservations given so far, by the model that the request asked for. */
   readonly reservations: ReadonlyMap<string, string>;
-  /** What is told of the request for this model; waits for it. */
+  /** Resolves with the report of the request for this model. */
   finished(model: string): Promise<FinishedRequest>;
   /** Stops the server that decides and listens, and starts another at its address. */
   replaceServer(): Promise<void>;

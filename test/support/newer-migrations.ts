@@ -1,4 +1,4 @@
-/** The migrations of a later program: this one's, and more. */
+/** The migrations of a later version: those of this version and more. */
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

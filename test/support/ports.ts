@@ -1,9 +1,9 @@
 /**
  * Ports of loopback for servers whose address has to be known before they start.
  *
- * Between being found free and being listened on, seconds later, nobody else may get one. So they lie below those that the kernel deals
- * out to `listen(0)` and to outgoing connections (from 32768 on Linux, from 49152 elsewhere), each test process has a stretch of its
- * own, and none is dealt again before the whole stretch was.
+ * A port is listened on seconds after it was found free, and no other process may get it before. The ports are
+ * therefore below those that the kernel gives to `listen(0)` and to outgoing connections (from 32768 on Linux, from
+ * 49152 elsewhere), each test process has a range of its own, and a port is reused only after the whole range was used.
  */
 
 import { createServer } from 'node:net';

@@ -17,8 +17,8 @@ export function rounds(full: number): number {
 }
 
 /**
- * Returns how many of its cases a property test of full size must have seen to prove anything. A bounded run is too small to tell a
- * generator that never makes such a case from bad luck, so there it asks for none.
+ * Returns how many of its cases a property test of full size must have seen to prove anything. A bounded run is too
+ * small to distinguish a generator that never makes such a case from chance, so it returns 0 there.
  */
 export function enough(cases: number): number {
   return IS_FULL ? cases : 0;

@@ -1,4 +1,7 @@
-/** Just enough of the protobuf wire format to read and write messages by field number, independent of the product's own reader. */
+/**
+ * Just enough of the protobuf wire format to read and write messages by field number, independent of the product's own
+ * reader.
+ */
 
 export interface WireField {
   readonly number: number;

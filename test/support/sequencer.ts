@@ -1,4 +1,7 @@
-/** The order of the test files: part by part as test/parts.ts lists them, and in a part the longest files of the last run first. */
+/**
+ * The order of the test files: part by part as test/parts.ts lists them, and in a part the longest files of the last
+ * run first.
+ */
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { PARTS } from '../parts.ts';

@@ -1,4 +1,6 @@
-/** Runs before each test file: gives property tests their bounds, and measures the processor time that the file costs. */
+/**
+ * Runs before each test file: gives property tests their bounds, and measures the processor time that the file costs.
+ */
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -7,13 +9,18 @@ import { runs, SEED } from './properties.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Processor time of the worker and of the processes that ended while the file ran; absent on systems other than Linux. */
+    /**
+     * Processor time of the worker and of the processes that ended while the file ran; absent on systems other than
+     * Linux.
+     */
     processorMs?: number;
   }
 }
 
 const FAST_CHECK_RUNS = 100;
-/** The unit of /proc/…/stat is a hundredth of a second on every architecture of Linux (proc(5), sysconf(_SC_CLK_TCK)). */
+/**
+ * The unit of /proc/…/stat is a hundredth of a second on every architecture of Linux (proc(5), sysconf(_SC_CLK_TCK)).
+ */
 const TICK_MS = 10;
 
 fc.configureGlobal({ numRuns: runs(FAST_CHECK_RUNS), ...(SEED === undefined ? {} : { seed: SEED }) });

@@ -15,7 +15,7 @@ export interface StoredSubject {
 export interface StoredWorld {
   /** Key texts by label. */
   readonly keys: ReadonlyMap<string, string>;
-  /** What a token of a user is made of, by label. */
+  /** The subject of the token of each user, by label. */
   readonly users: ReadonlyMap<string, StoredSubject>;
 }
 

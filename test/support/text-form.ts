@@ -1,4 +1,4 @@
-/** What a proxy makes of a request that it sends to the check without `pack_as_bytes` and without `encode_raw_headers`. */
+/** The check that a proxy sends for a request without `pack_as_bytes` and without `encode_raw_headers`. */
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

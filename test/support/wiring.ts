@@ -1,4 +1,7 @@
-/** The product's own wiring over the database of a test: settings as an operator gives them, telemetry that writes nothing, and a store. */
+/**
+ * The product's own wiring over the database of a test: settings as an operator gives them, telemetry that writes
+ * nothing, and a store.
+ */
 
 import { randomUUID } from 'node:crypto';
 import { serverTelemetry } from '../../src/cli/server-telemetry.ts';

@@ -1,6 +1,6 @@
 /**
- * The world of `test/cases/decisions.json` and the decisions demanded in it: read, and turned into what `decide()` takes. Labels of the
- * file (`ada`, `k-chat`) become ids here; a test against a running server has its own.
+ * The world of `test/cases/decisions.json` and the decisions demanded in it: read, and turned into what `decide()`
+ * takes. Labels of the file (`ada`, `k-chat`) become ids here; a test against a running server has its own.
  */
 
 import { readFileSync } from 'node:fs';
@@ -85,8 +85,8 @@ export interface CaseWorld {
 export interface DecisionCase {
   readonly name: string;
   /**
-   * A user (by access token) or an API key; null: no credential; `raw:T`: Bearer T; `header:H`: the whole Authorization header;
-   * `expired:U`: a token of user U past its expiry.
+   * A user (by access token) or an API key; null: no credential; `raw:T`: Bearer T; `header:H`: the whole Authorization
+   * header; `expired:U`: a token of user U past its expiry.
    */
   readonly as: string | null;
   readonly method: string;
@@ -134,7 +134,9 @@ export function roleRecord(role: CaseRole): RoleRecord {
   return { name: roleName(role.name), permissions: role.permissions, constraints: role.resource_constraints ?? {} };
 }
 
-/** Who a policy applies to when it does not say: a deny to everyone, an allow to roles; roles where some are attached. */
+/**
+ * Who a policy applies to when it does not say: a deny to everyone, an allow to roles; roles where some are attached.
+ */
 export function policyRecord(policy: CasePolicy): PolicyRecord {
   const attachedRoles = (policy.attached_roles ?? []).map(roleName);
   return {
@@ -211,7 +213,7 @@ function isActive(world: CaseWorld, user: string): boolean {
   return world.users.some((one) => one.id === user && one.status !== 'deactivated');
 }
 
-/** What a case's credential proves, as resolving it would find. */
+/** Returns the identity that a case's credential resolves to. */
 export function identityOf(world: CaseWorld, as: string | null, nowMs: number): Identity {
   if (as === null) return { kind: 'missing' };
   if (as.startsWith('header:')) return { kind: 'invalid', reason: 'malformed' };
@@ -274,7 +276,7 @@ export function inputOf(one: DecisionCase, defaults: CaseFile['defaults']): Chec
   });
 }
 
-/** What `decide()` answers to a case. */
+/** Returns the decision on a case. */
 export function decideCase(compiled: CompiledWorld, one: DecisionCase, defaults: CaseFile['defaults']): Decision {
   const nowMs = Date.parse(one.time ?? defaults.time);
   const input = inputOf(one, defaults);

@@ -1,4 +1,4 @@
-/** What lies between a client and its server: written down, and bad when the test wants it so. */
+/** The network between a client and its server. It records requests, and fails when the test says so. */
 
 export interface Network {
   readonly fetch: typeof fetch;

@@ -1,4 +1,4 @@
-/** A server that answers as the test has written down, one answer after the other, and remembers what it was asked. */
+/** A server that sends scripted answers one after the other, and records the requests. */
 
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -11,7 +11,10 @@ export interface ScriptedAnswer {
   readonly body?: unknown;
 }
 
-/** `hangUp`: the connection ends without an answer; `silence`: there never is one; `half`: the answer breaks off in its body. */
+/**
+ * `hangUp`: the connection ends without an answer; `silence`: there never is one; `half`: the answer breaks off in its
+ * body.
+ */
 export type Step = ScriptedAnswer | 'hangUp' | 'silence' | 'half';
 
 export interface Asked {
@@ -24,7 +27,7 @@ export interface Asked {
 export interface ScriptedServer {
   readonly url: string;
   readonly asked: readonly Asked[];
-  /** Resolves when so many requests have arrived. */
+  /** Resolves when `count` requests have arrived. */
   arrived(count: number): Promise<void>;
   close(): Promise<void>;
 }

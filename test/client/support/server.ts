@@ -20,7 +20,7 @@ export const TOLERANCE_MS = 30_000;
 export interface TestServer {
   readonly url: string;
   readonly db: Database;
-  /** Access tokens age by so much; nothing else does. */
+  /** Ages access tokens, and nothing else. */
   age(ms: number): void;
   /** Ends every session, as an administrator would. */
   endSessions(): Promise<void>;

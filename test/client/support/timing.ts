@@ -5,7 +5,7 @@ import type { Timing } from '../../../client/timing.ts';
 export interface TestTiming extends Timing {
   /** Waits between tries, in milliseconds. */
   readonly waits: number[];
-  /** The clock of the client goes on by so much. */
+  /** Advances the clock of the client. */
   advance(ms: number): void;
   /** The time is over for every try under way. */
   timeOut(): void;
@@ -15,11 +15,14 @@ export interface TestTiming extends Timing {
   readonly waiting: Promise<void>;
 }
 
-/** What tests set as time-out, shorter than the client's own of a refresh; a sleep of this length is one, and does not pass by itself. */
+/**
+ * The timeout that tests set, shorter than the client's own of a refresh. A sleep of this length counts as a timeout,
+ * and does not end by itself.
+ */
 export const TIMEOUT_MS = 2_999;
 
 export function testTiming(random: () => number = () => 0): TestTiming {
-  // It stands still but for what the test says, however slow the machine.
+  // Only the test advances it, so a slow machine has no effect.
   let nowMs = Date.now();
   const { promise: waiting, resolve: waits } = Promise.withResolvers<void>();
   const timeouts = new Set<() => void>();

@@ -32,7 +32,10 @@ export interface Look {
 export interface Tab {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors of scripts, messages of the console and violations of the Content-Security-Policy, up to now. Refused calls are not among them. */
+  /**
+   * Errors of scripts, messages of the console and violations of the Content-Security-Policy, up to now. Refused calls
+   * are not among them.
+   */
   readonly problems: readonly string[];
 }
 
@@ -40,8 +43,8 @@ export const DESKTOP: Look = { width: 1440, height: 900 };
 export const PHONE: Look = { width: 390, height: 844 };
 
 /**
- * Pages that serve one test after another. A page of a site that the same page showed before costs half of what it costs in a new page:
- * the browser keeps the compiled scripts with the process of the page.
+ * Pages that serve one test after another. A page of a site that the same page showed before costs half of what it
+ * costs in a new page: the browser keeps the compiled scripts with the process of the page.
  */
 export class PagePool {
   readonly #make: () => Promise<Page>;
@@ -54,7 +57,7 @@ export class PagePool {
     this.#clean = clean;
   }
 
-  /** Of a test: until the test ends. Otherwise for good. */
+  /** In a test: until the test ends. Otherwise until the file ends. */
   async take(origin: string, look: Look = {}): Promise<Tab> {
     const page = this.#idle.pop() ?? (await this.#make());
     if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => this.#putBack(page));
@@ -83,7 +86,7 @@ export class PagePool {
 /** A page without a script. */
 const PLAIN = '/.well-known/jwks.json';
 
-/** What tests listen to. */
+/** The events that tests listen to. */
 const LISTENED = [
   'console',
   'pageerror',
@@ -162,7 +165,10 @@ interface AxeViolation {
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
 }
 
-/** The looks in which every screen must be usable. The page itself is the same in all of them: only styles depend on theme and width. */
+/**
+ * The looks in which every screen must be usable. The page itself is the same in all of them: only styles depend on
+ * theme and width.
+ */
 const LOOKS = [
   { name: 'light at 1440 px', look: { ...DESKTOP, theme: 'light' }, rules: 'all' },
   { name: 'dark at 1440 px', look: { ...DESKTOP, theme: 'dark' }, rules: 'color' },
@@ -171,11 +177,13 @@ const LOOKS = [
 ] as const;
 
 /**
- * The faults of the page as it stands, in both themes and at both widths, as sentences that begin with the look: serious and critical
- * violations of WCAG that axe-core finds, and whether the page is wider than the screen. A change of theme changes colors only, so the
- * dark theme is checked by the rules for colors. Leaves the page in the first look, which is the default of a tab.
+ * The faults of the page as it stands, in both themes and at both widths, as sentences that begin with the look:
+ * serious and critical violations of WCAG that axe-core finds, and whether the page is wider than the screen. A change
+ * of theme changes colors only, so the dark theme is checked by the rules for colors. Leaves the page in the first
+ * look, which is the default of a tab.
  *
- * A test takes the steps between two states as on a phone, where controls have the least room: other tests take them on a desktop.
+ * A test takes the steps between two states as on a phone, where controls have the least room: other tests take them on
+ * a desktop.
  */
 export async function faultsInEveryLook(page: Page): Promise<readonly string[]> {
   const faults: string[] = [];
@@ -190,14 +198,20 @@ export async function faultsInEveryLook(page: Page): Promise<readonly string[]> 
   return faults;
 }
 
-/** A tag turns on its rules of level AAA too, which axe-core leaves off by itself and which the console does not have to meet. */
+/**
+ * A tag turns on its rules of level AAA too, which axe-core leaves off by itself and which the console does not have to
+ * meet.
+ */
 const RULES = {
   all: '{}',
   color:
     "{ runOnly: { type: 'tag', values: ['cat.color'] }, rules: { 'color-contrast-enhanced': { enabled: false } } }",
 } as const;
 
-/** The serious and critical violations of WCAG that axe-core finds on the page as it stands: one sentence for each element. */
+/**
+ * The serious and critical violations of WCAG that axe-core finds on the page as it stands: one sentence for each
+ * element.
+ */
 export async function accessibilityFaults(page: Page, rules: keyof typeof RULES = 'all'): Promise<readonly string[]> {
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(await readFile(AXE, 'utf8'));
   const violations: readonly AxeViolation[] = await page.evaluate(

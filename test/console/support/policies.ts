@@ -1,10 +1,10 @@
-/** What the tests of policies share: requests through Envoy, and the controls of the editor. */
+/** Shared by the tests of policies: requests through Envoy, and the controls of the editor. */
 
 import type { Page } from 'playwright-core';
 import { makeKey, makeUser } from '../../server/support/client.ts';
 import type { ConsoleStand } from './stand.ts';
 
-/** What Envoy answers to a request with the key: the status, and the policy that denied. */
+/** Returns the answer of Envoy to a request with the key: the status, and the policy that denied. */
 export async function ask({ edge }: ConsoleStand, key: string, path = '/v1/chat/history'): Promise<string> {
   const answer = await fetch(`${edge.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
   const text = await answer.text();
@@ -42,7 +42,7 @@ export async function addRequest(page: Page, who: string, request: string): Prom
   await page.getByRole('button', { name: 'Add', exact: true }).click();
 }
 
-/** Pictures for whoever wants to look: in the folder that POSTERN_TEST_PICTURES names. */
+/** Saves a picture in the folder that POSTERN_TEST_PICTURES names. */
 export async function shoot(page: Page, name: string): Promise<void> {
   const folder = process.env['POSTERN_TEST_PICTURES'];
   if (folder === undefined) return;

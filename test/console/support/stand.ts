@@ -20,8 +20,8 @@ export interface ConsoleStand {
   /** A tab of its own browser session, in which a person has signed in by the form; default: the administrator. */
   signIn(options?: { readonly person?: Person; readonly look?: Look; readonly path?: string }): Promise<Tab>;
   /**
-   * A tab of the browser session in which the administrator has signed in already. Tests that end that session, or look at what the
-   * browser keeps of it, sign in themselves.
+   * A tab of the browser session in which the administrator has signed in already. Tests that end that session, or look
+   * at what the browser keeps of it, sign in themselves.
    */
   asAdmin(options?: { readonly look?: Look; readonly path?: string }): Promise<Tab>;
 }
@@ -34,8 +34,9 @@ export type StartConsole = (env?: NodeJS.ProcessEnv) => Promise<ConsoleStand>;
  *
  * - `browser`: one Chromium for all files of a worker
  * - `startConsole`: starts a console for one file, which ends with the file
- * - `stand`: a console that the files of a worker share. It starts with the first file that uses it and keeps what earlier files wrote.
- *   A test that depends on the number or the order of rows makes a tenant of its own, or starts a console of its own.
+ * - `stand`: a console that the files of a worker share. It starts with the first file that uses it and keeps what
+ *   earlier files wrote. A test that depends on the number or the order of rows makes a tenant of its own, or starts a
+ *   console of its own.
  */
 export const it = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures this one uses.
@@ -108,7 +109,7 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     token,
     open,
     async signIn({ person = ADMIN, look, path } = {}) {
-      // The door leads to the page that was asked for, so no page is loaded twice.
+      // The sign-in page leads to the requested page, so no page is loaded twice.
       const tab = await open(look, path);
       await enter(tab.page, person);
       return tab;

@@ -20,7 +20,9 @@ const GUARDED = [
   'accept-encoding',
 ];
 
-/** Each name with each separator throughout, with each at one place, with each before and behind it, and in upper case. */
+/**
+ * Each name with each separator throughout, with each at one place, with each before and behind it, and in upper case.
+ */
 function spellingsOf(name: string): string[] {
   const parts = name.split('-');
   const places = parts.slice(1).map((_, place) => place);

@@ -1,4 +1,7 @@
-/** Spellings of paths that some program between a client and a route might read as another path, made of building blocks. */
+/**
+ * Spellings of paths that some program between a client and a route might read as another path, made of building
+ * blocks.
+ */
 
 const SLASHES = [
   '/',
@@ -217,7 +220,9 @@ const OTHER_STEPS: readonly Step[] = [
   },
 ];
 
-/** Every path that an upstream may read from a target, with these steps in any order and number, decoding at most twice. */
+/**
+ * Every path that an upstream may read from a target, with these steps in any order and number, decoding at most twice.
+ */
 export function readings(target: string): Set<string> {
   const seen = new Map<string, number>([[target.replace(/[?#].*$/s, ''), 0]]);
   for (const [path, decoded] of seen) {

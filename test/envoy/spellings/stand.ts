@@ -1,4 +1,4 @@
-/** One real Envoy in front of the real decision, with three keys, and an upstream that tells what it received. */
+/** One real Envoy in front of the real decision, with three keys, and an upstream that records the requests. */
 
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:http2';
@@ -16,7 +16,7 @@ import { builtinRoles } from '../../support/builtin-roles.ts';
 import { DEMO_CONFIG, startConfig } from '../../support/envoy.ts';
 import { startServer } from '../../support/http.ts';
 
-/** What the upstream, or Postern's HTTP module, received. */
+/** The request that the upstream, or Postern's HTTP module, received. */
 export interface Received {
   readonly server: 'upstream' | 'postern';
   readonly url: string;
@@ -130,8 +130,9 @@ interface Listening {
 }
 
 /**
- * `envoy/demo.yaml` with two listeners more: `unfiltered` has no header_mutation filter and takes underscores, `bare` besides has
- * nothing that says which headers the check sees or what an answer may change, as other installations of Envoy.
+ * `envoy/demo.yaml` with two listeners more: `unfiltered` has no header_mutation filter and takes underscores, `bare`
+ * besides has nothing that says which headers the check sees or what an answer may change, as other installations of
+ * Envoy.
  */
 async function configuration(at: {
   readonly grpc: string;
@@ -167,7 +168,10 @@ function receivedOf(body: string): Received | undefined {
   return body.startsWith('{"server":') ? JSON.parse(body) : undefined;
 }
 
-/** Writes a request to a connection and reads one answer. Envoy keeps the connection open for a second after a bad request. */
+/**
+ * Writes a request to a connection and reads one answer. Envoy keeps the connection open for a second after a bad
+ * request.
+ */
 function sendHttp1(port: number, request: string): Promise<Reply> {
   const socket = connectTcp(port, '127.0.0.1');
   return new Promise((resolve) => {

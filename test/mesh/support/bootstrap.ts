@@ -1,4 +1,4 @@
-/** What the bootstraps of all meshes have in common: addresses of the parts, clusters, and the routes of an HTTPRoute. */
+/** The common parts of the bootstraps of all meshes: addresses, clusters, and the routes of an HTTPRoute. */
 
 import { splitAddress } from '../../../src/cli/envoy-config.ts';
 import { at, listAt, type Mapping } from './guides.ts';
@@ -39,7 +39,10 @@ export function cluster(name: string, address: string, http2 = false): object {
   };
 }
 
-/** The access logger that both meshes write for an access-log service, with the name of its cluster, and the authority if the mesh sets one. */
+/**
+ * The access logger that both meshes write for an access-log service, with the name of its cluster, and the authority
+ * if the mesh sets one.
+ */
 export function accessLog(logName: string, clusterName: string, authority?: string): object {
   return {
     name: 'envoy.access_loggers.http_grpc',

@@ -1,11 +1,12 @@
 /**
- * The bootstraps that Envoy Gateway makes of the guide's manifests, and that a gateway on Envoy makes of Gateway API's ExternalAuth, as far
- * as a request passes them.
+ * The bootstraps that Envoy Gateway makes of the guide's manifests, and that a gateway on Envoy makes of Gateway API's
+ * ExternalAuth, as far as a request passes them.
  *
- * Listener, filters and clusters are those of Envoy Gateway 1.9.1's own golden files, `ext-auth-body.*.yaml`, `cors.*.yaml` and
- * `accesslog-*.yaml` in `internal/xds/translator/testdata/out/xds-ir`, the order of filters that of `httpfilters.go`, and the defaults those
- * of `extauth.go`, both in `internal/xds/translator` of `github.com/envoyproxy/gateway` 1.9.1. ExternalAuth follows the words of
- * `HTTPExternalAuthFilter` in `sigs.k8s.io/gateway-api` 1.7.0, with Envoy Gateway's listener around it.
+ * Listener, filters and clusters are those of Envoy Gateway 1.9.1's own golden files, `ext-auth-body.*.yaml`,
+ * `cors.*.yaml` and `accesslog-*.yaml` in `internal/xds/translator/testdata/out/xds-ir`, the order of filters that of
+ * `httpfilters.go`, and the defaults those of `extauth.go`, both in `internal/xds/translator` of
+ * `github.com/envoyproxy/gateway` 1.9.1. ExternalAuth follows the words of `HTTPExternalAuthFilter` in
+ * `sigs.k8s.io/gateway-api` 1.7.0, with Envoy Gateway's listener around it.
  */
 
 import { accessLog, bootstrap, cluster, type Parts, ROUTER, routesOf } from './bootstrap.ts';

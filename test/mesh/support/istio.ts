@@ -1,10 +1,10 @@
 /**
- * The bootstrap that Istio makes of the guide's manifests, as far as a request passes it.
+ * The part of the bootstrap that Istio generates from the guide's manifests and that a request passes.
  *
  * The filters of the check are those of Istio's own golden files, `custom-grpc-provider-out1.yaml` (rbac) and
- * `extended-custom-grpc-provider-out2.yaml` (ext_authz) in `pilot/pkg/security/authz/builder/testdata/http`. Their order (the check before CORS)
- * and the connection manager follow `pilot/pkg/networking/core/listener_builder.go`, the meaning of the provider's fields that of
- * `mesh/v1alpha1/config.proto` in `istio.io/api` 1.31.1.
+ * `extended-custom-grpc-provider-out2.yaml` (ext_authz) in `pilot/pkg/security/authz/builder/testdata/http`. Their
+ * order (the check before CORS) and the connection manager follow `pilot/pkg/networking/core/listener_builder.go`, the
+ * meaning of the provider's fields that of `mesh/v1alpha1/config.proto` in `istio.io/api` 1.31.1.
  */
 
 import { accessLog, bootstrap, cluster, type Parts, ROUTER, routesOf } from './bootstrap.ts';
@@ -32,7 +32,7 @@ function matchesAll(rule: unknown): boolean {
   return JSON.stringify(rule) === '{}';
 }
 
-/** What Istio does to a workload whose CUSTOM policy names no provider that it has. */
+/** The filter of a workload whose CUSTOM policy names an unknown provider. */
 const DENY_ALL = {
   name: 'envoy.filters.http.rbac',
   typed_config: {

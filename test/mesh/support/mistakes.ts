@@ -1,4 +1,7 @@
-/** Mistakes in manifests that every schema accepts, and that let requests pass without a check, deny all of them, or show credentials to the network. */
+/**
+ * Mistakes in manifests that every schema accepts, and that let requests pass without a check, deny all of them, or
+ * show credentials to the network.
+ */
 
 import { at, isMapping, listAt, type Mapping } from './guides.ts';
 

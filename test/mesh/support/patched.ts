@@ -1,8 +1,9 @@
 /**
- * What Istio and Envoy Gateway do with the patches of an EnvoyFilter and an EnvoyPatchPolicy, as far as the full profile uses them.
+ * The application of an EnvoyFilter by Istio and of an EnvoyPatchPolicy by Envoy Gateway, for the patches of the full
+ * profile.
  *
- * EnvoyFilter follows `pilot/pkg/networking/core/envoyfilter` of `istio.io/istio` (`listener_patch.go`, `rc_patch.go`), EnvoyPatchPolicy follows
- * `internal/xds/translator/jsonpatch.go` of `github.com/envoyproxy/gateway`.
+ * EnvoyFilter follows `pilot/pkg/networking/core/envoyfilter` of `istio.io/istio` (`listener_patch.go`, `rc_patch.go`),
+ * EnvoyPatchPolicy follows `internal/xds/translator/jsonpatch.go` of `github.com/envoyproxy/gateway`.
  */
 
 import { at, isMapping, listAt, type Mapping } from './guides.ts';
@@ -12,7 +13,10 @@ const HCM = 'envoy.filters.network.http_connection_manager';
 /** A listener with its routes in it, which both meshes send apart. */
 type Listener = Mapping;
 
-/** As Protobuf merges: maps merge, lists append, a value that is its type's default changes nothing, the rest is replaced. */
+/**
+ * As Protobuf merges: maps merge, lists append, a value that is its type's default changes nothing, the rest is
+ * replaced.
+ */
 export function merge(target: unknown, patch: unknown): unknown {
   if (Array.isArray(target) && Array.isArray(patch)) return [...target, ...patch];
   if (target !== undefined && (patch === false || patch === 0 || patch === '')) return target;

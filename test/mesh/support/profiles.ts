@@ -13,7 +13,9 @@ import { withEnvoyFilter, withPatchPolicy } from './patched.ts';
 export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'ExternalAuth'] as const;
 export type Profile = (typeof PROFILES)[number];
 
-/** The full profile in a mesh: the plain one with the patches of `postern envoy config`, without and with `--upstream`. */
+/**
+ * The full profile in a mesh: the plain one with the patches of `postern envoy config`, without and with `--upstream`.
+ */
 export const PATCHED = ['Istio, patched', 'Istio, patched with routes', 'Envoy Gateway, patched'] as const;
 export type Patched = (typeof PATCHED)[number];
 
@@ -106,7 +108,10 @@ export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
   }
 }
 
-/** The outcome of one request: the status, and `allow`, the code of Postern's answer, or that the proxy answered by itself. */
+/**
+ * The outcome of one request: the status, and `allow`, the code of Postern's answer, or that the proxy answered by
+ * itself.
+ */
 export function outcomeOf(answer: {
   readonly status: number;
   readonly body: string;

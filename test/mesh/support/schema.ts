@@ -1,4 +1,7 @@
-/** Validates manifests as an API server does with strict field validation, except rules in CEL: by the schemas in the projects' own CRDs. */
+/**
+ * Validates manifests as an API server does with strict field validation, except rules in CEL: by the schemas in the
+ * projects' own CRDs.
+ */
 
 import { readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
@@ -33,7 +36,10 @@ const OWN = { apiVersion: { type: 'string' }, kind: { type: 'string' } };
 /** Schemas that constrain the object around them, so that what they do not name is not unknown. */
 const COMBINED: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'not']);
 
-/** Returns the schema with every field unknown that it does not name, and with OpenAPI's own words in those of JSON Schema. */
+/**
+ * Returns the schema with every field unknown that it does not name, and with OpenAPI's own words in those of JSON
+ * Schema.
+ */
 function strict(schema: unknown, combined = false): unknown {
   if (Array.isArray(schema)) return schema.map((one) => strict(one, combined));
   if (!isMapping(schema)) return schema;

@@ -1,4 +1,4 @@
-/** What a person and Envoy do with a running server: log in, manage, ask for a decision. */
+/** The calls of a user and of Envoy to a running server: log in, manage, request a decision. */
 
 import { connectTo, type TestClient } from '../../extauthz/support/client.ts';
 import { readAnswer } from '../../extauthz/support/definition.ts';
@@ -67,7 +67,7 @@ export async function login(http: string, { email, password }: Person = ADMIN): 
 
 export interface MadeKey {
   readonly id: string;
-  /** What a client sends. */
+  /** The text that a client sends. */
   readonly key: string;
 }
 
@@ -98,7 +98,7 @@ export interface MadeUser extends Person {
 
 let people = 0;
 
-/** A user with a password, in the tenant `default` unless told. */
+/** A user with a password; default tenant: `default`. */
 export async function makeUser(
   http: string,
   token: string,
@@ -113,7 +113,7 @@ export async function makeUser(
   return { ...person, id: String(body['id']) };
 }
 
-/** What a decision came to: `allow`, or the code of the denial. */
+/** The outcome of a decision: `allow`, or the code of the denial. */
 export interface Decider extends Omit<TestClient, 'check'> {
   decide(credential: string, request?: RequestSpec): Promise<string>;
 }

@@ -1,4 +1,4 @@
-/** A way to the database that can be cut: the server goes on, its clients are without it. */
+/** A connection to the database that a test can cut while the database runs. */
 
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';

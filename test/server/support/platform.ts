@@ -1,4 +1,7 @@
-/** A whole platform: the server as a process, with a database of its own, behind a real Envoy in front of an upstream with a ledger. */
+/**
+ * A whole platform: the server as a process, with a database of its own, behind a real Envoy in front of an upstream
+ * with a ledger.
+ */
 
 import { startUpstream, type Upstream } from '../../../src/demo/upstream.ts';
 import { type FreshDatabase, freshDatabase } from '../../support/database.ts';
@@ -19,7 +22,8 @@ export interface Platform {
 
 /**
  * Starts all parts and logs the administrator in. If one part cannot start, the others are stopped.
- * @param settings environment variables of the server, besides its database, its secret key and the administrator's password
+ * @param settings environment variables of the server, besides its database, its secret key and the administrator's
+ *   password
  * @param edit changes Envoy's configuration
  */
 export async function openPlatform(settings: NodeJS.ProcessEnv = {}, edit?: EditConfig): Promise<Platform> {

@@ -1,4 +1,4 @@
-/** Real `postern` processes: started as in production, watched, and stopped by their own ids whatever becomes of the test. */
+/** Real `postern` processes, started as in production, watched, and stopped by their own ids also if the test fails. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { endPostgres } from './postgres.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MAIN = join(ROOT, 'src/main.ts');
 const START_LIMIT_MS = 90_000;
-/** Of what a process wrote, when its test fails. */
+/** The characters of the output that a failed test shows. */
 const SHOWN_CHARACTERS = 4_000;
 
 export interface Finished {
@@ -33,7 +33,7 @@ export interface Running {
   signal(name: NodeJS.Signals): void;
   /** Closes the pipes that it writes to. */
   deafen(): void;
-  /** By SIGTERM unless told. */
+  /** Default: SIGTERM. */
   stop(name?: NodeJS.Signals): Promise<Finished>;
 }
 
@@ -49,7 +49,7 @@ export interface Server extends Running, Addresses {}
 export interface Stand {
   /** A folder of its own, which another user can pass through. */
   readonly folder: string;
-  /** Any command, in `folder`, with an environment of nothing but these settings and free ports. */
+  /** Starts a command in `folder`. Its environment has these settings and free ports only. */
   start(args: readonly string[], env?: NodeJS.ProcessEnv): Running;
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
   /** `postern serve`; resolves when /readyz says that it can decide. */
@@ -65,7 +65,7 @@ process.on('exit', () => {
 
 export async function openStand(): Promise<Stand> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-system-'));
-  // As root the embedded PostgreSQL runs as another user, who has to get to the data.
+  // As root, the embedded PostgreSQL runs as another user, which needs access to the data.
   await chmod(folder, 0o711);
   const started: Running[] = [];
   const start: Stand['start'] = (args, env = {}) => {
@@ -124,9 +124,9 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
   });
   // One that several tests share was started outside them, and ends with the stand.
   if (TestRunner.getCurrentTest() !== undefined) {
-    // What a process wrote, for the reader of a failure.
+    // Shows the output of the process with a failure.
     onTestFailed(() => void process.stderr.write(textOf().slice(-SHOWN_CHARACTERS)));
-    // A server goes on looking after its database: those of tests that are over would slow the others down.
+    // Servers of finished tests would slow the others down.
     onTestFinished(async () => {
       child.kill('SIGKILL');
       await finished;
@@ -197,7 +197,7 @@ export interface Readiness {
   readonly warnings: readonly string[];
 }
 
-/** What /readyz says. */
+/** Returns the answer of /readyz. */
 export async function readiness(admin: string): Promise<Readiness> {
   const answer = await send(`http://${admin}`, { path: '/readyz' }).catch(() => undefined);
   if (answer === undefined) return { status: 0, reasons: [], warnings: [] };

@@ -1,9 +1,9 @@
-/** The machine's processes, as Linux tells of them. */
+/** The processes of the machine, from /proc. */
 
 import { readdir, readFile } from 'node:fs/promises';
 
 interface Status {
-  /** `Z` = it has ended, and nobody has asked how. */
+  /** `Z`: it has ended, and its parent has not read its status. */
   readonly state: string;
   readonly parent: number;
 }
@@ -35,7 +35,9 @@ export async function childrenOf(parent: number): Promise<readonly number[]> {
 
 export type PosternProcess = 'gate' | 'api';
 
-/** Ids of the processes of that kind which a server's supervisor has started, and which have named themselves by now. */
+/**
+ * Ids of the processes of that kind which a server's supervisor has started, and which have named themselves by now.
+ */
 export async function processesOf(supervisor: number, kind: PosternProcess): Promise<readonly number[]> {
   const children = await childrenOf(supervisor);
   const named = await Promise.all(
