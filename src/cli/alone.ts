@@ -14,7 +14,9 @@ export interface Alone {
   close(): Promise<void>;
 }
 
-/** Starts the listener of that kind, with health and metrics. Rejects with one sentence; then nothing stays started. */
+/**
+ * Starts the listener of that kind, with health and metrics. If it rejects, it has stopped everything that it started.
+ */
 export async function startAlone(
   kind: ProcessKind,
   loaded: Loaded,
@@ -37,7 +39,7 @@ export async function startAlone(
       metrics: telemetry.metrics,
     }),
   );
-  // After the listener, so that the address says that the server drains.
+  // The admin listener closes last, so that it reports that the server drains.
   const running = starting.move();
   return {
     addresses: {

@@ -1,6 +1,7 @@
 /**
- * Reads a set-up file: YAML of bounded size into a set-up whose form and meaning are right, or every problem with its line. The file may
- * consist of several documents, which are read one after the other, because reading takes many times the memory of the text.
+ * Reads a setup file: YAML of bounded size into a valid setup, or into a list of errors with their lines. The file may
+ * consist of several documents. They are read one after the other, because reading takes many times the memory of the
+ * text.
  */
 
 import { open } from 'node:fs/promises';
@@ -27,12 +28,12 @@ export type SetupFile =
 export const MAX_FILE_BYTES = 64 * 1_048_576;
 /** Bytes of one document: about fifty thousand users, which take a gigabyte of memory to read. */
 export const MAX_DOCUMENT_BYTES = 8 * 1_048_576;
-/** Up to here all errors are looked for rather than the first. */
+/** In a document up to this size, the reader looks for all errors; in a larger one, it stops at the first. */
 const SHORT_BYTES = 1_048_576;
 const MAX_ALIASES = 1000;
 const MAX_BROKEN = 3;
 
-/** The name that stands for standard input. */
+/** The file name of standard input. */
 export const STDIN = '-';
 
 /** @param file `-` = standard input */
@@ -54,7 +55,7 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
     : readSetupText(name, bytes);
 }
 
-/** @param name of the file, as problems show it */
+/** @param name the file's name in error messages */
 export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
   let text: string;
   try {
@@ -86,7 +87,7 @@ interface Part {
   readonly line: number;
 }
 
-/** Begins a document, also where a scalar goes on (YAML 1.2, section 9.1.2). */
+/** Begins a document, also inside a scalar of several lines (YAML 1.2, section 9.1.2). */
 const MARKER = /^---[ \t]*\r?$/gm;
 /** A line that is more than a marker, a directive or a comment. */
 const CONTENT = /^(?!---[ \t]*\r?$|%)[ \t]*[^\s#]/m;
@@ -106,7 +107,10 @@ function partsOf(file: string, text: string): readonly Part[] {
   return [...parts, { file, text: text.slice(from), line }];
 }
 
-/** @param errors whose paths begin with the number of the document. Each document is read again, so that one at a time is in memory. */
+/**
+ * @param errors whose paths begin with the number of the document. Each document is read again, so that one at a time
+ *   is in memory.
+ */
 function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): readonly ConfigError[] {
   return parts.flatMap((part, i) => {
     const own = errors.filter(({ path }) => stepsOf(path)[0] === String(i));
@@ -135,7 +139,7 @@ function parsedAt(parts: readonly Part[], i: number): Parsed | undefined {
   return part && parse(part);
 }
 
-/** Undefined when there is more than fits. */
+/** Returns undefined for more than `MAX_FILE_BYTES`. */
 async function readBounded(file: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -155,7 +159,7 @@ interface Parsed {
   readonly positionAt: (offset: number) => Position;
 }
 
-/** Undefined when it is nested too deeply. */
+/** Returns undefined if the document is nested too deeply. */
 function parse({ text, line }: Part): Parsed | undefined {
   const lines = new LineCounter();
   try {
@@ -191,14 +195,14 @@ function readPart(part: Part, i: number): PartRead {
   const parsed = parse(part);
   if (parsed === undefined) return { kind: 'problems', problems: [problem('nested too deeply')] };
   const { doc, positionAt } = parsed;
-  // The parser's own messages quote the file, and what they quote may be a secret.
+  // The messages of the YAML parser quote the file, which may have secrets.
   const broken = [...doc.errors, ...doc.warnings].map(({ code, pos }) =>
     problem(
       code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
       positionAt(pos[0]),
     ),
   );
-  // What is broken once is taken for more of it further on.
+  // One syntax error causes others after it.
   if (broken.length > 0) return { kind: 'problems', problems: broken.slice(0, MAX_BROKEN) };
   const value = plain(doc);
   if (value === undefined) {
@@ -239,7 +243,7 @@ function inOrder(problems: readonly ConfigError[]): readonly ConfigError[] {
   return problems.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Undefined when aliases lead nowhere, or would grow it beyond measure. */
+/** Returns undefined if an alias has no anchor, or if there are more than `MAX_ALIASES`. */
 function plain(doc: Document): { readonly value: unknown } | undefined {
   try {
     return { value: doc.toJS({ maxAliasCount: MAX_ALIASES }) };
@@ -256,10 +260,10 @@ function stepsOf(pointer: string): readonly string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What looks otherwise is not repeated: it may be a secret that lost its place. */
+/** Errors do not repeat any other name, because it may be a misplaced secret. */
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/;
 
-/** As `tenants[0].roles[2].name`. */
+/** For example `tenants[0].roles[2].name`. */
 function pathOf(steps: readonly string[]): string {
   const [first, ...rest] = steps.map((step) =>
     /^\d+$/.test(step) ? Number(step) : NAME.test(step) ? step : '(not a name)',
@@ -267,7 +271,7 @@ function pathOf(steps: readonly string[]): string {
   return first === undefined ? '' : joinPath(String(first), rest);
 }
 
-/** Where in the text the steps lead to, or the nearest thing above it. */
+/** Returns the offset of the value at the path, or of the nearest value above it. */
 function offsetOf(doc: Document, steps: readonly string[]): number | undefined {
   let node: unknown = doc.contents;
   let offset = rangeOf(node);

@@ -1,10 +1,13 @@
-/** Checks the meaning of a set-up file that has errors of form, so that one run reports both. */
+/** Checks the meaning of a setup file that has errors of form, so that one run reports both. */
 
 import type { FieldError } from '../domain/problem-details.ts';
 import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 
-/** Each round removes the values that the round before found. A value that is removed may leave its parent incomplete, and so on up. */
+/**
+ * Each round removes the values that the round before found. A value that is removed may leave its parent incomplete,
+ * and so on up.
+ */
 const MAX_ROUNDS = 8;
 
 /** Members whose meaning depends on each other: without one of them, the other would look wrong. */

@@ -1,4 +1,4 @@
-/** A plan for people to read: what is made, what changes from what to what, what goes. */
+/** The text of a plan: the resources to create, change and delete, and the members that change. */
 
 import type { PlanAction } from '../iam/setup/action.ts';
 import { counts } from '../iam/setup/apply.ts';
@@ -6,7 +6,7 @@ import type { MemberChange } from '../iam/setup/difference.ts';
 
 const MARKS: Readonly<Record<PlanAction['verb'], string>> = { create: '+', change: '~', delete: '-' };
 
-/** One action a paragraph, and a line that sums up. */
+/** One paragraph for each action, and a summary line. */
 export function planText(actions: readonly PlanAction[]): string {
   if (actions.length === 0) return 'Nothing to do: the database already matches the file.\n';
   const { create, change, delete: gone } = counts(actions);
@@ -18,7 +18,7 @@ function actionText(action: PlanAction): string {
   return `${MARKS[action.verb]} ${action.verb} ${nameText(action)}\n${lines}`;
 }
 
-/** As `role acme/editors`, `global policy office-hours`. */
+/** For example `role acme/editors` or `global policy office-hours`. */
 function nameText({ type, tenant, name }: PlanAction): string {
   if (tenant !== undefined) return `${type} ${tenant}/${printable(name)}`;
   return `${type === 'policy' ? 'global policy' : type} ${printable(name)}`;
@@ -32,7 +32,10 @@ function value(of: unknown): string {
   return of === undefined ? '(none)' : printable(JSON.stringify(of));
 }
 
-/** Controls that JSON leaves as they are, and marks that turn the direction of writing: a terminal would obey them. */
+/**
+ * Control characters that JSON does not escape, and marks that change the direction of writing. A terminal would
+ * execute them.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 function printable(text: string): string {

@@ -1,4 +1,4 @@
-/** The form of a set-up file, made of the same parts as the schemas of the API, and checked by the same validator. */
+/** The form of a setup file, made of the same parts as the schemas of the API, and checked by the same validator. */
 
 import { type TSchema, Type } from 'typebox';
 import { didYouMean } from '../config/config-error.ts';

@@ -1,4 +1,4 @@
-/** `postern apply`: shows what it takes to make the database be as a file says, and does it. */
+/** `postern apply`: shows the changes that make the database match a file, and makes them. */
 
 import { randomBytes } from 'node:crypto';
 import { type ConfigError, formatConfigError } from '../config/config-error.ts';
@@ -15,24 +15,24 @@ import { hasTerminal, stoppedBefore } from './terminal.ts';
 import { withLongTimeout, withStore } from './with-store.ts';
 
 const DONE = 0;
-/** As for wrong usage: nothing was started. */
+/** The same as for wrong usage: nothing was changed. */
 const WRONG_FILE = 2;
-/** With --dry-run --exit-code: there is something to do. */
+/** With --dry-run --exit-code: the plan is not empty. */
 const PENDING = 3;
 
-/** Statements that touch many rows, or wait for another set-up to be done, take longer than a request may. */
+/** Statements that write many rows, or wait for another setup, take longer than a request may. */
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** How often a plan is made anew because others changed what it was made from. */
+/** The maximum number of plans: each concurrent change requires a new one. */
 const ATTEMPTS = 5;
 const MAX_PROBLEMS = 50;
 
 interface ApplyOptions {
   readonly setup: SetupOptions & { readonly setupTokens: boolean };
   readonly dryRun: boolean;
-  /** Patterns that nothing needs are refused. */
+  /** True if a pattern that no route needs is an error. */
   readonly strict: boolean;
   readonly exitCode: boolean;
-  /** There is a terminal to ask at. */
+  /** True if there is a terminal at which the command can ask. */
   readonly asks: boolean;
   /** Returns the exit code if the operator does not agree. */
   readonly stopped: (effect: string) => Promise<number | undefined>;

@@ -1,6 +1,6 @@
 /**
- * `postern audit follow`: audit rows as lines of JSON on standard output, each at least once. The cursor file moves only after standard
- * output has taken the lines before it.
+ * `postern audit follow`: audit rows as lines of JSON on standard output, each at least once. The cursor file moves
+ * only after standard output has taken the lines before it.
  */
 
 import { open, readFile, rename } from 'node:fs/promises';
@@ -21,14 +21,14 @@ import { type Arguments, UsageError } from './arguments.ts';
 import { stopSignal } from './signals.ts';
 import { withStore } from './with-store.ts';
 
-/** How often the log is read when nothing waits. Rows are sealed once a second. */
+/** The interval between reads if there are no new rows. The server seals rows once a second. */
 const POLL_MS = 1_000;
 const MAX_BACKOFF_MS = 10_000;
 
 interface Options {
-  /** Undefined = the reader keeps the cursor. */
+  /** Undefined = the reader of the output keeps the cursor. */
   readonly file: string | undefined;
-  /** Where to begin if the file does not exist. */
+  /** The first row, if the file does not exist. */
   readonly from: 'start' | 'now' | AuditCursor;
 }
 
@@ -40,7 +40,8 @@ export async function auditFollowCommand(args: Arguments): Promise<number> {
   const kept = options.file === undefined ? undefined : await readCursorFile(options.file);
   return withStore(args, async ({ db }) => {
     const first = kept ?? (await firstCursor(db.knex, options.from));
-    // At once, so that `--from now` means the first start, and a file that cannot be written is noticed before any row.
+    // Written before the first row, so that `--from now` refers to the first start, and a file that cannot be written
+    // fails early.
     if (options.file !== undefined) await writeCursorFile(options.file, first);
     await follow(db.knex, first, options.file, stopping.signal);
     return 0;
@@ -99,7 +100,10 @@ function faultOf(error: unknown): Fault {
   throw error;
 }
 
-/** Resolves when standard output has taken the lines; with false if the command has to stop before. Rejects if the reader is gone. */
+/**
+ * Resolves when standard output has taken the lines, or with false if the command must stop before. Rejects if the
+ * reader is gone.
+ */
 async function delivered(rows: readonly FollowedRow[], stop: AbortSignal): Promise<boolean> {
   const text = rows.map(({ row, cursor }) => `${JSON.stringify({ ...row, cursor: formatCursor(cursor) })}\n`).join('');
   const written = new Promise<true>((resolve, reject) => {
@@ -113,7 +117,7 @@ async function delivered(rows: readonly FollowedRow[], stop: AbortSignal): Promi
     if (stop.aborted) resolve(false);
     else stop.addEventListener('abort', () => resolve(false), { once: true });
   });
-  // A reader that takes lines is not cut off: what it has taken moves the cursor.
+  // A reader that still takes lines gets another second, so that the cursor includes them.
   return Promise.race([written, stopped.then(() => Promise.race([written, sleep(POLL_MS, false as const)]))]);
 }
 
@@ -121,7 +125,7 @@ async function pause(ms: number, stop: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal: stop }).catch(() => undefined);
 }
 
-/** For the operator: standard output is the reader's. */
+/** Messages for the operator go to standard error, because standard output belongs to the reader. */
 function say(message: string): void {
   process.stderr.write(`${new Date().toISOString()} ${message}\n`);
 }
@@ -142,7 +146,10 @@ async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
   return cursor;
 }
 
-/** Resolves when the cursor is on the disk. It replaces the file, so that a crash leaves the whole old or the whole new one. */
+/**
+ * Resolves when the cursor is on the disk. It replaces the file, so that a crash leaves the whole old or the whole new
+ * one.
+ */
 async function writeCursorFile(path: string, cursor: AuditCursor): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`;
   const file = await open(draft, 'w', 0o600);

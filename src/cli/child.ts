@@ -1,4 +1,7 @@
-/** A process that the supervisor started: a gate, or the API. It ends with the supervisor, because Node ends a process whose cluster's primary is gone. */
+/**
+ * A process that the supervisor started: a gate, or the API. It ends with the supervisor, because Node ends the workers
+ * of a cluster when its primary is gone.
+ */
 
 import { constants, setPriority } from 'node:os';
 import type { LocalGates } from '../server/applied.ts';
@@ -24,11 +27,14 @@ const MAX_WAIT_MS = 1_000;
 
 type StartOrder = Extract<Order, { kind: 'start' }>;
 
-/** What the supervisor's orders reach. */
+/** The receivers of the supervisor's orders. */
 interface Orders {
   readonly start: Promise<StartOrder>;
   readonly drain: Promise<undefined>;
-  /** Resolved with the gate once it runs: a request to apply a change that comes earlier waits, for its cache may be filling already. */
+  /**
+   * Resolves with the gate when it runs. A request to apply a change waits for it, because its cache may already
+   * contain entries.
+   */
   readonly gate: PromiseWithResolvers<GateServer>;
   onApplied: (answer: Applied) => void;
 }
@@ -36,7 +42,7 @@ interface Orders {
 /** Waits for the store's address, serves, and drains on the supervisor's order. */
 export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry: Telemetry): Promise<number> {
   process.title = `postern ${kind}`;
-  // A terminal's Ctrl-C reaches the whole process group; the supervisor says when to stop.
+  // Ctrl-C at a terminal reaches the whole process group, but only the supervisor's order stops this process.
   void stopSignal();
   const orders = takeOrders();
   telemetry.answerCluster();
@@ -84,16 +90,16 @@ async function api(wiring: ProcessWiring, orders: Orders): Promise<RunningServer
   return startApiProcess(wiring, gates);
 }
 
-/** Where the API and a gate want the same processor, the gate gets most of it. */
+/** Lowers the priority of the API, so that a gate gets most of a processor that both use. */
 function giveWay(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // Some systems forbid it; the API then competes like any process.
+    // Some systems forbid it. The API then has the priority of a gate.
   }
 }
 
-/** Listens at once: an order that comes while this process starts is not lost. */
+/** Listens before anything else starts, so that no order is lost. */
 function takeOrders(): Orders {
   const start = Promise.withResolvers<StartOrder>();
   const drain = Promise.withResolvers<undefined>();

@@ -159,7 +159,10 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Reads the options of the usage text: `--name WORD` takes a value, and `--name` is a flag. Every command accepts `--config FILE`. */
+/**
+ * Reads the options of the usage text: `--name WORD` takes a value, and `--name` is a flag. Every command accepts
+ * `--config FILE`.
+ */
 export function optionsOf({ takes }: Pick<Command, 'takes'>): OptionNames {
   const names = [...takes.matchAll(/--([a-z-]+)( [A-Za-z])?/g)];
   return {

@@ -1,18 +1,18 @@
-/** The addresses of the demo: which are taken, and by which others they can be reached. */
+/** The addresses of the demo: which of them are in use, and how clients reach them. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export interface DemoAddress {
-  /** What listens there, for people. */
+  /** The listener, in words for the operator. */
   readonly what: string;
-  /** The environment variable that moves it. */
+  /** The environment variable that sets the address. */
   readonly setting: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** One sentence for each address that cannot be had, naming the setting to change. */
+/** Returns a sentence for each address that is not available. It names the setting to change. */
 export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<readonly string[]> {
   const sentences = await Promise.all(
     addresses.map(async ({ what, setting, host, port }) => {
@@ -30,7 +30,7 @@ export async function busyAddresses(addresses: readonly DemoAddress[]): Promise<
   return sentences.flat();
 }
 
-/** The system's code for why not; undefined when it can. */
+/** Returns the system's error code; undefined if the address is available. */
 async function cannotListen(host: string, port: number): Promise<string | undefined> {
   const server = createServer();
   try {
@@ -45,12 +45,15 @@ async function cannotListen(host: string, port: number): Promise<string | undefi
   }
 }
 
-/** From this machine: a listener on every address is reached by loopback. */
+/** Returns the address for clients on this machine: loopback for a listener on every address. */
 export function reachable(address: string): string {
   return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
 }
 
-/** The origins of pages that Envoy serves there: by the address itself, and by the names that this machine has for loopback. None for port 0, which Envoy chooses later. */
+/**
+ * Returns the origins of pages that Envoy serves at the address, with all names of loopback. None for port 0, which
+ * Envoy chooses later.
+ */
 export function demoOrigins({ host, port }: { readonly host: string; readonly port: number }): readonly string[] {
   if (port === 0) return [];
   const names = ['127.0.0.1', '0.0.0.0', '::', '::1', 'localhost'].includes(host)

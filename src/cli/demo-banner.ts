@@ -1,4 +1,4 @@
-/** What the demo prints when it is ready: where things are, who one is, and some requests to paste. */
+/** The text that the demo prints when it is ready: addresses, credentials, and requests to paste. */
 
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import { TRIAL_LIMITS } from './demo-setup.ts';
@@ -11,11 +11,11 @@ export interface BannerParts {
   readonly upstream: string;
   readonly administrator: BootstrapOutcome;
   readonly administratorEmail: string;
-  /** Shown here and stored nowhere. */
+  /** Shown only here; the server does not store it. */
   readonly key: string;
-  /** The e-mail address of the key's owner. */
+  /** The email address of the key's owner. */
   readonly owner: string;
-  /** Of the tenant with tight limits. */
+  /** A key of the tenant with small limits. */
   readonly trialKey: string;
 }
 
@@ -84,7 +84,7 @@ function row(label: string, value: string, note?: string): string {
   return `  ${label.padEnd(LABEL_WIDTH)}${value}${note === undefined ? '' : `  (${note})`}`;
 }
 
-/** Single quotes alone, so that every shell takes it as it is. */
+/** Only single quotes, so that no shell changes the text. */
 function chat(base: string, key: string, model: string, options = '-i'): string {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
   return `curl ${options} ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;

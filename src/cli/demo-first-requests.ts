@@ -1,10 +1,11 @@
 /**
- * Requests that the demo sends through Envoy when its keys are new: each is refused by the gate for a reason of its own, so that the
- * console has decisions to explain; and a few logins fail, so that it has a locked account to show. Nothing reaches the platform.
+ * Requests that the demo sends through Envoy if its keys are new. The gate denies each for a different reason, so that
+ * the console has decisions to explain. Some logins fail, so that the console can show a locked account. No request
+ * reaches the platform.
  */
 
 interface Attempt {
-  /** The name of a lasting key. */
+  /** The name of a permanent key. */
   readonly key: string;
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -37,9 +38,9 @@ const FAILED_LOGINS = 10;
 const TIMEOUT_MS = 5000;
 
 /**
- * Resolves when all are answered, or have failed: nothing depends on them.
+ * Resolves when all requests are answered or have failed. Nothing depends on them.
  * @param edge address of Envoy, `host:port`
- * @param secrets of the keys that this start made, by name; without any, nothing is sent
+ * @param secrets the secrets of the keys that this start created, by name; if there are none, it sends nothing
  */
 export async function sendFirstRequests(edge: string, secrets: ReadonlyMap<string, string>): Promise<void> {
   if (secrets.size === 0) return;

@@ -1,6 +1,6 @@
 /**
- * The API keys of the demonstration. The lasting ones are made once: nobody can show them, and their traffic is seeded. Those that the
- * demo prints get a new secret at every start, because nobody can show a key a second time.
+ * The API keys of the demonstration. The lasting ones are made once: nobody can show them, and their traffic is seeded.
+ * Those that the demo prints get a new secret at every start, because nobody can show a key a second time.
  */
 
 import { makeId, type TenantId } from '../domain/ids.ts';
@@ -145,7 +145,10 @@ async function make(parts: AdminParts, key: DemoKey): Promise<string> {
 const PRINTED = 'Demo key, renewed at every start of the demo';
 const PRINTED_DAYS = 30;
 
-/** The key of a tenant that the demo prints keeps its id and gets a new secret; the one before stops at once. @param owner undefined: the tenant */
+/**
+ * The key of a tenant that the demo prints keeps its id and gets a new secret; the one before stops at once. @param
+ * owner undefined: the tenant
+ */
 export async function renewKey(
   parts: AdminParts,
   tenant: TenantId,

@@ -1,6 +1,6 @@
 /**
- * What the demo needs to show something: two tenants with roles, policies and users, API keys, and the traffic of the last week. What is
- * there already stays as it is; only the two printed keys get a new secret at every start.
+ * What the demo needs to show something: two tenants with roles, policies and users, API keys, and the traffic of the
+ * last week. What is there already stays as it is; only the two printed keys get a new secret at every start.
  */
 
 import { makeId, parseRoleName } from '../domain/ids.ts';

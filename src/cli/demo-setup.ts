@@ -1,4 +1,7 @@
-/** The tenants of the demonstration with their roles, policies and users: demo-setup.yaml, applied once as `postern apply` does it. */
+/**
+ * The tenants of the demonstration with their roles, policies and users: demo-setup.yaml, applied once as `postern
+ * apply` does it.
+ */
 
 import { fileURLToPath } from 'node:url';
 import { Refusal } from '../domain/errors.ts';
@@ -19,7 +22,8 @@ export const DEVELOPER = 'developer@acme.example';
 const FILE = fileURLToPath(new URL('demo-setup.yaml', import.meta.url));
 
 /**
- * Applies the file to a database that does not have `acme`; otherwise does nothing, so that changes of the demo's users stay.
+ * Applies the file to a database that does not have `acme`; otherwise does nothing, so that changes of the demo's users
+ * stay.
  * @throws Refusal `already_exists` if one of the tenants was deleted
  */
 export async function ensureSetup({ db, random, now }: AdminParts): Promise<void> {

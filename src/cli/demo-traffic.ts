@@ -1,7 +1,7 @@
 /**
- * Writes the demonstration's traffic to the counters, through the same code of the store that servers write by: decisions of the last
- * week, usage since the month began, and the last use of each key. Each ten minutes are written once, however often the demo starts; what
- * passed since the last start is added.
+ * Writes the demo's traffic to the counters, with the functions that servers use: decisions of the last week, usage
+ * since the beginning of the month, and the last use of each key. It writes each interval of ten minutes once, and each
+ * start adds the intervals since the last.
  */
 
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
@@ -21,7 +21,7 @@ import { ACME, TRIAL } from './demo-setup.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 const MONTH_MS = 31 * 86_400_000;
-/** A month of slots and their counts, on a busy machine. */
+/** The time to write a month of intervals on a busy machine. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 export async function seedTraffic(parts: AdminParts): Promise<void> {
@@ -86,14 +86,14 @@ async function writeSlots(
   return written;
 }
 
-/** Starts of the slots that are over, the oldest first. */
+/** Returns the starts of the finished intervals, oldest first. */
 function slotsUntil(nowMs: number): readonly number[] {
   const end = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
   const length = MONTH_MS / SLOT_MS;
   return Array.from({ length }, (_, i) => end - (length - i) * SLOT_MS);
 }
 
-/** Says that ten minutes were written. An event of no usage: the store lets it be taken once. */
+/** Marks an interval as written. It is an event without usage, and the store accepts each event once. */
 function markerOf(startMs: number): UsageEvent {
   const time = new Date(startMs);
   const none = { requests: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0, totalTokens: 0 };

@@ -29,7 +29,7 @@ const SERVING_TIMEOUT_MS = 8000;
 const SERVING_POLL_MS = 50;
 const ENVOY_CONFIG = new URL('../../envoy/demo.yaml', import.meta.url);
 
-/** What holds for the demo where nothing else is said: a quiet log, and Envoy on this machine tells who the client is. */
+/** Defaults of the demo: few log lines, and the client's address comes from the Envoy on this machine. */
 const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
   'log.level': 'warn',
   'http.trusted-proxies': '["127.0.0.0/8", "::1/128"]',
@@ -54,7 +54,7 @@ export async function demo(args: Arguments): Promise<number> {
   return 1;
 }
 
-/** A process that the demo's supervisor started runs the same command. */
+/** Runs a process that the demo's supervisor started: it has the same command. */
 async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
   const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
@@ -62,7 +62,7 @@ async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
   return serveAsChild(kind, loaded, telemetry);
 }
 
-/** Starts everything, last what depends on all else, and waits. What it started it leaves in `running`, to be stopped in reverse. */
+/** Starts all parts in the order of their dependencies, and waits. `running` stops them in reverse order. */
 async function run(
   loaded: Loaded,
   listen: string,
@@ -81,7 +81,7 @@ async function run(
   const store = await prepareStore(opened, config, telemetry);
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
-  // Before the server starts: there is nothing cached yet that a change could make stale.
+  // The server starts afterwards, so no cache is out of date.
   const { made, ...access } = await seedDemo({
     db: store.db,
     feed: { catchUp: async () => undefined },
@@ -176,7 +176,7 @@ function listenAddress(listen: string): { readonly host: string; readonly port: 
   }
 }
 
-/** Waits until Envoy has found Postern healthy and a request passes the check; false when that takes too long. */
+/** Waits until a request passes Envoy and the check. Resolves with false after `SERVING_TIMEOUT_MS`. */
 async function serves(edge: string, stop: Promise<void>): Promise<boolean> {
   const deadline = performance.now() + SERVING_TIMEOUT_MS;
   let stopped = false;
@@ -194,7 +194,9 @@ async function serves(edge: string, stop: Promise<void>): Promise<boolean> {
   return false;
 }
 
-/** On its usual port, or on any other when that is taken: nobody configures the stand-in, and the banner tells where it is. */
+/**
+ * Uses another port if the usual one is in use. No configuration names the upstream, and the banner shows its address.
+ */
 async function startUpstreamNear(host: string, port: number): Promise<Upstream> {
   return startUpstream(host, port).catch(() => startUpstream(host, 0));
 }

@@ -1,6 +1,7 @@
 /**
- * `postern envoy drain`: the container that Kubernetes ends first in a pod of Envoy. Envoy itself closes every request at SIGTERM, and
- * Kubernetes ends sidecar containers only after the others, so Envoy lives as long as this process: until its requests have ended.
+ * `postern envoy drain`: the container that Kubernetes ends first in a pod of Envoy. Envoy itself closes every request
+ * at SIGTERM, and Kubernetes ends sidecar containers only after the others, so Envoy lives as long as this process:
+ * until its requests have ended.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,15 +13,15 @@ import { stopSignal } from './signals.ts';
 const POLL_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const ADMIN_TIMEOUT_MS = 1_000;
-/** Envoy sends its report of a finished request up to 0.2 s later, so one look at an Envoy without requests is too early. */
+/** Envoy reports a finished request up to 0.2 s later, so a single count of zero requests is too early. */
 const LOOKS_WITHOUT_REQUESTS = 2;
 
 interface Drain {
   /** `http://host:port` of Envoy's admin interface. */
   readonly adminUrl: string;
-  /** Lasts at least so long: new connections still arrive, because proxies learn late that the pod ends. */
+  /** The minimum duration. New connections still arrive at first, because proxies learn late that the pod ends. */
   readonly noticeMs: number;
-  /** Lasts at most so long. */
+  /** The maximum duration. */
   readonly limitMs: number;
 }
 
@@ -46,13 +47,16 @@ function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
   throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }
 
-/** Without an answer of the admin interface, Envoy counts as busy: an Envoy with requests must not end for want of an answer. */
+/**
+ * If the admin interface does not answer, Envoy counts as busy, because an Envoy with open requests must not end early.
+ */
 async function drainEnvoy({ adminUrl, noticeMs, limitMs }: Drain): Promise<number> {
   const start = performance.now();
   let draining = false;
   let looks = 0;
   for (;;) {
-    // Envoy still accepts connections. With each response it asks the client to open another one, which reaches another pod.
+    // Envoy still accepts connections. With each response it asks the client to open another one, which reaches another
+    // pod.
     draining ||= (await askAdmin(adminUrl, 'POST', '/healthcheck/fail')) !== undefined;
     const requests = draining ? await requestsUnderWay(adminUrl) : undefined;
     looks = requests === 0 ? looks + 1 : 0;
@@ -73,11 +77,11 @@ function unfinished(adminUrl: string, requests: number | undefined, elapsedMs: n
   return 1;
 }
 
-/** Requests, streams and upgraded connections that clients have open; undefined if Envoy does not say. */
+/** Returns the number of open requests, streams and upgraded connections; undefined if Envoy does not report it. */
 async function requestsUnderWay(adminUrl: string): Promise<number | undefined> {
   const text = await askAdmin(adminUrl, 'GET', '/stats?filter=^http%5C..*%5C.downstream_rq_active$');
   const counts = [...(text ?? '').matchAll(/^http\.(.*)\.downstream_rq_active: (\d+)$/gm)];
-  // The admin interface counts this question: without any count, Envoy keeps no such statistics.
+  // Envoy counts this request too, so no count at all means that it does not keep the statistic.
   if (counts.length === 0) return undefined;
   return counts.filter(([, prefix]) => prefix !== 'admin').reduce((sum, [, , count]) => sum + Number(count), 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Envoy's configuration that agrees with Postern's own: the files in envoy/ with the buffers and the inspected routes of an installation.
- * The built-in routes are in those files already.
+ * Envoy's configuration that agrees with Postern's own: the files in envoy/ with the buffers and the inspected routes
+ * of an installation. The built-in routes are in those files already.
  */
 
 import type { Config } from '../config/config.ts';
@@ -8,7 +8,7 @@ import type { Route } from '../decision/model.ts';
 import { type Part, parseTemplate } from '../decision/templates.ts';
 
 const MIB = 1_048_576;
-/** What the files say. */
+/** The values in the files. */
 const FILE_BODY_BYTES = MIB;
 const FILE_BUFFER_BYTES = 1_114_112;
 const FILE_BODY_SECONDS = 30;
@@ -21,7 +21,8 @@ const INSPECTED_END = `${INDENT}# Everything else.`;
 
 /**
  * @param text envoy/demo.yaml or envoy/production.yaml, whose comments stay
- * @returns the text with room for bodies of `inspect.max-body`, and with two routes for each configured route that reads its body
+ * @returns the text with room for bodies of `inspect.max-body`, and with two routes for each configured route that
+ *   reads its body
  */
 export function agreeing(
   text: string,
@@ -57,7 +58,10 @@ function replaced(text: string, said: string, says: string): string {
   return text.replaceAll(said, says);
 }
 
-/** As the built-in routes have: one until the check has allowed the request, and one from then on. */
+/**
+ * Two entries for each route, like those of the built-in routes: one before the check has allowed the request, and one
+ * after it.
+ */
 function entries(routes: readonly Route[], kind: 'metered' | 'inspected'): string {
   return routes
     .map(({ method, template }) => {
@@ -102,7 +106,7 @@ function regexOfPart(part: Part): string {
   }
 }
 
-/** RFC 3986, section 2.3: the decision rejects a path in which one of these is percent-encoded. */
+/** RFC 3986, section 2.3. The decision rejects a path in which one of these characters is percent-encoded. */
 const UNRESERVED = /^[A-Za-z0-9._~-]$/;
 
 /** A character that may come percent-encoded matches in both forms, because the decision decodes it. */

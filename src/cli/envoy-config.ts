@@ -1,4 +1,6 @@
-/** Envoy's configuration files with the real addresses put in: the file stays readable and works alone, nothing in it is a template. */
+/**
+ * Puts the real addresses into Envoy's configuration files. The files are no templates, so each works without a change.
+ */
 
 import { isIP } from 'node:net';
 import { parse } from 'yaml';
@@ -7,9 +9,12 @@ import { parse } from 'yaml';
 export type Address = string;
 
 export interface EnvoyAddresses {
-  /** Envoy's own admin listener. Port 0: the system chooses. Default: as in the file. */
+  /** Envoy's admin listener. Port 0 = any free port. Default: the address in the file. */
   readonly admin?: Address;
-  /** By the name of a listener or cluster in the file; each must be there. `postern-meter` follows `postern-grpc` unless it is named. */
+  /**
+   * By the name of a listener or cluster, which the file must have. `postern-meter` defaults to the address of
+   * `postern-grpc`.
+   */
   readonly places: Readonly<Record<string, Address>>;
 }
 
@@ -35,7 +40,7 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
     const name = nameOf(cluster);
     const address = addresses.places[name] ?? addresses.places[SAME_SERVERS.get(name) ?? ''];
     if (address === undefined) continue;
-    // A literal address has nothing to resolve.
+    // Envoy does not resolve a literal address.
     cluster['type'] = isName(address) ? 'STRICT_DNS' : 'STATIC';
     for (const locality of items(child(cluster, 'load_assignment'), 'endpoints')) {
       for (const host of items(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
@@ -49,7 +54,7 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
   return config;
 }
 
-/** A host that has to be looked up. */
+/** Reports whether Envoy must look the host up. */
 function isName(address: Address): boolean {
   return !address.startsWith('unix:') && isIP(splitAddress(address).host) === 0;
 }

@@ -1,8 +1,9 @@
 /**
- * The full profile in a mesh: what Istio's or Envoy Gateway's own resources cannot say of Envoy, as patches of what they make. The settings are those of
- * envoy/production.yaml, in agreement with Postern's own configuration.
+ * The full profile in a mesh: the settings of envoy/production.yaml that the resources of Istio or Envoy Gateway cannot
+ * express, as patches of the Envoy configuration that they generate.
  *
- * The check itself comes from the mesh's own policy, which the patches only change: if they are not applied, the plain profile remains.
+ * The check itself comes from the mesh's policy, and the patches only change it. If they are not applied, the plain
+ * profile remains.
  */
 
 import { parse } from 'yaml';
@@ -17,7 +18,9 @@ const TYPES = 'type.googleapis.com/envoy.extensions.filters';
 const LISTENER = 'envoy.config.listener.v3.Listener';
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 
-/** What the listener has beside its filters and routes. The mesh has its own way to tell who the client is. */
+/**
+ * The listener's settings apart from its filters and routes. The mesh has its own settings for the client's address.
+ */
 const MANAGER_MEMBERS = [
   'access_log_options',
   'early_header_mutation_extensions',
@@ -32,7 +35,10 @@ const MANAGER_MEMBERS = [
   'http2_protocol_options',
 ] as const;
 
-/** What the mesh's own policy does not say of the check, or says otherwise. It says which server is asked, and how long that may take. */
+/**
+ * The check's settings that the mesh's policy lacks or has with another value. The policy has the check's server and
+ * its timeout.
+ */
 const CHECK_MEMBERS = [
   'failure_mode_allow',
   'status_on_error',
@@ -48,7 +54,7 @@ const CHECK_MEMBERS = [
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-/** What the patches are made of. */
+/** The parts of envoy/production.yaml that the patches contain. */
 interface Parts {
   readonly bufferBytes: number;
   readonly manager: Mapping;
@@ -88,8 +94,8 @@ function withoutAppending(config: Mapping): Mapping {
 /**
  * Returns the `configPatches` of an EnvoyFilter.
  * @param text envoy/production.yaml in agreement with Postern's configuration
- * @param upstream `host:port` of the platform's Service. With it, the check gets only the bodies that the decision reads, and their time is
- *   limited; without it, it gets every body
+ * @param upstream `host:port` of the platform's Service. With it, the check gets only the bodies that the decision
+ *   reads, and their time is limited; without it, it gets every body
  */
 export function istioPatches(text: string, upstream?: Address): readonly Mapping[] {
   const parts = partsOf(text);
@@ -117,8 +123,9 @@ export function istioPatches(text: string, upstream?: Address): readonly Mapping
 }
 
 /**
- * The routes whose body is sent, before those of the mesh, to which no body is sent from then on. Before each of them that applies to requests
- * without an allow, a route that sends no body of a request without a credential.
+ * Inserts the routes whose body Envoy sends to the check before the routes of the mesh, whose body it then does not
+ * send. Before each of them that applies to requests without an allow, it inserts a route that does not send the body
+ * of a request without a credential.
  */
 function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Mapping[] {
   const { host, port } = splitAddress(upstream);
@@ -130,9 +137,9 @@ function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Ma
     )
     .map(({ route, ...others }) => ({ ...others, route: { ...mapping(route), cluster: `outbound|${port}||${host}` } }));
   return [
-    // Istio merges into its own routes before it inserts any.
+    // Istio merges into its own routes before it inserts others.
     istioPatch('HTTP_ROUTE', {}, 'MERGE', { typed_per_filter_config: routes.at(-1)?.['typed_per_filter_config'] }),
-    // Each is inserted before those inserted so far.
+    // Istio inserts each before those that it inserted earlier.
     ...inspected.toReversed().map((route) => istioPatch('HTTP_ROUTE', {}, 'INSERT_FIRST', route)),
   ];
 }
@@ -160,8 +167,8 @@ export interface GuardedGateway {
 }
 
 /**
- * Returns the `jsonPatches` of an EnvoyPatchPolicy. Envoy Gateway goes on with the next patch where one cannot be applied. So none adds a
- * route: without its check, the route would be open.
+ * Returns the `jsonPatches` of an EnvoyPatchPolicy. If a patch fails, Envoy Gateway still applies the others. Therefore
+ * no patch adds a route: it would be open if the patch of its check failed.
  * @param text envoy/production.yaml in agreement with Postern's configuration
  */
 export function envoyGatewayPatches(text: string, guarded: GuardedGateway): readonly Mapping[] {
@@ -183,7 +190,7 @@ export function envoyGatewayPatches(text: string, guarded: GuardedGateway): read
     ...members(`..filters[?(@.name=='${HCM}')].typed_config`, manager),
     ...members(`${filter}.typed_config`, parts.check),
     add(LISTENER, { jsonPath: `${filter}.typed_config`, path: '/grpc_service/retry_policy' }, parts.retryPolicy),
-    // Added at the place of another filter, so before it.
+    // A filter that is added at the position of another one comes before it.
     add(LISTENER, { jsonPath: filter }, parts.headersFilter),
     add(LISTENER, { jsonPath: `..http_filters[?(@.name=='${ROUTER}')]` }, parts.usageFilter),
   ];

@@ -1,4 +1,7 @@
-/** One running Envoy: started with a finished configuration, ready when its admin listener says so, stopped by its process id. */
+/**
+ * One running Envoy: starts with a complete configuration, is ready when its admin listener reports it, and stops by
+ * its process id.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,17 +18,17 @@ export interface RunningEnvoy {
   readonly pid: number;
   /** `http://host:port` of Envoy's admin listener. */
   readonly adminUrl: string;
-  /** Where each listener really listens, by name: `host:port`. */
+  /** The real address (`host:port`) of each listener, by name. */
   readonly listeners: ReadonlyMap<string, string>;
-  /** Resolves when the process has ended, by itself or by stop(). */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<void>;
   /** Ends the process and waits for it. Safe to call twice. */
   stop(): Promise<void>;
-  /** The last of what it wrote to its log, for messages. */
+  /** Returns the end of its log, for messages. */
   output(): string;
 }
 
-/** Envoy did not come up. The message is one sentence for a person. */
+/** Envoy did not start. The message is one sentence for the operator. */
 export class EnvoyError extends Error {
   override readonly name = 'EnvoyError';
 }
@@ -36,11 +39,11 @@ export interface EnvoyOptions {
   readonly config: object;
   /** Worker threads. */
   readonly concurrency?: number;
-  /** How long it may take until it is ready, milliseconds. */
+  /** The maximum time until it is ready, in milliseconds. */
   readonly readyTimeoutMs?: number;
 }
 
-/** Whatever ends this process, Envoy does not outlive it. */
+/** Envoy ends with this process. */
 const runningChildren = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of runningChildren) child.kill('SIGKILL');
@@ -112,8 +115,8 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
 }
 
 /**
- * In a process group of its own: a Ctrl-C in the terminal reaches the one who started it, who then stops it in order. Where the
- * system has it, setpriv makes the kernel end Envoy with us even when we are killed.
+ * Starts Envoy in a process group of its own, so that Ctrl-C reaches only this process, which then stops Envoy in
+ * order. With setpriv, if the system has it, the kernel ends Envoy even if this process is killed.
  */
 function launch(binary: string, args: readonly string[]): ChildProcess {
   const setpriv = '/usr/bin/setpriv';

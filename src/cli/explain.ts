@@ -1,4 +1,4 @@
-/** `postern explain`: why a request is allowed or denied, by the same decision function as the server's, on the same database. */
+/** `postern explain`: explains an allow or a denial with the server's decision function, on the same database. */
 
 import { explainRequest } from '../iam/explain/explain.ts';
 import type { ExplainRequest } from '../iam/explain/resolve.ts';
@@ -32,7 +32,7 @@ function requestOf(args: Arguments): ExplainRequest {
   if (time !== undefined && Number.isNaN(Date.parse(time)))
     throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   const subject = args.value('subject');
-  // In the environment a credential does not show in the list of processes.
+  // The list of processes does not show a credential in the environment.
   const credential =
     args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);
   const given = {

@@ -1,4 +1,4 @@
-/** Writes a set-up as YAML, part by part, so that no more than one part is held as a whole. */
+/** Writes a setup as YAML, part by part, so that only one part is in memory. */
 
 import { Document, Scalar, visit } from 'yaml';
 import { SETUP_VERSION } from '../iam/setup/document.ts';
@@ -14,14 +14,15 @@ version: ${SETUP_VERSION}
 tenants:
 `;
 
-/** So that `apply` can read each: it takes at most 8 MiB. */
+/** `apply` accepts documents of at most 8 MiB. */
 const DOCUMENT_BYTES = 2_097_152;
 /** Users written at once: at most 4 MiB, even if each character is written as an escape. */
 const USERS_AT_ONCE = 25;
 
 /**
- * Gives the text of each part as it comes; the head first, whatever comes. A long export has several documents.
- * @param documentBytes after which the next document begins
+ * Returns the text of each part; that of the first part begins with the head of the file. A long export has several
+ * documents.
+ * @param documentBytes the size after which the next document begins
  */
 export function setupWriter(documentBytes = DOCUMENT_BYTES): (part: ExportPart) => string {
   let begun = false;
@@ -75,8 +76,8 @@ function othersText(others: number): string {
 }
 
 /**
- * No line is folded, so that a changed word is one changed line. What YAML 1.1 reads as something else than text (`no`, `22:00`) is
- * quoted, for whoever reads the file with another parser.
+ * Does not fold lines, so that a changed word is one changed line. Quotes texts that YAML 1.1 does not read as text
+ * (`no`, `22:00`), for readers with another parser.
  */
 const STYLE = {
   lineWidth: 0,
@@ -86,7 +87,10 @@ const STYLE = {
   compat: 'yaml-1.1',
 } as const;
 
-/** Controls, and marks that nobody sees or that turn the direction of writing: a file that people compare does not hold them as they are. */
+/**
+ * Control characters, invisible marks, and marks that change the direction of writing. The file has them as escapes, so
+ * that a diff shows them.
+ */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const EACH_UNSEEN = new RegExp(UNSEEN, 'gu');
 

@@ -1,11 +1,14 @@
-/** Asks the server that runs with this configuration whether it lives: a container's health check, without a shell or another program. */
+/**
+ * Requests the health of the server with this configuration: a container's health check that needs no shell or other
+ * program.
+ */
 
 import { hostAndPort } from '../config/listening.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
 const TIMEOUT_MS = 2_500;
-/** A listener for every address is asked at loopback. */
+/** The address at which a listener on every address is reachable. */
 const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** Resolves with 0 if `/healthz` answers 200, otherwise with 1. */

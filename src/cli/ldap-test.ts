@@ -1,4 +1,4 @@
-/** `postern ldap test`: what a login of one person goes through, step by step, with what to change where it fails. */
+/** `postern ldap test`: runs a user's login at the directory step by step, and prints advice for a step that fails. */
 
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
@@ -7,7 +7,7 @@ import { type Arguments, UsageError } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { readPassword } from './terminal.ts';
 
-/** Needs no database and changes nothing. The exit code is 0 when every step succeeds, 1 when one does not. */
+/** Needs no database and changes nothing. The exit code is 0 if every step succeeds, otherwise 1. */
 export async function ldapTestCommand(args: Arguments): Promise<number> {
   const [username, ...more] = args.words;
   if (username === undefined || more.length > 0)

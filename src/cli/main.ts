@@ -10,7 +10,10 @@ import { InvalidConfigError } from './configuration.ts';
 
 const OK = 0;
 const FAILED = 1;
-/** Wrong usage, a wrong configuration, or a database that the command must not use: the command started and changed nothing. */
+/**
+ * Wrong usage, a wrong configuration, or a database that the command must not use: the command started and changed
+ * nothing.
+ */
 const REFUSED = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -80,8 +83,9 @@ function failureText(error: unknown): string {
 }
 
 /**
- * Lets the heap grow by less between full collections than V8 does by default. Each call leaves garbage that survived a minor collection,
- * such as HTTP/2 streams. With V8's default, the heap of a server becomes several times as large as its live objects.
+ * Lets the heap grow by less between full collections than V8 does by default. Each call leaves garbage that survived a
+ * minor collection, such as HTTP/2 streams. With V8's default, the heap of a server becomes several times as large as
+ * its live objects.
  */
 function boundHeapGrowth(): void {
   setFlagsFromString('--heap-growing-percent=40');

@@ -4,7 +4,10 @@ import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
-/** Brings the database to this version, grants a role the rights of a server if one is named, and prints what was done. Makes an embedded database if there is none. */
+/**
+ * Migrates the database to this version, grants the role of `--grant-to` the rights of a server, and prints the
+ * migrations. Creates an embedded database if there is none.
+ */
 export async function migrateCommand(args: Arguments): Promise<number> {
   const { config, secrets } = loadOrRefuse(args);
   const store = await openStore(config, secrets, createTelemetry({ level: 'warn' }));

@@ -11,20 +11,22 @@ import { envoyGatewayPatches, istioPatches } from './envoy-mesh.ts';
 const PROFILES = ['demo', 'production', 'sidecar', 'istio', 'envoy-gateway'] as const;
 type Profile = (typeof PROFILES)[number];
 
-/** All others are made of production's: a sidecar has no TLS, and what a mesh has already is left out. */
+/**
+ * All other profiles follow from that of production: a sidecar has no TLS, and a mesh already has some of the settings.
+ */
 const FILES = {
   demo: new URL('../../envoy/demo.yaml', import.meta.url),
   production: new URL('../../envoy/production.yaml', import.meta.url),
 };
 
-/** What an option places: a listener or a cluster. */
+/** The listener or cluster whose address an option sets. */
 const PLACES = { listen: 'edge', grpc: 'postern-grpc', http: 'postern-http', upstream: 'upstream' } as const;
 const SIDECAR_PLACES = { edge: '0.0.0.0:10000', 'postern-grpc': 'unix:/run/postern/gate.sock' } as const;
 const ADMIN = '127.0.0.1:9901';
 
 /** The Gateway of the guides, and its listener. */
 const GATEWAY = 'ai/ai/http';
-/** The object that is printed, and the SecurityPolicy that it changes. */
+/** The name of the printed object, and of the SecurityPolicy that it changes. */
 const NAME = 'postern';
 
 export async function printEnvoyConfig(args: Arguments): Promise<number> {
@@ -61,7 +63,7 @@ function profileOf(args: Arguments): Profile {
   );
 }
 
-/** The options of each kind of profile. One that changes nothing is a mistake. */
+/** Rejects an option that has no effect on the profile. */
 function refuseOthers(args: Arguments, profile: Profile): void {
   const others = { istio: ['listen', 'grpc', 'http'], 'envoy-gateway': ['listen', 'grpc', 'http', 'upstream'] };
   const unused = profile === 'istio' || profile === 'envoy-gateway' ? others[profile] : ['gateway'];
@@ -69,7 +71,7 @@ function refuseOthers(args: Arguments, profile: Profile): void {
   if (given !== undefined) throw new UsageError(`The profile ${profile} has no --${given}.`);
 }
 
-/** The object that brings the settings of production's configuration to a Gateway of the mesh. */
+/** Returns the object that applies the settings of production's configuration to a Gateway of the mesh. */
 function meshObject(text: string, profile: 'istio' | 'envoy-gateway', args: Arguments): object {
   const given = args.value('gateway') ?? GATEWAY;
   const [, namespace, gateway, listener = 'http'] =
@@ -95,7 +97,7 @@ function placesOf(args: Arguments, profile: Profile): Readonly<Record<string, st
   return { ...(profile === 'sidecar' ? SIDECAR_PLACES : {}), ...Object.fromEntries(named) };
 }
 
-/** With addresses put in, the comments go: they stand beside places that are no longer there. */
+/** Drops the comments, because they describe the addresses that it replaces. */
 function placed(text: string, profile: Profile, places: Readonly<Record<string, string>>): string {
   const config: unknown = parse(text, { merge: true });
   const plain = profile === 'sidecar' ? stringify(withoutTls(config), { aliasDuplicateObjects: false }) : text;
@@ -116,7 +118,7 @@ function yaml(value: object): string {
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
-/** The gate is in the same pod, and the mesh or the load balancer in front has the certificates. */
+/** The gate is in the same pod, and the mesh or the load balancer terminates TLS. */
 function withoutTls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutTls);
   if (typeof value !== 'object' || value === null) return value;

@@ -5,14 +5,14 @@ import type { ProcessIdentity } from '../server/wiring.ts';
 
 export type ProcessKind = 'gate' | 'api';
 
-/** The environment variable that tells a process of this program what it is: a ProcessKind. */
+/** The environment variable with the ProcessKind of a process that the supervisor starts. */
 export const PROCESS_KIND = 'POSTERN_PROCESS';
 
-/** From the supervisor. */
+/** A message from the supervisor. */
 export type Order =
   | { readonly kind: 'start'; readonly store: StoreAddress; readonly identity: ProcessIdentity }
   | { readonly kind: 'drain' }
-  /** To a gate: apply the change feed and answer with `applied`. */
+  /** To a gate, which applies the change feed and answers with `applied`. */
   | ApplyRequest
   /** To the API: every gate has answered its request. */
   | Applied;
@@ -20,7 +20,7 @@ export type Order =
 export interface ApplyRequest {
   readonly kind: 'apply';
   readonly request: number;
-  /** A sequence number of the change feed; null = everything committed by now. */
+  /** A sequence number of the change feed; null = everything that is committed. */
   readonly through: number | null;
 }
 
@@ -29,20 +29,20 @@ export interface Applied {
   readonly request: number;
 }
 
-/** From a process. */
+/** A message to the supervisor. */
 export type Report =
-  /** It takes orders. */
+  /** The process accepts orders. */
   | { readonly kind: 'hello' }
-  /** It listens. */
+  /** The process listens. */
   | { readonly kind: 'listening'; readonly address: string }
-  /** Every REPORT_EVERY_MS: why it cannot serve (empty = ready), and what an operator should know. */
+  /** Every REPORT_EVERY_MS: the reasons why the process cannot serve (empty = ready), and warnings for the operator. */
   | { readonly kind: 'state'; readonly reasons: readonly string[]; readonly warnings: readonly string[] }
   /** From the API. */
   | ApplyRequest
   /** From a gate. */
   | Applied;
 
-/** Messages come from this program, but other parts of it use the same channel. */
+/** Other parts of this program use the same channel. */
 export function isOrder(message: unknown): message is Order {
   return hasKind(message, ['start', 'drain', 'apply', 'applied']);
 }

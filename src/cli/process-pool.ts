@@ -1,6 +1,6 @@
 /**
- * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when it hangs: a hung
- * process answers no request, keeps its connections, and keeps its address from its successor.
+ * The processes that the supervisor starts: gates and the API. Each is replaced when it ends by itself, and killed when
+ * it hangs: a hung process answers no request, keeps its connections, and keeps its address from its successor.
  */
 
 import cluster, { type Worker } from 'node:cluster';
@@ -18,9 +18,9 @@ import {
 } from './process-messages.ts';
 import { afterTick, hangs, NO_SILENCE, type Silence, TICK_MS } from './silence.ts';
 
-/** A process that ends by itself is replaced, but not sooner than this. */
+/** The delay before a process that ended by itself is replaced. */
 const RESTART_AFTER_MS = 1_000;
-/** From the end of `drain.notice`: a process that drains has cut its last connections long before. */
+/** Starts at the end of `drain.notice`. A draining process closes its last connections before this time. */
 const KILL_AFTER_MS = 20_000;
 
 export type Began = { readonly kind: 'began'; readonly address: string };
@@ -38,11 +38,11 @@ export interface PoolOptions {
   readonly telemetry: Telemetry;
   /** The name of this server among the replicas. */
   readonly server: string;
-  /** V8's heap of the API at most, in MiB. */
+  /** The maximum of the API's V8 heap, in MiB. */
   readonly apiHeapMb: number;
-  /** How long a process that drains goes on deciding. */
+  /** How long a draining process still decides. */
   readonly drainNoticeMs: number;
-  /** A process with this identity has ended. */
+  /** Called when a process has ended. */
   readonly onEnd: (identity: ProcessIdentity) => void;
 }
 
@@ -52,17 +52,17 @@ interface Child extends ChildProcess {
   /** Undefined before its first report. */
   state: Extract<Report, { kind: 'state' }> | undefined;
   takesOrders: boolean;
-  /** Since its last report. */
+  /** The time since its last report. */
   silence: Silence;
   killed: boolean;
 }
 
 export interface PoolState {
-  /** Those that have reported. */
+  /** The number of processes that have reported. */
   readonly running: number;
-  /** Those that are ready. */
+  /** The number of processes that are ready. */
   readonly ready: number;
-  /** Why others are not ready, each reason once. */
+  /** The reasons why the others are not ready, without duplicates. */
   readonly reasons: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -78,7 +78,7 @@ export class ProcessPool {
   readonly #stopping = new AbortController();
   readonly #supervised: Promise<void>[] = [];
   readonly #restarts = new Map<ProcessKind, number>();
-  /** By number: the gates that have not answered, and what to do when all have. */
+  /** By request: the gates that have not answered, and the callback for the last answer. */
   readonly #applying = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
   readonly #watching: NodeJS.Timeout;
   #requests = 0;
@@ -121,7 +121,7 @@ export class ProcessPool {
     worker.on('exit', end);
     worker.on('error', (err) => {
       this.#options.telemetry.log.error({ err, process: kind }, 'a process could not be started, or does not respond');
-      // One that never ran has no exit.
+      // A process that never ran emits no exit event.
       if (worker.process.pid === undefined) end(null, null);
     });
     let address: string | undefined;
@@ -135,7 +135,7 @@ export class ProcessPool {
     return child;
   }
 
-  /** Replaces the process whenever it ends by itself. */
+  /** Replaces the process each time it ends by itself. */
   supervise(first: ChildProcess): void {
     this.#supervised.push(this.#replace(first));
   }
@@ -160,7 +160,7 @@ export class ProcessPool {
     return [...this.#restarts].map(([kind, count]) => ({ kind, count }));
   }
 
-  /** Orders all processes to drain. Resolves when none is left. */
+  /** Orders all processes to drain. Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#watching);
@@ -200,7 +200,7 @@ export class ProcessPool {
     }
   }
 
-  /** A gate that does not take orders yet has nothing cached. */
+  /** Skips gates that do not accept orders yet, because their caches are empty. */
   #applyAtGates({ worker: api }: Child, { request: asked, through }: ApplyRequest): void {
     const gates = [...this.#children.values()].filter(({ kind, takesOrders }) => kind === 'gate' && takesOrders);
     const done = (): void => send(api, { kind: 'applied', request: asked });
@@ -240,7 +240,7 @@ export class ProcessPool {
     }
   }
 
-  /** Kills the processes that have served and hang now. */
+  /** Kills processes that reported before and hang now. */
   #tick(): void {
     const nowMs = performance.now();
     const sinceLastMs = nowMs - this.#tickedMs;

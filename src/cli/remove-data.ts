@@ -1,4 +1,4 @@
-/** Removes the embedded database with its keys, in both places where it may lie. */
+/** Removes the embedded database with its keys from both of its possible directories. */
 
 import { EmbeddedError } from '../store/embedded/error.ts';
 import { findEmbeddedData, removeEmbeddedData } from '../store/embedded/removal.ts';

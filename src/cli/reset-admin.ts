@@ -5,7 +5,7 @@ import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './terminal.ts';
 import { withStore } from './with-store.ts';
 
-/** Gives an administrator a new password (default: one that is made and printed once), and prints the tenant that it belongs to. */
+/** Sets a new password for an administrator (default: generated, and printed once), and prints its tenant. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
   const reset = await withStore(args, async ({ db }, { config, secrets }) => {
     const named = args.value('email') ?? 'an administrator';

@@ -42,7 +42,7 @@ export function reportUnhandled(telemetry: Telemetry): void {
   process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'an error was not handled'));
 }
 
-/** What the supervisor started this process as; undefined = it is no child of one. */
+/** Returns the kind of this process; undefined if no supervisor started it. */
 export function childKind(): ProcessKind | undefined {
   return cluster.isWorker ? KINDS.find((kind) => kind === process.env[PROCESS_KIND]) : undefined;
 }

@@ -1,4 +1,4 @@
-/** The telemetry of a server's process, as its configuration says. */
+/** The telemetry of a server's process, from its configuration. */
 
 import { hostname } from 'node:os';
 import manifest from '../../package.json' with { type: 'json' };
@@ -74,7 +74,7 @@ function headersOf(text: string): Readonly<Record<string, string>> {
   );
 }
 
-/** A value that is no percent-encoding is taken as it is. */
+/** Returns a value with a wrong percent-encoding unchanged. */
 function decoded(value: string): string {
   try {
     return decodeURIComponent(value);

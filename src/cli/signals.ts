@@ -1,6 +1,6 @@
 /**
- * Resolves at the first SIGTERM or SIGINT, or when the script that started this process was killed: the channel to it closes then.
- * The second signal ends the process at once.
+ * Resolves at the first SIGTERM or SIGINT, or when the channel to the script that started this process closes, because
+ * it was killed. The second signal ends the process at once.
  */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {

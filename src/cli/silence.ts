@@ -1,11 +1,11 @@
 /**
- * Decides when a silent process hangs. The supervisor counts ticks of its own timer, so a machine that slept adds one tick only. A tick that
- * came late says nothing about the process: the machine, or the supervisor, had no time for either of them.
+ * Decides when a silent process hangs. The supervisor counts ticks of its own timer, so a machine that slept adds only
+ * one tick. A late tick does not show that the process hangs, because the machine or the supervisor was late as well.
  */
 
-/** Each process reports this often, in milliseconds. */
+/** The interval between the reports of a process, in milliseconds. */
 export const REPORT_EVERY_MS = 200;
-/** The supervisor looks this often, in milliseconds. */
+/** The interval between the supervisor's ticks, in milliseconds. */
 export const TICK_MS = 100;
 /** A tick after a longer time is late. */
 const LATE_AFTER_MS = 2 * TICK_MS;

@@ -1,4 +1,7 @@
-/** Starts the listener of one process. Each kind loads only its own modules, so that a gate has no part of the API in memory. */
+/**
+ * Starts the listener of one process. Each kind loads only its own modules, so that a gate has no part of the API in
+ * memory.
+ */
 
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';

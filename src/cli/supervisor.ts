@@ -1,9 +1,10 @@
 /**
- * One server as several processes: gates behind the gRPC address, and one API. The supervisor keeps the embedded database, starts and
- * replaces the processes, passes the API's requests to the gates, and answers for the health and the metrics of all.
+ * One server as several processes: gates behind the gRPC address, and one API. The supervisor keeps the embedded
+ * database, starts and replaces the processes, passes the API's requests to the gates, and answers for the health and
+ * the metrics of all.
  *
- * No request or connection of a client reaches the supervisor. It opens the gRPC listener once and shares it with the gates, and each gate
- * accepts connections itself. A gate depends on no other process once it runs.
+ * No request or connection of a client reaches the supervisor. It opens the gRPC listener once and shares it with the
+ * gates, and each gate accepts connections itself. A gate depends on no other process once it runs.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -20,9 +21,9 @@ import { type ChildProcess, type Ended, ProcessPool } from './process-pool.ts';
 const SERVER_NAME_BYTES = 8;
 
 export interface Supervised {
-  /** Real addresses, once everything serves; `http` is undefined without an API. */
+  /** The real addresses; `http` is undefined without an API. */
   readonly addresses: { readonly grpc: string; readonly http: string | undefined; readonly admin: string };
-  /** Why the server cannot decide now; empty = ready. */
+  /** Returns the reasons why the server cannot decide; empty = ready. */
   unready(): readonly string[];
   /** Drains and stops every process. */
   close(): Promise<void>;
@@ -31,7 +32,7 @@ export interface Supervised {
 export type StartOutcome =
   | { readonly kind: 'serving'; readonly server: Supervised }
   | { readonly kind: 'stopped' }
-  /** A process refused to start and has said why. */
+  /** A process did not start and has reported the reason. */
   | { readonly kind: 'refused'; readonly code: number };
 
 /**
@@ -82,7 +83,7 @@ export async function startSupervised(
   }
   starting.defer(() => pool.stop());
 
-  // One of each first: they find out whether the addresses can be had, and each reports a failure once.
+  // First one process of each kind, so that an address in use is reported once.
   const first = new Map(kinds.map((kind) => [kind, pool.start(kind)]));
   const addresses = await begin([...first.values()], stop);
   if (addresses.kind !== 'began') return addresses;
@@ -123,7 +124,7 @@ function exitCode({ code, signal }: Ended): number {
   throw new Error(`A process exited (${signal ?? `with status ${code}`}) before it was ready. The log has the cause.`);
 }
 
-/** The server can decide when one gate can; the API has to have begun once, because a start is over only then. */
+/** The server can decide if one gate can. During the start, the API must have begun as well. */
 function reasons(pool: ProcessPool, workers: number, begun: boolean): readonly string[] {
   if (pool.stopping) return ['draining: the process is stopping'];
   const gates = pool.state('gate');

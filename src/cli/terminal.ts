@@ -14,7 +14,9 @@ export const DECLINED = 1;
 /** The exit code of a command that changed nothing because it could not ask; as for wrong usage. */
 export const UNASKED = 2;
 
-/** Reports whether a command can ask its operator: a pipe on either side means that no person reads the question or answers it. */
+/**
+ * Reports whether a command can ask its operator: with a pipe on either side, nothing shows the question or answers it.
+ */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY && process.stdout.isTTY;
 }
@@ -30,7 +32,10 @@ export async function agreementTo(effect: string, args: Arguments, asks = hasTer
   return (await isAgreed(process.stdin, process.stdout, effect)) ? 'agreed' : 'declined';
 }
 
-/** Asks as `agreementTo` does. Returns undefined if the command may go on; otherwise prints the reason and returns the exit code. */
+/**
+ * Asks like `agreementTo`. Returns undefined if the operator agrees; otherwise prints the reason and returns the exit
+ * code.
+ */
 export async function stoppedBefore(
   effect: string,
   args: Arguments,
@@ -74,8 +79,8 @@ interface Terminal extends NodeJS.ReadableStream {
 }
 
 /**
- * Asks for a password at a terminal and does not echo it. Without a terminal, it takes the first line of the input. Returns an empty text at
- * the end of the input.
+ * Asks for a password at a terminal and does not echo it. Without a terminal, it takes the first line of the input.
+ * Returns an empty text at the end of the input.
  */
 export async function readPassword(input: Terminal, output: NodeJS.WritableStream, question: string): Promise<string> {
   const asks = input.isTTY === true;

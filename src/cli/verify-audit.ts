@@ -1,4 +1,4 @@
-/** `postern verify-audit`: whether the audit log is as it was written. Servers may run meanwhile. */
+/** `postern verify-audit`: checks that the audit log was not changed. Servers may run at the same time. */
 
 import { retiredAuditMacs } from '../iam/auth/retired-audit-keys.ts';
 import { auditMac, otherAuditMac } from '../server/audit.ts';
@@ -7,7 +7,7 @@ import { checkSecretKey } from '../store/meta.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
-/** The exit code is 0 when the chain is whole, 1 when it is not. */
+/** The exit code is 0 if the chain is intact, otherwise 1. */
 export async function verifyAuditCommand(args: Arguments): Promise<number> {
   const anchor = anchorOf(args.value('anchor'));
   const found = await withStore(args, async (store) => {

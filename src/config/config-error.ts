@@ -16,7 +16,7 @@ export interface ConfigError {
     | undefined;
   /** For example `grpc.listen` or `routes[2].path`; empty if the error concerns the whole file. */
   readonly path: string;
-  /** What was expected and, unless it is secret, what was given. */
+  /** The expected value and, unless it is secret, the given one. */
   readonly message: string;
 }
 

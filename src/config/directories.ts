@@ -1,4 +1,7 @@
-/** From the settings of `ldap` to the configured directories. Reports missing settings, and settings that exclude each other. */
+/**
+ * From the settings of `ldap` to the configured directories. Reports missing settings, and settings that exclude each
+ * other.
+ */
 
 import type { DirectorySettings } from '../directory/settings.ts';
 import type { Config, DirectoryConfig, Secrets } from './config.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads the environment: `POSTERN_` and a setting's path in upper snake case. A secret may also come from a file: the variable then ends
- * with `_FILE` and names it.
+ * Reads the environment: `POSTERN_` and a setting's path in upper snake case. A secret may also come from a file: the
+ * variable then ends with `_FILE` and names it.
  */
 
 import { type ConfigError, didYouMean } from './config-error.ts';
@@ -29,7 +29,7 @@ const OTHERS: readonly string[] = [
   'POSTERN_ENVOY',
   'POSTERN_PROCESS',
 ];
-/** Variables that Kubernetes and Docker set in every container if there is a service named `postern` or `postern-…`. */
+/** Variables that Kubernetes and Docker set in every container beside a service `postern` or `postern-…`. */
 const SERVICE_LINK =
   /^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const SERVICE_PORT = /^POSTERN_([A-Z0-9_]+_)?PORT$/;

@@ -1,4 +1,7 @@
-/** The files that settings name: secrets, certificates and private keys. The server reads them at the start, so that a wrong file stops it. */
+/**
+ * The files that settings name: secrets, certificates and private keys. The server reads them at the start, so that a
+ * wrong file stops it.
+ */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';

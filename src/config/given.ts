@@ -42,7 +42,10 @@ export class GivenSettings {
     };
   }
 
-  /** Returns the setting's value. Returns its default if there is none, and also if the value is wrong, which it reports. */
+  /**
+   * Returns the setting's value. Returns its default if there is none, and also if the value is wrong, which it
+   * reports.
+   */
   readonly take = <T>(setting: Setting<T>): T => {
     const found = this.#find(setting.path);
     this.taken.push({ setting, raw: found?.raw, where: found?.locate([]) });

@@ -1,6 +1,7 @@
 /**
- * How the texts and lists of a configuration become values. A parser is total: it returns a flaw for a value that it does not accept, and
- * never throws. It also names what it accepts, for error messages, the documentation and the schema of the chart's values.
+ * How the texts and lists of a configuration become values. A parser is total: it returns a flaw for a value that it
+ * does not accept, and never throws. It also names what it accepts, for error messages, the documentation and the
+ * schema of the chart's values.
  */
 
 import { parseAddress, parseNetwork } from '../decision/address.ts';

@@ -1,6 +1,7 @@
 /**
- * Every setting, one entry each, in the shape of `Config` and `Secrets`. Loading, error messages, `check-config`, the documentation and the
- * schema of the chart's values follow from these tables. A setting that is not here does not exist.
+ * Every setting, one entry each, in the shape of `Config` and `Secrets`. Loading, error messages, `check-config`, the
+ * documentation and the schema of the chart's values follow from these tables. A setting that is not here does not
+ * exist.
  */
 
 import { passwordProblems } from '../identity/password-rules.ts';

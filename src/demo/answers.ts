@@ -1,4 +1,4 @@
-/** The stand-in upstream's answers: one line for each route of an AI platform, and a last one for whatever else is called. */
+/** The stand-in upstream's answers: one entry for each route of an AI platform, and a last one for every other path. */
 
 import { DEMO_MODELS, generate, modelOf, promptOf, usageOf } from './generation.ts';
 import type { Usage } from './ledger.ts';
@@ -7,7 +7,7 @@ import { chatChunks, completionChunks, messageEvents, responseEvents } from './s
 
 export type DemoAnswer =
   | { readonly kind: 'json'; readonly body: Readonly<Record<string, unknown>>; readonly metered?: Metered }
-  /** Server-sent events; `metered` is reported in the last of them, when at all. */
+  /** Server-sent events. The last one reports `metered`, if the request has usage. */
   | { readonly kind: 'events'; readonly events: readonly string[]; readonly metered?: Metered };
 
 export interface Metered {
@@ -16,7 +16,7 @@ export interface Metered {
   readonly usage: Usage;
 }
 
-/** What an answer may need beside the request: ids and the time are given, not taken. */
+/** The id and the time of an answer. */
 export interface Moment {
   readonly nowMs: number;
   readonly id: string;
@@ -24,7 +24,7 @@ export interface Moment {
 
 type Handler = (request: DemoRequest, moment: Moment, name: string) => DemoAnswer;
 
-/** The first line whose pattern matches answers; the pattern's group is the resource's name. */
+/** Answers with the first entry whose pattern matches. The pattern's group is the resource's name. */
 const LINES: readonly (readonly [method: string, pattern: RegExp, handler: Handler])[] = [
   ['POST', /^\/v1\/chat\/completions$/, chat],
   ['POST', /^\/v1\/completions$/, completion],

@@ -1,14 +1,17 @@
-/** How a caller has the stand-in upstream fail, with the header `x-demo`, so that one can see what the gate makes of it. */
+/** Faults of the stand-in upstream, which the client requests with the header `x-demo`. */
 
 export type Fault =
   /** `status=500`: an error instead of an answer. */
   | { readonly kind: 'status'; readonly status: number }
-  /** `close-after=3`: the connection ends after so many events of a stream, or bytes of another answer; after 0 there is no answer. */
+  /**
+   * `close-after=3`: the connection ends after three events of a stream, or three bytes of another answer. After 0,
+   * there is no answer.
+   */
   | { readonly kind: 'close'; readonly after: number }
-  /** `hang-after=3`: after so many nothing more comes, until the caller goes. */
+  /** `hang-after=3`: after three of them, the upstream sends nothing until the client closes the connection. */
   | { readonly kind: 'hang'; readonly after: number };
 
-/** Undefined for what is none of them: the stand-in then answers as ever. */
+/** Returns undefined for any other value: the upstream then answers as usual. */
 export function faultOf(header: string | undefined): Fault | undefined {
   const [, name, digits] = /^(status|close-after|hang-after)=(\d{1,9})$/.exec(header ?? '') ?? [];
   const value = Number(digits);
@@ -29,7 +32,7 @@ const MAX_MODEL_BYTES = 1_000_000;
 const WIDE_CHARACTER = '語';
 
 /**
- * Returns the model that the answer names for `x-demo: long-model=40000`: a name of so many bytes, at most 1,000,000, nearly all of them in
+ * Returns the answer's model for `x-demo: long-model=40000`: a name of 40,000 bytes (at most 1,000,000), mostly in
  * characters of three bytes. Returns undefined for any other value.
  */
 export function longModelOf(header: string | undefined): string | undefined {

@@ -1,11 +1,11 @@
-/** What the stand-in model "thinks": an answer that follows from the request alone, and how many tokens that took. */
+/** The text of the stand-in model, which depends only on the request, and its usage in tokens. */
 
 import type { Usage } from './ledger.ts';
 import { type DemoRequest, integerOf, isObject, stringOf } from './request.ts';
 
 export interface Generation {
   readonly model: string;
-  /** One text for each choice asked for, of each prompt. */
+  /** One text for each requested choice of each prompt. */
   readonly choices: readonly string[];
   readonly finish: 'stop' | 'length';
   readonly usage: Usage;
@@ -36,7 +36,7 @@ export function generate(request: DemoRequest): Generation {
   };
 }
 
-/** Each prompt of a list has answers of its own; a list of numbers is the token ids of one. */
+/** Each prompt of a list has its own answers. A list of numbers is one prompt as token ids. */
 function promptsIn(prompt: unknown): number {
   return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }
@@ -46,13 +46,13 @@ function capOf(request: DemoRequest): number | undefined {
   return cap !== undefined && /^\d{1,15}$/.test(cap) ? Number(cap) : undefined;
 }
 
-/** Tokens are guessed at four characters each. */
+/** Estimates one token for four characters. */
 export function usageOf(prompt: string, completion: number): Usage {
   const asked = Math.max(1, Math.ceil(prompt.length / 4));
   return { prompt_tokens: asked, completion_tokens: completion, total_tokens: asked + completion };
 }
 
-/** All text in `messages`, `prompt` or `input`, in the forms that the OpenAI API takes. */
+/** Returns all text in `messages`, `prompt` or `input`, in the forms of the OpenAI API. */
 export function promptOf(body: DemoRequest['body']): string {
   const parts: string[] = [];
   const visit = (value: unknown, depth: number): void => {

@@ -1,4 +1,4 @@
-/** What the stand-in upstream has reported as used, so that what was metered can be compared with it. */
+/** The usage that the stand-in upstream reported, for comparison with the metered usage. */
 
 export interface Usage {
   readonly prompt_tokens: number;
@@ -14,7 +14,7 @@ export interface LedgerEntry extends Usage {
   readonly path: string;
   readonly model: string;
   readonly stream: boolean;
-  /** As Postern told it in x-postern-tenant and x-postern-subject; null when it did not. */
+  /** From Postern's headers x-postern-tenant and x-postern-subject; null if they are absent. */
   readonly tenant: string | null;
   readonly subject: string | null;
 }
@@ -22,7 +22,7 @@ export interface LedgerEntry extends Usage {
 export interface LedgerReport {
   readonly object: 'list';
   readonly total: Usage & { readonly requests: number };
-  /** The newest last; only so many are kept, the totals count all. */
+  /** The newest last. The ledger keeps only the newest entries; the totals count all. */
   readonly data: readonly LedgerEntry[];
 }
 

@@ -1,4 +1,4 @@
-/** One request as the stand-in upstream sees it: its body read within bounds, its headers as they came. */
+/** One request to the stand-in upstream, with a body of bounded size. */
 
 import type { IncomingMessage } from 'node:http';
 
@@ -15,7 +15,7 @@ export interface DemoRequest {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Reads it to its end. Undefined: longer than it may be. */
+/** Reads the body to its end. Returns undefined if it is too long. */
 export async function readRequest(message: IncomingMessage): Promise<DemoRequest | undefined> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -23,7 +23,7 @@ export async function readRequest(message: IncomingMessage): Promise<DemoRequest
     if (!Buffer.isBuffer(chunk)) continue;
     bytes += chunk.length;
     if (bytes > MAX_BYTES) return undefined;
-    // A long upload is read to its end, but nobody looks into it.
+    // The server reads a long upload to its end and discards it.
     if (bytes <= KEPT_BYTES) kept.push(chunk);
   }
   const path = (message.url ?? '/').split('?', 1)[0] ?? '/';

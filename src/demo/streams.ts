@@ -48,7 +48,10 @@ export function responseEvents(response: Readonly<Record<string, unknown>>, made
   ];
 }
 
-/** As the Anthropic API does, the first event tells the input's tokens and a guess of the output's, the last but one the output's. */
+/**
+ * As in the Anthropic API, the first event has the tokens of the input and an estimate for the output; the last but one
+ * has the output's.
+ */
 export function messageEvents(
   head: Readonly<Record<string, unknown>>,
   made: Generation,

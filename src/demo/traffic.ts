@@ -1,11 +1,11 @@
 /**
- * What a week and a month of the demonstration's traffic look like: how many requests each client sends in ten minutes, what becomes of
- * them, and what they spend. The same time always gives the same numbers.
+ * The demo's traffic of a week and a month: the requests that each client sends in ten minutes, their outcomes, and
+ * their tokens. The same time always gives the same numbers.
  */
 
 export const SLOT_MS = 600_000;
 
-/** When a client is busy, in the tenant's zone. */
+/** The busy hours of a client, in the tenant's time zone. */
 type Rhythm = 'office' | 'shop' | 'night' | 'now and then';
 
 export interface Denials {
@@ -15,7 +15,7 @@ export interface Denials {
     | 'resource_not_permitted'
     | 'rate_limit_exceeded'
     | 'max_tokens_exceeded';
-  /** Of the client's requests, 0 to 1. */
+  /** The part of the client's requests, from 0 to 1. */
   readonly share: number;
   /** Only outside Monday to Friday, 7 to 19 o'clock. */
   readonly isOutOfHours?: true;
@@ -26,7 +26,7 @@ export interface Client {
   /** The name of its API key. */
   readonly key: string;
   readonly model: string;
-  /** A line of the route table. */
+  /** A route of the route table. */
   readonly route: string;
   readonly rhythm: Rhythm;
   /** Requests in the busiest hour. */
@@ -163,12 +163,12 @@ function bell(hour: number, middle: number, width: number): number {
   return Math.exp(-(((hour - middle) / width) ** 2) / 2);
 }
 
-/** Up or down, so that small numbers are right on average. */
+/** Rounds up or down at random, so that the average of small numbers is right. */
 function rounded(n: number, chance: number): number {
   return Math.floor(n + chance);
 }
 
-/** Numbers from 0 to 1 that look thrown and are the same for the same seed: FNV-1a, then mulberry32. */
+/** Pseudo-random numbers from 0 to 1, which are the same for the same seed: FNV-1a, then mulberry32. */
 function diceFor(seed: string): () => number {
   let state = 2_166_136_261;
   for (const character of seed) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 16_777_619);

@@ -1,6 +1,7 @@
 /**
- * A stand-in for the AI platform behind Envoy: answers every route of it in the OpenAI API's shapes, shows in `x_echo` the headers
- * that reached it, and keeps a ledger of the usage that it reported (`GET /ledger`, on its own address). It decides nothing.
+ * A stand-in for the AI platform behind Envoy. It answers every route of the platform in the shapes of the OpenAI API,
+ * returns the received headers in `x_echo`, and keeps a ledger of the usage that it reported (`GET /ledger`, on its own
+ * address). It decides nothing.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -15,17 +16,17 @@ import { type DemoRequest, readRequest } from './request.ts';
 export interface Upstream {
   readonly host: string;
   readonly port: number;
-  /** Ends open streams too. */
+  /** Ends open streams as well. */
   close(): Promise<void>;
 }
 
-/** Rejects with Node's error when it cannot listen. Port 0: the system chooses. */
+/** Rejects with Node's error if it cannot listen. Port 0 = any free port. */
 export async function startUpstream(host: string, port: number): Promise<Upstream> {
   const ledger = createLedger();
   const server = createServer((message, reply) => {
     serve(ledger, message, reply).catch(() => reply.destroy());
   });
-  // Envoy keeps its connections; were ours shorter, it would meet closed ones.
+  // Longer than Envoy keeps its connections, so that Envoy does not use a closed one.
   server.keepAliveTimeout = 120_000;
   server.listen(port, host);
   await once(server, 'listening');
@@ -115,12 +116,12 @@ function sendJson(
   else reply.write(bytes.subarray(0, fault.after), () => breakOff(reply, fault));
 }
 
-/** After a hang only the caller ends it. */
+/** After `hang`, only the client ends the connection. */
 function breakOff(reply: ServerResponse, { kind }: Break): void {
   if (kind === 'close') reply.destroy();
 }
 
-/** The first event also carries the echo. True when the client was there to the end. */
+/** Adds the echo to the first event. Resolves with true if the client received all events. */
 async function sendEvents(
   reply: ServerResponse,
   events: readonly string[],
@@ -131,7 +132,7 @@ async function sendEvents(
   for (const [index, event] of events.entries()) {
     if (reply.destroyed) return false;
     if (fault !== undefined && index >= fault.after) {
-      // An empty write goes out after those before it.
+      // The callback runs after the earlier writes.
       reply.write('', () => breakOff(reply, fault));
       return false;
     }

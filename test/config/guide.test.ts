@@ -17,7 +17,10 @@ test('the guide to directories names every setting of theirs', () => {
   }
 });
 
-/** Blocks that are no configuration of Postern: set-up files, values of the chart, objects of Kubernetes, and directories, which have tests of their own. */
+/**
+ * Blocks that are no configuration of Postern: set-up files, values of the chart, objects of Kubernetes, and
+ * directories, which have tests of their own.
+ */
 const OTHER_PAGES = ['declarative.md', 'kubernetes.md', 'ldap.md'];
 
 const DOCS = new URL('../../docs/', import.meta.url);

@@ -1,6 +1,6 @@
 /**
- * A new setting is one entry of the table, and the place that uses it: types, loading, error messages, documentation and the schema of the
- * chart's values follow from the entry. These tests add entries to copies of the table.
+ * A new setting is one entry of the table, and the place that uses it: types, loading, error messages, documentation
+ * and the schema of the chart's values follow from the entry. These tests add entries to copies of the table.
  */
 
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Installs the chart on a real cluster, in a namespace of its own that is deleted afterwards. Pods need not start: an image may be missing there. */
+/**
+ * Installs the chart on a real cluster, in a namespace of its own that is deleted afterwards. Pods need not start: an
+ * image may be missing there.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -90,7 +93,10 @@ export async function installOnCluster(helm: string, kubectl: string, chart: str
 
 type Apply = (name: string, objects: readonly object[], ...options: readonly string[]) => Promise<string>;
 
-/** Kubernetes' own objects of every values file, where a warning of Pod Security counts as an error; those of other namespaces and custom resources need what the cluster may not have. */
+/**
+ * Kubernetes' own objects of every values file, where a warning of Pod Security counts as an error; those of other
+ * namespaces and custom resources need what the cluster may not have.
+ */
 async function dryRunAll(helm: string, chart: string, namespace: string, apply: Apply): Promise<number> {
   let count = 0;
   for (const file of await readdir(join(chart, 'ci'))) {

@@ -1,6 +1,6 @@
 /**
- * The JSON Schema of `config` in the chart's values, made from the table of settings. It does not have the settings that the chart sets, nor
- * secrets, so that the chart rejects them there.
+ * The JSON Schema of `config` in the chart's values, made from the table of settings. It does not have the settings
+ * that the chart sets, nor secrets, so that the chart rejects them there.
  */
 
 import type { JsonSchema } from '../../../src/config/parsers.ts';

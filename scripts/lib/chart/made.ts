@@ -15,7 +15,8 @@ export async function madeFiles(root: string): Promise<ReadonlyMap<string, strin
   return new Map([
     ['helm/postern/values.schema.json', `${JSON.stringify(valuesSchema(values), null, 2)}\n`],
     ['helm/postern/README.md', chartReadme(values)],
-    // Where the templates put other names and numbers, these are the names of the guides and the numbers of the default configuration.
+    // Where the templates put other names and numbers, these are the names of the guides and the numbers of the default
+    // configuration.
     ['helm/postern/files/istio-patches.yaml', await printedPatches(root, 'istio', 'configPatches')],
     ['helm/postern/files/envoy-gateway-patches.yaml', await printedPatches(root, 'envoy-gateway', 'jsonPatches')],
     [

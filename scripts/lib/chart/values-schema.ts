@@ -1,4 +1,7 @@
-/** The JSON Schema of the chart's values. Descriptions come from the comments of values.yaml, so that each is written once. */
+/**
+ * The JSON Schema of the chart's values. Descriptions come from the comments of values.yaml, so that each is written
+ * once.
+ */
 
 import type { JsonSchema } from '../../../src/config/parsers.ts';
 import { configSchema, object } from './config-schema.ts';

@@ -12,7 +12,10 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-/** Returns the page with new tables between `<!-- table: NAME (written by npm run docs) -->` and `<!-- end of table -->`. */
+/**
+ * Returns the page with new tables between `<!-- table: NAME (written by npm run docs) -->` and `<!-- end of table
+ * -->`.
+ */
 export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables).reduce((text, [name, content]) => {
     const begin = `<!-- table: ${name} (written by npm run docs) -->\n`;
