@@ -27,6 +27,7 @@ const COMMANDS = {
   format: (node) => runFormat(node),
   docs: (node) => run(node, ['scripts/docs.ts']),
   chart: (node) => run(node, ['scripts/chart.ts']),
+  schema: (node) => run(node, ['scripts/schema.ts']),
   'console:build': (node) => buildConsole(node),
   'console:size': (node) => run(node, ['scripts/console-size.ts', ...args]),
   screenshots: async (node) => {
