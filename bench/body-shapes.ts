@@ -12,7 +12,7 @@ export function withText(bytes: number): string {
   return chatOf(filled('The quick brown fox jumps over the lazy dog, and rests by the river.\n', bytes));
 }
 
-/** Repeats a piece until its JSON has about so many bytes. */
+/** Repeats a piece until its JSON has about `bytes` bytes. */
 function filled(piece: string, bytes: number): string {
   return piece.repeat(bytes / (Buffer.byteLength(JSON.stringify(piece)) - 2));
 }

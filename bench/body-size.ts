@@ -1,7 +1,7 @@
 /**
- * What a larger body costs a check: chat requests of 1 KB, with an image of 100 KB, 1 MiB and 10 MiB, and with 1 MiB of what costs most to read,
- * by one server whose `inspect.max-body` is 16 MiB and whose rates of bodies are no bound. Beside it an empty method on the same transport, which
- * reads the bytes and no more.
+ * The cost of a check by the size of its body: chat requests of 1 KB, with an image of 100 KB, 1 MiB and 10 MiB, and
+ * with 1 MiB of the content that costs most to read. The server has an `inspect.max-body` of 16 MiB and no effective
+ * rates of bodies. The floor is an empty method on the same transport, which only reads the bytes.
  */
 
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The lists, searches and pickers of the console, lucky and unlucky, as a platform administrator meets them in the tenant with most users. */
+/**
+ * The lists, searches and pickers of the console, lucky and unlucky, as a platform administrator meets them in the
+ * tenant with most users.
+ */
 
 import type { Page } from 'playwright-core';
 import type { Watched } from './console-watch.ts';
@@ -16,7 +19,7 @@ export interface ConsoleCase extends Watched {
 
 const ROWS = 'main [role=grid] tbody [role=row]';
 const OPTIONS = '[role=listbox] [role=option]';
-/** Of the list under a field; there may be other lists beside. */
+/** The options of the list under a field. The page may have other lists. */
 const SUGGESTED = '[data-trigger=ComboBox] [role=option]';
 const USERS = '/v1/iam/users';
 const KEYS = '/v1/iam/api-keys';

@@ -1,4 +1,7 @@
-/** The console with a platform of many users behind it: PostgreSQL, `postern serve`, Envoy before it, and Chromium, each a process of its own. */
+/**
+ * The console with a platform of many users behind it: PostgreSQL, `postern serve`, Envoy before it, and Chromium, each
+ * a process of its own.
+ */
 
 import { readdirSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -13,7 +16,7 @@ import { freePort, processTree, scratch } from './stack.ts';
 
 export const USERS = Number(process.env['BENCH_CONSOLE_USERS'] ?? 100_000);
 export const KEYS = Number(process.env['BENCH_CONSOLE_KEYS'] ?? 100_000);
-/** Of the big tenant, beside those of every tenant. */
+/** The rules of the big tenant, beside those of every tenant. */
 const RULES = 300;
 /** Made through the API, each with a row in the audit log. */
 const AUDITED = 120;
@@ -77,7 +80,7 @@ export async function openConsole(): Promise<ConsoleStand> {
   };
 }
 
-/** Half of the policies are attached to the role that everybody holds. */
+/** Half of the policies are attached to the role that every user holds. */
 async function addRules(client: pg.Client): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
   await client.query(
@@ -100,7 +103,10 @@ async function addRules(client: pg.Client): Promise<void> {
   await client.query('analyze');
 }
 
-/** Rows for the audit log, the overview and the usage: keys made through the API, each used through Envoy, and every fourth request denied. */
+/**
+ * Rows for the audit log, the overview and the usage: keys made through the API, each used through Envoy, and every
+ * fourth request denied.
+ */
 async function makeTraffic(url: string, token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': BIG, 'content-type': 'application/json' };
   for (let i = 0; i < AUDITED; i++) {
@@ -124,8 +130,8 @@ async function makeTraffic(url: string, token: string): Promise<void> {
 }
 
 /**
- * Puts the stand, with all that belongs to it, before what else runs on this machine: its times stand for a machine of its own. Chromium gives its
- * pages' threads the priority of everybody again and again, so call it before each measurement. Only root may.
+ * Gives the processes of the stand priority over others on this machine, so that its times are those of a machine of
+ * its own. Chromium resets the priority of its threads, so call it before each measurement. It needs root.
  */
 export function goFirst(): void {
   for (const pid of processTree(process.pid)) for (const thread of threadsOf(pid)) prefer(thread);

@@ -1,11 +1,11 @@
-/** What a page of the console fetches, and when what came is there to be used. */
+/** The requests of a page of the console, and the time at which their data is usable. */
 
 import type { BrowserContext, Page, Request } from 'playwright-core';
 
 export interface Ready {
   /** A selector of the rows. */
   readonly rows: string;
-  /** Each of them has this in its text, whatever its case; default: anything. */
+  /** Each of them has this in its text, in any case; default: any text. */
   readonly text?: string;
   /** There are no rows, and this selector instead. */
   readonly none?: string;
@@ -14,14 +14,17 @@ export interface Ready {
 export interface Fetched {
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Of the answer's body as it was sent. */
+  /** The size of the answer's body as it was sent. */
   readonly bytes: number;
-  /** Of a list; undefined: the answer is none. */
+  /** The rows of a list; undefined if the answer is no list. */
   readonly rows: number | undefined;
 }
 
 export interface Seen {
-  /** From the last byte of the answer, or from the action that needs none, to the frame after the one that shows its rows, in which the page takes input again. */
+  /**
+   * From the last byte of the answer, or from the action that needs none, to the frame after the one that shows its
+   * rows, in which the page takes input again.
+   */
   readonly renderMs: number;
   /** From the request of that answer to its last byte. */
   readonly answerMs: number;
@@ -40,12 +43,12 @@ interface Timed {
 const QUIET_MS = 300;
 const PATIENCE_MS = 20_000;
 const KEPT = 'bench-ready';
-/** The end of an answer is told by another process than the page's, which may have shown it already. */
+/** Another process than the page's reports the end of an answer. The page may have shown it already. */
 const TOLD_LATE_MS = 50;
 
 /**
- * In the page: looks at every frame whether the rows are there. Then it lets one more frame be painted and the page's own work come to
- * its end, and tells the time of that.
+ * In the page: looks at every frame whether the rows are there. Then it waits for one more frame and for the page's own
+ * work, and returns that time.
  */
 const WATCH = `(() => {
   performance.setResourceTimingBufferSize(5000);
@@ -109,7 +112,7 @@ class Calls {
   }
 
   readonly #began = (request: Request): void => {
-    // Of others, such as the icon, the end is not always told.
+    // The end of other requests, such as the icon, is not always reported.
     if (!isCall(request)) return;
     this.#lastMs = performance.now();
     this.#open.add(request);
@@ -142,12 +145,15 @@ async function fetchedBy(request: Request): Promise<Fetched> {
 }
 
 export interface Watched {
-  /** Loads this address anew, */
+  /** Loads this address, */
   readonly path?: string;
   /** or does this. */
   readonly act?: (page: Page) => Promise<void>;
   readonly ready: Ready;
-  /** The API's path whose answer has the rows, or the paths of which the last answer completes them; undefined: none is waited for. */
+  /**
+   * The API's path whose answer has the rows, or the paths of which the last answer completes them; undefined: none is
+   * waited for.
+   */
   readonly answer?: string | readonly string[];
 }
 
@@ -159,7 +165,7 @@ export async function watch(page: Page, { path, act, ready, answer }: Watched): 
     await page.goto(path, { waitUntil: 'commit' });
   } else {
     beganMs = await page.evaluate<number>('performance.now()');
-    // What it evaluates to would be waited for.
+    // The call would wait for its value.
     await page.evaluate(`window.benchReady = window.benchWatch(${JSON.stringify(ready)}); undefined`);
     await act?.(page);
   }

@@ -1,8 +1,10 @@
 /**
- * The console with 100,000 users and 100,000 keys in real Chromium: from the API's answer to rows that can be used, for every list, search and
- * picker; what each of them loads; and how long the first screen takes. Exit code 1 if a goal is missed.
+ * The console with 100,000 users and 100,000 keys in real Chromium: from the API's answer to rows that can be used, for
+ * every list, search and picker; what each of them loads; and how long the first screen takes. Exit code 1 if a goal is
+ * missed.
  *
- * BENCH_CONSOLE chooses cases by a part of their names; BENCH_ROUNDS and BENCH_CONSOLE_USERS, BENCH_CONSOLE_KEYS make it smaller.
+ * BENCH_CONSOLE chooses cases by a part of their names; BENCH_ROUNDS and BENCH_CONSOLE_USERS, BENCH_CONSOLE_KEYS make
+ * it smaller.
  */
 
 import type { BrowserContext, Page } from 'playwright-core';
@@ -16,7 +18,7 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5);
 const CHOSEN = process.env['BENCH_CONSOLE'] ?? '';
 const MOST_RENDER_MS = 300;
 const MOST_FIRST_MS = 1000;
-/** Of one list in one answer. */
+/** The rows of one list in one answer. */
 const PAGE_ROWS = 200;
 const SLOW_API_MS = 50;
 const GO_FIRST_MS = 100;
@@ -83,7 +85,7 @@ async function measure(page: Page, one: ConsoleCase, broken: string[]): Promise<
   };
 }
 
-/** What was asked for beyond one page of each list. */
+/** Returns the requests beyond one page of each list. */
 function pagesTooMany(fetched: readonly Fetched[], mayGoOn: boolean): readonly string[] {
   return fetched.flatMap(({ path, query, rows = 0 }) => [
     ...(rows > PAGE_ROWS ? [`${rows} rows of ${path}`] : []),

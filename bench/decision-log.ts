@@ -1,6 +1,7 @@
 /**
- * What the decision log and traces cost a warm check: servers on one database, one core each and one at a time, in short rounds in turns,
- * because the machine's speed changes slowly. BENCH_BEFORE=FOLDER adds the server of another checkout, such as one from before traces.
+ * The cost of the decision log and of traces for a warm check: servers on one database, one core each and one at a
+ * time, in short rounds in turns, because the machine's speed changes slowly. BENCH_BEFORE=FOLDER adds the server of
+ * another checkout, such as one from before traces.
  */
 
 import { rmSync } from 'node:fs';
@@ -29,7 +30,10 @@ const WARM = 4000;
 interface Variant {
   readonly name: string;
   readonly settings: NodeJS.ProcessEnv;
-  /** Of the throughput, and of the checks in the same processor time, of the first variant; undefined = no goal. */
+  /**
+   * The minimum share of the throughput, and of the checks in the same processor time, of the first variant; undefined:
+   * no goal.
+   */
   readonly least: number | undefined;
   readonly main?: string;
 }

@@ -1,4 +1,7 @@
-/** A directory that takes connections and never answers: when those who need it are told so, and what the others notice. */
+/**
+ * A directory that accepts connections and never answers: the time until its users get an error, and the effect on
+ * others.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startRecorder } from '../test/directory/servers/recorder.ts';
@@ -12,20 +15,20 @@ const LOCAL_LOGINS = 200;
 const LOCAL_AT_ONCE = 4;
 const HANGING = 32;
 const TURNS = 3;
-/** How long people wait for the directory while nobody else logs in. */
+/** The time of logins through the directory without other logins. */
 const ALONE_MS = 5_000;
 
 export interface Hanging {
   /** Local logins, milliseconds each. */
   readonly alone: readonly number[];
   readonly beside: readonly number[];
-  /** Of those who waited for the directory beside local logins: milliseconds after `ldap.timeout`. */
+  /** The delay of logins through the directory beside local logins: milliseconds after `ldap.timeout`. */
   readonly late: readonly number[];
-  /** The same while nobody else logs in. */
+  /** The same without other logins. */
   readonly lateAlone: readonly number[];
 }
 
-/** @param settings of the server, with the directory's; its address and time-out are set here */
+/** @param settings of the server, with the directory's; its address and timeout are set here */
 export async function besideHanging(
   world: World,
   slapd: DirectoryServer,
@@ -59,7 +62,7 @@ export async function besideHanging(
   return hanging;
 }
 
-/** What the work came to, and how late those were answered who waited for the directory meanwhile. */
+/** Returns the result of the work, and the delays of the logins through the directory during it. */
 async function whileHanging<T>(server: ServerUnderTest, work: () => Promise<T>): Promise<[T, number[]]> {
   const stop = new AbortController();
   const waiting = Array.from({ length: HANGING }, () => waitAgainAndAgain(server, stop.signal));

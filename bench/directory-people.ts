@@ -2,7 +2,7 @@
 
 import { GROUPS, PASSWORD, PEOPLE, type Person } from '../test/directory/servers/people.ts';
 
-/** So many at once, all in groups that are three deep. Several people: one many times over would be a queue for one row. */
+/** Several users at once, all in nested groups of three levels. One user many times would wait for one row. */
 export function atOnce(count: number): readonly Person[] {
   const members: readonly Person[] = (GROUPS[0]?.people ?? []).map((key) => PEOPLE[key]);
   const people = members.filter(({ password, namedByCn }) => password === PASSWORD && namedByCn !== true);

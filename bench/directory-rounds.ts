@@ -1,4 +1,7 @@
-/** Binds by ldapts alone, and logins by Postern's directory room, in a process of its own: each task that its parent sends is timed. */
+/**
+ * Binds by ldapts alone, and logins by Postern's directory room, in a process of its own: each task that its parent
+ * sends is timed.
+ */
 
 import { readFileSync } from 'node:fs';
 import { Client } from 'ldapts';

@@ -1,6 +1,6 @@
 /**
- * Logging in by a directory, beside what the directory itself allows: binds by ldapts alone, each on a connection of its own, as
- * ldapwhoami makes them. All in the same run, in turns, against one slapd on loopback.
+ * Logging in by a directory, beside what the directory itself allows: binds by ldapts alone, each on a connection of
+ * its own, as ldapwhoami makes them. All in the same run, in turns, against one slapd on loopback.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';

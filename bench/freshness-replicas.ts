@@ -1,4 +1,7 @@
-/** A revocation at one of four replicas: when do the three others refuse the key, and does `Prefer: wait=applied` wait for them? */
+/**
+ * A revocation at one of four replicas: when do the three others refuse the key, and does `Prefer: wait=applied` wait
+ * for them?
+ */
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

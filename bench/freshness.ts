@@ -1,6 +1,7 @@
 /**
- * How long after a key is revoked at one server does another refuse it? With notifications, and with the poll alone; then at three other
- * replicas. BENCH_FRESHNESS=two or replicas runs that part only. Ends with exit code 1 if a goal is missed.
+ * How long after a key is revoked at one server does another refuse it? With notifications, and with the poll alone;
+ * then at three other replicas. BENCH_FRESHNESS=two or replicas runs that part only. Ends with exit code 1 if a goal is
+ * missed.
  */
 
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Latency that ext_authz adds to a request through a real Envoy: Postern beside an empty grpc-go handler, and Envoy without ext_authz. */
+/**
+ * Latency that ext_authz adds to a request through a real Envoy: Postern beside an empty grpc-go handler, and Envoy
+ * without ext_authz.
+ */
 
 import { Agent, request } from 'node:http';
 import { type Edge, startConfig } from '../test/support/envoy.ts';

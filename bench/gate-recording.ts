@@ -1,6 +1,6 @@
 /**
- * What recent decisions cost the gate: one server that records them beside one that does not, on one database, with one check in ten denied.
- * Short rounds in turns, each begun by the other, because the machine's speed changes slowly.
+ * What recent decisions cost the gate: one server that records them beside one that does not, on one database, with one
+ * check in ten denied. Short rounds in turns, each begun by the other, because the machine's speed changes slowly.
  */
 
 import { join } from 'node:path';

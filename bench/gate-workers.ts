@@ -1,4 +1,7 @@
-/** Two gate workers beside one, on all cores together with the load: two cores cannot show more than what the load leaves. */
+/**
+ * Two gate workers beside one, on all cores together with the load: two cores cannot show more than what the load
+ * leaves.
+ */
 
 import { execFileSync } from 'node:child_process';
 import type { World } from './server-under-test.ts';

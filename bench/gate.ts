@@ -1,7 +1,7 @@
 /**
- * The gate's cost beside its floors in the same run, one core for the server and one for the load: empty handlers of grpc-js, `node:http2` and
- * grpc-go with an answer of the same size. Then the record of recent decisions; BENCH_GATE=recording runs only that, BENCH_GATE=floors all
- * but that.
+ * The gate's cost beside its floors in the same run, one core for the server and one for the load: empty handlers of
+ * grpc-js, `node:http2` and grpc-go with an answer of the same size. Then the record of recent decisions;
+ * BENCH_GATE=recording runs only that, BENCH_GATE=floors all but that.
  */
 
 import { writeFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * Sends HTTP requests to one server over connections that stay open, each waiting for the answer before it sends the next, and tells how
- * long they took. A process of its own, so that it has a core of its own; it writes and reads bytes alone, so that the server is what is
- * measured. The job comes on standard input as JSON, the result goes to standard output.
+ * Sends HTTP requests to one server over connections that stay open, each waiting for the answer before it sends the
+ * next, and tells how long they took. A process of its own, so that it has a core of its own; it writes and reads bytes
+ * alone, so that the server is what is measured. The job comes on standard input as JSON, the result goes to standard
+ * output.
  */
 
 import { connect } from 'node:net';

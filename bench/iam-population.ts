@@ -1,7 +1,8 @@
 /**
- * A platform of many users for the lists to be measured on, lucky and unlucky: one tenant with nine tenths of the users beside a
- * thousand small ones, roles held by everybody, by some, by the latest few and by nobody, names that many share and names that are
- * one person's, keys of which the older half has expired. Plain SQL with the triggers off, so what they would fill is filled here.
+ * A platform of many users for the lists to be measured on, lucky and unlucky: one tenant with nine tenths of the users
+ * beside a thousand small ones, roles held by everybody, by some, by the latest few and by nobody, names that many
+ * share and names that are one person's, keys of which the older half has expired. Plain SQL with the triggers off, so
+ * what they would fill is filled here.
  */
 
 import type pg from 'pg';
@@ -98,7 +99,10 @@ async function setIndexesAside(client: pg.Client): Promise<readonly string[]> {
   return rows.map((row) => row.definition);
 }
 
-/** The first half has expired, month by month; of the others each lives to a day of the coming year. One in ten is revoked. */
+/**
+ * The first half has expired, month by month; of the others each lives to a day of the coming year. One in ten is
+ * revoked.
+ */
 async function insertKeys(client: pg.Client, users: number, keys: number): Promise<void> {
   const ownerOf = `case when i % 3 > 0 then ${id('usr').replace('(i)', '(i * 7 % $1::int / 10 * 10 + i % 10)')} end`;
   await client.query(
@@ -111,7 +115,9 @@ async function insertKeys(client: pg.Client, users: number, keys: number): Promi
   );
 }
 
-/** Makes the first users callers: a platform administrator, then administrators of their tenants, with a session each. */
+/**
+ * Makes the first users callers: a platform administrator, then administrators of their tenants, with a session each.
+ */
 export async function addCallers(client: pg.Client, callers: number): Promise<void> {
   await client.query(
     `update users set status = 'active' where id = any(array(select ${id('usr')} from generate_series(0, $1::int - 1) i))`,

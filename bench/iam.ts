@@ -1,7 +1,7 @@
 /**
- * Identity and access management at a million users: reads, writes with their audit rows, and every list and filter, lucky and unlucky.
- * The server has one core, the load the other; PostgreSQL runs wherever the two leave room. What is measured while a hypervisor gives much
- * of the processors to others is measured again.
+ * Identity and access management at a million users: reads, writes with their audit rows, and every list and filter,
+ * lucky and unlucky. The server has one core, the load the other; PostgreSQL runs wherever the two leave room. What is
+ * measured while a hypervisor gives much of the processors to others is measured again.
  *
  * BENCH_IAM_USERS and BENCH_IAM_KEYS make the population smaller; BENCH_IAM_DATA keeps it in a folder for the next run.
  */
@@ -187,7 +187,10 @@ interface Processors {
   readonly postgresUs: number;
 }
 
-/** Processor time of each of so many calls, which the machine's other work changes less than it changes how long they take. */
+/**
+ * Processor time of each of so many calls, which the machine's other work changes less than it changes how long they
+ * take.
+ */
 type Meter = (calls: number) => () => Processors;
 
 function meterOf(server: ServerUnderTest, directory: string): Meter {
@@ -205,7 +208,10 @@ function meterOf(server: ServerUnderTest, directory: string): Meter {
   };
 }
 
-/** The processes of the PostgreSQL server whose data are in a folder, where they work, and what processor time each has used. */
+/**
+ * The processes of the PostgreSQL server whose data are in a folder, where they work, and what processor time each has
+ * used.
+ */
 function postgresOf(directory: string): readonly (readonly [pid: number, ms: number])[] {
   const home = realpathSync(directory);
   return readdirSync('/proc')

@@ -1,4 +1,7 @@
-/** What limits cost: a warm chat check of tenants without limits beside one of tenants with a rate and a monthly quota, on one server. */
+/**
+ * The cost of limits: a warm chat check of tenants without limits beside one of tenants with a rate and a monthly
+ * quota, on one server.
+ */
 
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -16,7 +19,7 @@ const KEYS = 10_000;
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 7);
 const CALLS = Number(process.env['BENCH_CALLS'] ?? 60_000);
 const ALONE = Math.min(8000, CALLS);
-/** Of the run without limits. */
+/** The minimum share of the run without limits. */
 const LEAST_THROUGHPUT = 0.92;
 const MOST_P99_ALONE = 1.15;
 const MOST_STATEMENTS = 2;
@@ -31,7 +34,7 @@ interface Subject {
   readonly transactions: number[];
 }
 
-/** The second half of the tenants is limited, the last quarter's keys too; nobody is refused. */
+/** The second half of the tenants has limits, and so do the keys of the last quarter. No request is rejected. */
 async function limit(client: pg.Client): Promise<void> {
   await populate(client, { tenants: TENANTS, keys: KEYS, usable: KEYS });
   await client.query(
@@ -117,7 +120,7 @@ export async function gateWithLimits(): Promise<{ readonly rows: readonly Row[];
   return { rows, broken };
 }
 
-/** What limits sent to the database since the server began. */
+/** Returns the statements of limits since the start of the server. */
 async function statements(admin: string): Promise<number> {
   // A connection of its own: one that was kept has been closed unseen while this process waited for the load.
   const [answer] = (await once(get(`http://${admin}/metrics`, { agent: false }), 'response')) as [IncomingMessage];
@@ -125,7 +128,7 @@ async function statements(admin: string): Promise<number> {
   return Number(/^postern_metering_statements_total (\S+)$/m.exec(text)?.[1] ?? Number.NaN);
 }
 
-/** Of the whole database, as its own statistics have it; they are written within a second. */
+/** Returns the transactions of the whole database from its statistics, which are written within a second. */
 async function transactions(client: pg.Client): Promise<number> {
   await sleep(1500);
   const { rows } = await client.query<{ count: string }>(

@@ -1,9 +1,9 @@
-/** An even load on several servers: so many checks a second whatever is answered, each answer kept with the time at which it was given. */
+/** An even load on several servers: a fixed number of checks per second, each answer recorded with its time. */
 
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One check that was let through. The server decided between these times, milliseconds since the epoch. */
+/** One allowed check. The server decided between these times, in milliseconds since the epoch. */
 export interface Admitted {
   readonly server: number;
   readonly sentMs: number;

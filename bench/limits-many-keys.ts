@@ -1,7 +1,8 @@
 /**
- * Many keys with a rate limit of their own, each used once in a window, all of them shortly before its border: for how long do their leases
- * block the event loop, and how long does a check wait? The limits run in this process, on a real PostgreSQL. A block is what the main
- * thread computed between two turns of a timer, in processor time, so that other programs on the machine do not count.
+ * Many keys with a rate limit of their own, each used once in a window, all of them shortly before its border: for how
+ * long do their leases block the event loop, and how long does a check wait? The limits run in this process, on a real
+ * PostgreSQL. A block is what the main thread computed between two turns of a timer, in processor time, so that other
+ * programs on the machine do not count.
  */
 
 import { join } from 'node:path';

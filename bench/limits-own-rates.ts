@@ -1,6 +1,7 @@
 /**
- * What a rate of its own costs each of many keys, of which each is used a few times a second: the throughput of warm chat checks beside
- * that of as many keys without a rate, on one server, and how many checks of a key wait for a lease in one window.
+ * The cost of a rate limit of its own for each of many keys, each used a few times a second: the throughput of warm
+ * chat checks beside that of the same number of keys without a rate limit, on one server, and the checks of a key that
+ * wait for a lease in one window.
  */
 
 import { once } from 'node:events';
@@ -21,7 +22,7 @@ const CALLS = Number(process.env['BENCH_CALLS'] ?? 20_000);
 const LIMIT = Number(process.env['BENCH_LIMITS_KEY_RPM'] ?? 6000);
 const WINDOW_MS = 60_000;
 const WARM = 4000;
-/** Of the run without rates. */
+/** The minimum share of the run without rate limits. */
 const LEAST_THROUGHPUT = 0.95;
 /** Checks that wait, of a key in a window. */
 const MOST_WAITS = 1;
@@ -42,7 +43,7 @@ interface Subject {
   readonly name: string;
   readonly frames: string;
   readonly results: LoadResult[];
-  /** What the server computed for a check, in microseconds of processor time: other programs on the machine change it less. */
+  /** The processor time of the server for a check, in microseconds. Other programs on the machine affect it less. */
   readonly processorUs: number[];
 }
 
@@ -80,7 +81,8 @@ export async function ownRates(): Promise<{ readonly rows: readonly Row[]; reado
     run(each, KEYS);
     each.processorUs.length = 0;
   }
-  // Short rounds, and each begins with the other: the machine's speed changes slowly, so what is beside each other met the same.
+  // Short rounds, and each begins with the other: the machine's speed changes slowly, so what is beside each other met
+  // the same.
   for (let round = 0; round < ROUNDS; round++)
     for (const each of round % 2 === 0 ? [plain, own] : [own, plain]) each.results.push(run(each, WARM));
   const waits = await waited(server.admin);

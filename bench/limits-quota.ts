@@ -1,4 +1,7 @@
-/** A month's quota used up by many streams at once, through real Envoys: what is spent past it, and what the upstream's ledger says. */
+/**
+ * A month's quota used up by many streams at once, through real Envoys: what is spent past it, and what the upstream's
+ * ledger says.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -27,14 +30,14 @@ const CONFIG = join(import.meta.dirname, '../envoy/demo.yaml');
 const PAUSE_MS = 200;
 /** An end is booked within it. */
 const BOOKING_MS = 2000;
-/** Refused so often in a row it gives up. */
+/** The rejections in a row after which it stops. */
 const PATIENCE = 10;
 
 interface Tally {
   allowed: number;
   refused: number;
   other: number;
-  /** When the last stream that was let through was asked for. */
+  /** The time at which the last allowed stream was requested. */
   lastAllowedMs: number;
 }
 
@@ -92,7 +95,8 @@ export async function quotaUnderStreams(): Promise<{
   const ledger = data.reduce((sum, { total_tokens }) => sum + total_tokens, 0);
 
   const overshoot = Math.max(0, booked.spent - QUOTA);
-  // Completions stay within their reservations; prompts do not, for each request not booked yet when the last one was let through.
+  // Completions stay within their reservations. Prompts of requests that were not booked at the last allow may exceed
+  // them.
   const known = books.findLast(({ atMs }) => atMs <= tally.lastAllowedMs - BOOKING_MS)?.requests ?? 0;
   const unbooked = tally.allowed - known;
   const bound = unbooked * PROMPT_TOKENS;
@@ -176,7 +180,7 @@ async function watch(
   }
 }
 
-/** What the books say when every request that was let through is in them. */
+/** Returns the booked usage after every allowed request is booked. */
 async function untilBooked(client: pg.Client, requests: number): Promise<{ readonly spent: number }> {
   for (const end = performance.now() + 60_000; performance.now() < end; await sleep(250)) {
     const { rows } = await client.query<{ requests: string; spent: string }>(

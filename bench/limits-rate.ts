@@ -16,14 +16,14 @@ const OFFERED = 20_000;
 const WINDOW_MS = 1000 * Number(process.env['BENCH_LIMITS_WINDOW_SECONDS'] ?? 15);
 const WINDOWS = Number(process.env['BENCH_LIMITS_WINDOWS'] ?? 4);
 const OUTAGE_MS = 20_000;
-/** Of the limit, at the least. */
+/** The minimum used share of the limit. */
 const USED = 0.95;
 
 interface Run {
   readonly name: string;
   /** Whole windows to look at. */
   readonly windows: number;
-  /** What happens meanwhile; resolves with the times that tell which windows it touched. */
+  /** A disturbance during the run; resolves with its times, from which the affected windows follow. */
   readonly disturb?: (world: World, servers: readonly ServerUnderTest[], beginMs: number) => Promise<Disturbance>;
 }
 
@@ -123,8 +123,8 @@ async function measure({ windows, disturb }: Run): Promise<{ offered: Offered; d
 }
 
 /**
- * The bound of docs/limits.md. In the windows in which the database goes away and comes back: the limit, and the shares of all processes
- * but one. In all others the limit.
+ * The bound of docs/limits.md. In the windows in which the database goes away and comes back: the limit, and the shares
+ * of all processes but one. In all others the limit.
  */
 function bound({ window }: WindowCount, disturbance: Disturbance | undefined): number {
   if (disturbance === undefined || disturbance.fromMs === disturbance.untilMs) return LIMIT;

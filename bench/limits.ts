@@ -1,6 +1,6 @@
 /**
- * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota, keys or own runs only that part. Ends with exit code 1
- * when a bound of docs/limits.md was passed or a goal missed.
+ * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota, keys or own runs only that
+ * part. Ends with exit code 1 when a bound of docs/limits.md was passed or a goal missed.
  */
 
 import { gateWithLimits } from './limits-gate.ts';

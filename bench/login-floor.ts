@@ -1,6 +1,6 @@
 /**
- * argon2id alone, in a process of its own: for each number that its parent sends it checks a wrong password so many times with the
- * parameters of the hash that it was started with, and answers how fast that was and what it cost in processor time.
+ * argon2id only, in a process of its own. For each number that its parent sends, it checks a wrong password that number
+ * of times with the parameters of its hash, and answers with the time and the processor time.
  */
 
 import { verify } from '@node-rs/argon2';

@@ -1,6 +1,6 @@
 /**
- * Logging in. Can one tell by the time of a failed login whether an account exists? And what does a login cost beside the one argon2id
- * hash in it, which is slow on purpose?
+ * Logins. It compares the times of failed logins with and without an account, and the cost of a login with the cost of
+ * its argon2id hash.
  */
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -26,7 +26,10 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
 const LOGINS = Number(process.env['BENCH_CALLS'] ?? 120);
 /** Logins under way at once: enough to keep the server's core busy while some of them wait for PostgreSQL. */
 const IN_FLIGHT = 24;
-/** As many as it takes until what a login runs is compiled for good: the compiler waits for thousands of calls of each function. */
+/**
+ * As many as it takes until what a login runs is compiled for good: the compiler waits for thousands of calls of each
+ * function.
+ */
 const WARM_LOGINS = 6000;
 const PASSWORD = 'the password of a benchmark';
 /** As many as a benchmark fails and more. */
@@ -100,7 +103,10 @@ async function answered(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** One after the other, the kinds taking turns in another order each time, so that a slow moment of the machine meets all alike. */
+/**
+ * One after the other, the kinds taking turns in another order each time, so that a slow moment of the machine meets
+ * all alike.
+ */
 async function failedLogins(server: ServerUnderTest, people: People) {
   const known = people.active[0]?.email ?? '';
   const kinds: Readonly<Record<string, (turn: number) => Credentials>> = {
@@ -135,7 +141,10 @@ async function failedLogins(server: ServerUnderTest, people: People) {
   return { medians: Object.fromEntries(names.map((name, i) => [name, medians[i]])), spread };
 }
 
-/** Argon2id alone and whole logins in turns on the same core, in rounds so short that both meet the same machine, and a quiet one. */
+/**
+ * Argon2id alone and whole logins in turns on the same core, in rounds so short that both meet the same machine, and a
+ * quiet one.
+ */
 async function costOfLogins(server: ServerUnderTest, people: readonly Credentials[]) {
   using floor = startFloor(await (await Passwords.start()).hash(PASSWORD));
   await manyLogins(server, people, WARM_LOGINS);

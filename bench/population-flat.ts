@@ -1,4 +1,7 @@
-/** Does a check's cost depend on how many keys there are? 1,000 keys beside 1,000,000 keys in 10,000 tenants, of which 100,000 are in use. */
+/**
+ * Does a check's cost depend on how many keys there are? 1,000 keys beside 1,000,000 keys in 10,000 tenants, of which
+ * 100,000 are in use.
+ */
 
 import { join } from 'node:path';
 import { chatBody, encodeFrame, writeFrames } from './frames.ts';

@@ -1,4 +1,7 @@
-/** Fills a migrated database with tenants, users, policies and API keys, by plain SQL with the change feed's triggers off. */
+/**
+ * Fills a migrated database with tenants, users, policies and API keys, by plain SQL with the change feed's triggers
+ * off.
+ */
 
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -33,7 +36,10 @@ export const sessionOf = (index: number): string => id('ses', index);
 
 const USERS_PER_TENANT = 10;
 
-/** Every second key is owned by a user of its tenant; the others are their tenant's own. Five policies a tenant, four of which concern chat. */
+/**
+ * Every second key is owned by a user of its tenant; the others are their tenant's own. Five policies a tenant, four of
+ * which concern chat.
+ */
 export async function populate(client: pg.Client, population: Population): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
   await client.query(

@@ -29,16 +29,16 @@ export interface ServerUnderTest {
   readonly admin: string;
   readonly pid: number;
   readonly readyMs: number;
-  /** By SIGTERM unless told. */
+  /** Default: SIGTERM. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface World extends AsyncDisposable {
-  /** Of the database. */
+  /** The database's URL. */
   readonly url: string;
   /**
    * @param options.settings environment variables beside those that the world needs
-   * @param options.main of another checkout's server; default: this one's
+   * @param options.main the main file of another checkout; default: this one's
    */
   start(options?: {
     readonly notifications?: boolean;
@@ -148,7 +148,7 @@ export async function openWorld(
     async stopDatabase() {
       const pid = embedded.pid();
       const stopped = embedded.stop();
-      // As an administrator would: it is told to go, not asked whether it is used.
+      // Stops it as an administrator would, also while it is in use.
       process.kill(pid, 'SIGINT');
       await stopped;
       return async () => {

@@ -1,4 +1,4 @@
-/** What every benchmark needs: processes pinned to one core each, the load generator, and a table. */
+/** Shared by all benchmarks: processes pinned to one core each, the load generator, and a table. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -151,7 +151,10 @@ interface Memory {
   readonly peak: number;
 }
 
-/** Resident memory of a process and those below it, now and the sum of what each had at its highest, in MB. Shared pages count in each. */
+/**
+ * Resident memory of a process and those below it, now and the sum of what each had at its highest, in MB. Shared pages
+ * count in each.
+ */
 export function memory(pid: number): Memory {
   const sum = { now: 0, peak: 0 };
   for (const each of processTree(pid)) {
@@ -187,18 +190,20 @@ export function ownProcessorMs(pid: number): number {
   return ((user + system) * 1000) / TICKS_PER_SECOND;
 }
 
-/** Of a machine that others share, so much of the processors' time at most goes to them while it counts as quiet. */
+/**
+ * The maximum share of processor time that other machines of the hypervisor take while this machine counts as quiet.
+ */
 const QUIET = 0.03;
 /** How often a round is run for each that is wanted, before the quietest there were have to do. */
 const TRIES = 4;
 
 export interface Round<T> {
   readonly result: T;
-  /** The share of all processors' time that the hypervisor gave to others meanwhile. */
+  /** The share of all processor time that the hypervisor gave to others during the round. */
   readonly stolen: number;
 }
 
-/** The quietest of so many rounds and more, until there are enough in which the machine was quiet; in the order in which they ran. */
+/** Runs rounds until `wanted` of them were quiet, and returns the quietest in the order in which they ran. */
 export async function quietRounds<T>(wanted: number, run: () => T | Promise<T>): Promise<readonly Round<T>[]> {
   const rounds: Round<T>[] = [];
   const quiet = (): number => rounds.filter(({ stolen }) => stolen < QUIET).length;
@@ -233,7 +238,7 @@ export function quantile(values: readonly number[], q: number): number {
 
 export type Row = Readonly<Record<string, string | number>>;
 
-/** Prints rows as a table, right-aligned but for the first column. */
+/** Prints rows as a table, right-aligned except for the first column. */
 export function printTable(title: string, rows: readonly Row[]): void {
   const columns = Object.keys(rows[0] ?? {});
   const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];

@@ -1,6 +1,6 @@
 /**
- * Bodies that a route may find dear, as genes that can be changed at random. A body is a sample that passes the route's schema, with one
- * place of it filled as far as the route's limit allows.
+ * Candidates for the most expensive body of a route, as genes that can be changed at random. A body is a sample that
+ * passes the route's schema, with one place filled up to the route's limit.
  */
 
 import type { Endpoint } from '../src/http/endpoint.ts';
@@ -12,7 +12,7 @@ export interface Gene {
   readonly unit: number;
   /** Part of the limit that the filler takes. */
   readonly share: number;
-  /** What comes after the filler, inside it: an end that fails late. */
+  /** The text after the filler: an end that fails late. */
   readonly tail: number;
 }
 
@@ -23,7 +23,10 @@ export interface Places {
   readonly paths: readonly Path[];
 }
 
-/** Texts as they stand in JSON, one of which is repeated. Some escape, some take three bytes, some match patterns slowly. */
+/**
+ * Texts as they stand in JSON, one of which is repeated. Some escape, some take three bytes, some match patterns
+ * slowly.
+ */
 const TEXTS = [
   'a',
   '*a',
@@ -76,7 +79,7 @@ const VALUES = [
 const TAILS = ['', '7', '"\\u0000"', '{"a":0,"a":0}', '[[', '"\\ud800"', 'x'];
 const NAMES = ['m', 'model', 'a/b~c', '\\u0061', '__proto__', 'é'];
 
-/** A text of the unit, of at most so many bytes in all. */
+/** A text of repeated units, with at most `bytes` bytes. */
 const FILLERS = {
   text: (gene: Gene, bytes: number) =>
     `"${repeated(pick(TEXTS, gene.unit), bytes - 2)}${['', '!', '\\u0000'][gene.tail % 3]}"`,
@@ -205,7 +208,7 @@ const CANDIDATES = [
   '/v1/chat/completions',
 ];
 
-/** A value that passes a schema as far as its keywords tell; conditions, which have no schema of their own, are given. */
+/** Returns a value that passes the keywords of a schema. Conditions have no schema of their own and are fixed. */
 function sampleOf(schema: object): unknown {
   const keywords: Readonly<Record<string, unknown>> = { ...schema, ...Object(Reflect.get(schema, 'asksAlso')) };
   const type = Array.isArray(keywords['type']) ? keywords['type'][0] : keywords['type'];

@@ -1,6 +1,7 @@
 /**
- * The API in this process, with nothing behind it: what a request costs before its first answer from the database. The caller's tenant has
- * as many rules as it may have, so that use cases which look at all of them are measured with all of them.
+ * The API in this process, with nothing behind it: what a request costs before its first answer from the database. The
+ * caller's tenant has as many rules as it may have, so that use cases which look at all of them are measured with all
+ * of them.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -21,7 +22,10 @@ import { builtinRoles } from '../test/support/builtin-roles.ts';
 
 export interface Stand extends AsyncDisposable {
   readonly routes: readonly Endpoint[];
-  /** Runs one request to its answer; time that the event loop was busy, in milliseconds: no single block of it was longer. */
+  /**
+   * Runs one request to its answer; time that the event loop was busy, in milliseconds: no single block of it was
+   * longer.
+   */
   cost(request: StandRequest): Promise<number>;
 }
 
@@ -127,7 +131,9 @@ function identityWith(role: string): Identity {
   };
 }
 
-/** A tenant whose policies take all the bytes that they may, each as cheap in bytes and as dear to look at as can be. */
+/**
+ * A tenant whose policies take all the bytes that they may, each as cheap in bytes and as dear to look at as can be.
+ */
 function fullSnapshot(): Snapshot {
   const policies: PolicyRecord[] = [];
   for (let bytes = 0; bytes < RULES_BYTES; ) {

@@ -1,6 +1,7 @@
 /**
- * Searches, for each route that takes a body, for the body that holds the event loop longest: random bodies first, then changes of those
- * that were dearest. BENCH_SECONDS sets how long it searches for each route (default: 4 s); BENCH_SEED repeats a search.
+ * Searches, for each route that takes a body, for the body that holds the event loop longest: random bodies first, then
+ * changes of those that were dearest. BENCH_SECONDS sets how long it searches for each route (default: 4 s); BENCH_SEED
+ * repeats a search.
  */
 
 import { BODY_BOUNDS } from '../src/http/body-structure.ts';
@@ -14,7 +15,7 @@ const SEARCH_MS = Number(process.env['BENCH_SECONDS'] ?? 4) * 1000;
 const SEED = Number(process.env['BENCH_SEED'] ?? 1);
 const RANDOM_SHARE = 0.4;
 const KEPT = 6;
-/** The cost of a body is the least of so many runs: whatever else the machine does only adds to it. */
+/** The cost of a body is the minimum of this number of runs, because other work on the machine only adds to it. */
 const RUNS = 5;
 /** Runs of each of the dearest bodies in the end, among which a longer pause of the machine does not count. */
 const LAST_RUNS = 20;
@@ -105,7 +106,7 @@ async function leastCost(stand: Stand, route: Endpoint, body: string, runs: numb
 /** So that the request is compared as a repeated one would be. */
 const KEYED = { 'idempotency-key': 'a' };
 
-/** What comes before a body: as long as a request's head may be. */
+/** The head of a request at its maximum length. */
 async function headRows(stand: Stand): Promise<Row[]> {
   const long = (unit: string): string => unit.repeat(Math.floor(30_000 / unit.length));
   const many = Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`x-header-${i}`, 'a']));

@@ -1,8 +1,8 @@
 /**
- * Searches for the worst decision that a tenant can build within the bounds, and for the worst body to read. Each candidate is a set of
- * numbers that rules and a request are made from; the search draws candidates at random and then changes the worst ones. Everything
- * passes the validators of the API first. Figures are processor time, the median of several runs, each with names not seen before.
- * BENCH_CANDIDATES sets how many are tried in each family.
+ * Searches for the worst decision that a tenant can build within the bounds, and for the worst body to read. Each
+ * candidate is a set of numbers that rules and a request are made from; the search draws candidates at random and then
+ * changes the worst ones. Everything passes the validators of the API first. Figures are processor time, the median of
+ * several runs, each with names not seen before. BENCH_CANDIDATES sets how many are tried in each family.
  */
 
 import { readJsonBody } from '../src/decision/body.ts';
@@ -17,7 +17,7 @@ import { BODY_FAMILIES } from './worst-read.ts';
 import { change, draw, FAMILIES, type Genes, must, nameOf, type Rules, random, rolesUpTo } from './worst-rules.ts';
 
 const CANDIDATES = Number(process.env['BENCH_CANDIDATES'] ?? 60);
-/** Of the candidates of a family, those that are drawn before the worst are changed. */
+/** The share of the candidates of a family that is drawn before the worst ones are changed. */
 const DRAWN = 0.5;
 const RUNS = 5;
 /** Runs of the worst candidate of each family at the end. */

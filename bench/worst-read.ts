@@ -1,4 +1,6 @@
-/** Bodies of about a given size that may be dear to read: each repeats what one part of the reader has most work with. */
+/**
+ * Bodies of about a given size that may be dear to read: each repeats what one part of the reader has most work with.
+ */
 
 const unit = (before: string, text: string, after: string) => (bytes: number) =>
   `${before}${text.repeat(Math.floor((bytes - before.length - after.length) / Buffer.byteLength(text)))}${after}`;

@@ -1,4 +1,7 @@
-/** The numbers that the search for the worst decision changes, and the rules and names that are made from them, all within the bounds. */
+/**
+ * The numbers that the search for the worst decision changes, and the rules and names that are made from them, all
+ * within the bounds.
+ */
 
 import {
   MAX_COLLECTIONS,
@@ -18,7 +21,7 @@ import {
 import { parsePolicyName, parseRoleName } from '../src/domain/ids.ts';
 import type { PolicyRecord, RoleRecord } from '../src/domain/records.ts';
 
-/** What the roles and policies of one tenant may take. */
+/** The maximum size of the roles and policies of one tenant. */
 const RULES_BYTES = 1024 * 1024;
 const ZONES = Intl.supportedValuesOf('timeZone');
 
@@ -32,9 +35,9 @@ export function random(): number {
 }
 const upTo = (most: number): number => 1 + Math.floor(random() * most);
 
-/** What a candidate is made from. Each number is drawn from 1 to its most. */
+/** The genes of a candidate. Each number is drawn from 1 to its maximum. */
 const GENES = {
-  /** The period of the names: so many letters a, then a b, or two letters in turn. */
+  /** The period of the names: a run of the letter a, then a b, or two letters in turn. */
   run: 80,
   /** Characters of a piece, as a share of the period or beyond it. */
   piece: 120,
@@ -264,7 +267,10 @@ function addresses(i: number, count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => (n % 2 === 0 ? `1.${i % 250}.${n % 250}.9` : `1::${(i + n) % 9999}`));
 }
 
-/** Windows of a minute, apart from each other and away from most instants, so that nothing merges and the search is the longest. */
+/**
+ * Windows of a minute, apart from each other and away from most instants, so that nothing merges and the search is the
+ * longest.
+ */
 function windows(i: number, count: number): readonly string[] {
   const twoDigits = (value: number) => String(value).padStart(2, '0');
   return Array.from({ length: Math.min(count, MAX_WEEKLY_WINDOWS) }, (_, n) => {

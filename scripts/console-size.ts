@@ -1,6 +1,7 @@
 /**
- * `npm run console:size`: the bytes that a browser fetches before the console's first screen is usable, and those that each other screen
- * adds. Fails if a first load is larger than it may be. With --json the figures go to standard output as JSON, with the files.
+ * `npm run console:size`: the bytes that a browser fetches before the console's first screen is usable, and those that
+ * each other screen adds. Fails if a first load is larger than it may be. With --json the figures go to standard output
+ * as JSON, with the files.
  */
 
 import { parseArgs } from 'node:util';

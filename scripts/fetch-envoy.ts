@@ -1,4 +1,7 @@
-/** `node scripts/fetch-envoy.ts`: sees to it that the tests find their Envoy, before several of them look for it at once. */
+/**
+ * `node scripts/fetch-envoy.ts`: sees to it that the tests find their Envoy, before several of them look for it at
+ * once.
+ */
 
 import { findEnvoy } from '../src/cli/envoy.ts';
 

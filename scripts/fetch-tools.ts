@@ -1,4 +1,7 @@
-/** `node scripts/fetch-tools.ts`: sees to it that the tests find Helm and the schemas, before several of them look for one at once. */
+/**
+ * `node scripts/fetch-tools.ts`: sees to it that the tests find Helm and the schemas, before several of them look for
+ * one at once.
+ */
 
 import { findCrds } from './lib/tools/crds.ts';
 import { findHelm } from './lib/tools/helm.ts';

@@ -1,4 +1,7 @@
-/** `npm run image [FOLDER]`: assembles the layout of the Dockerfile without a container engine, runs it, and keeps it in FOLDER if given. */
+/**
+ * `npm run image [FOLDER]`: assembles the layout of the Dockerfile without a container engine, runs it, and keeps it in
+ * FOLDER if given.
+ */
 
 import { execFile } from 'node:child_process';
 import { cp } from 'node:fs/promises';

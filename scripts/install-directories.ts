@@ -1,4 +1,7 @@
-/** `node scripts/install-directories.ts`: sees to it that the tests find their directory servers, before several of them look for one at once. */
+/**
+ * `node scripts/install-directories.ts`: sees to it that the tests find their directory servers, before several of them
+ * look for one at once.
+ */
 
 import { findParts } from '../test/directory/servers/packages.ts';
 

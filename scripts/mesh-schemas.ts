@@ -1,6 +1,7 @@
 /**
- * `node scripts/mesh-schemas.ts FOLDER`: makes `test/mesh/schemas.json`. FOLDER is Go's module cache with the modules in it that
- * scripts/lib/mesh/schemas.ts names (`go mod download MODULE`; AI Gateway is no public Go module: put its release there under the same name).
+ * `node scripts/mesh-schemas.ts FOLDER`: makes `test/mesh/schemas.json`. FOLDER is Go's module cache with the modules
+ * in it that scripts/lib/mesh/schemas.ts names (`go mod download MODULE`; AI Gateway is no public Go module: put its
+ * release there under the same name).
  */
 
 import { writeFileSync } from 'node:fs';

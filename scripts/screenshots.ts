@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots [NAME…] [--to FOLDER] [--whole]`: pictures of the console's main screens on the demonstration's data, at 1440 and 390 px, light
- * and dark. Fails if they are too large together.
+ * `npm run screenshots [NAME…] [--to FOLDER] [--whole]`: pictures of the console's main screens on the demonstration's
+ * data, at 1440 and 390 px, light and dark. Fails if they are too large together.
  *
  * --to: another folder than docs/screenshots. --whole: the whole page, not only what fits on a screen.
  */

@@ -1,6 +1,6 @@
 /**
- * `npm run test:deploy [NAME…]`: checks everything that installs, meshes and watches Postern, with the real tools, and prints what was checked
- * with which tool and version, and what could not be checked here.
+ * `npm run test:deploy [NAME…]`: checks everything that installs, meshes and watches Postern, with the real tools, and
+ * prints what was checked with which tool and version, and what could not be checked here.
  */
 
 import { readdir } from 'node:fs/promises';

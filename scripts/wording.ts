@@ -1,5 +1,6 @@
 /**
- * Lists the phrases that this project's English avoids: `node scripts/wording.ts [path prefix]...`. Default: the comments of src.
+ * Lists the phrases that this project's English avoids: `node scripts/wording.ts [path prefix]...`. Default: the
+ * comments of src.
  */
 
 import { readFile } from 'node:fs/promises';

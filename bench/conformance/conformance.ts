@@ -1,6 +1,7 @@
 /**
- * Conformance of the gRPC listener on both of its transports: h2spec, gRPC clients, and grpc-go's interoperability cases. BENCH_CONFORMANCE
- * runs only one part: `h2spec`, `clients` or `interop`. Ends with 1 when the built-in transport fails a case without permission.
+ * Conformance of the gRPC listener on both of its transports: h2spec, gRPC clients, and grpc-go's interoperability
+ * cases. BENCH_CONFORMANCE runs only one part: `h2spec`, `clients` or `interop`. Ends with 1 when the built-in
+ * transport fails a case without permission.
  */
 
 import { printTable, scratch, writeResult } from '../stack.ts';

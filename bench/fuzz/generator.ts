@@ -1,16 +1,19 @@
-/** Endless CheckRequests, from honest ones to noise: the honest are encoded by the complete library, then most of them are damaged. */
+/**
+ * Endless CheckRequests, from honest ones to noise: the honest are encoded by the complete library, then most of them
+ * are damaged.
+ */
 
 import { checkRequest, type RequestSpec } from '../../test/extauthz/support/requests.ts';
 import type { Random } from './random.ts';
 
 export interface Credentials {
-  /** Authorization headers that prove somebody. */
+  /** Authorization headers with a valid credential. */
   readonly valid: readonly string[];
 }
 
 export interface Fuzzed {
   readonly bytes: Buffer;
-  /** Set for an undamaged message: whether an allow would be right as far as the credential and the route go. */
+  /** Set for an undamaged message: whether credential and route permit an allow. */
   readonly mayAllow: boolean | undefined;
 }
 

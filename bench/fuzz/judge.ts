@@ -1,4 +1,4 @@
-/** What must hold of every answer, whatever was asked; checked with nothing of the product's own reading and writing. */
+/** The rules that hold for every answer, checked without the product's own readers and writers. */
 
 import { decodeRequest, readAnswer } from '../../test/extauthz/support/definition.ts';
 import { twin } from '../../test/extauthz/support/twin.ts';
@@ -20,8 +20,8 @@ export interface Verdict {
 }
 
 /**
- * @param outcome what the gate told its observer about this very request
- * @param credentials texts that prove somebody, without the scheme
+ * @param outcome the outcome of this request that the gate reported to its observer
+ * @param credentials valid credentials, without the scheme
  */
 export function judge(
   asked: Fuzzed,
@@ -57,8 +57,8 @@ function complaintOfAllow(
 }
 
 /**
- * Only a check without the body that its request has, or may have, cannot be decided. A message that a full reader rejects may look like
- * one, because the gate reads no more of a message than it needs.
+ * Only a check without the body that its request has, or may have, cannot be decided. A message that a full reader
+ * rejects may look like one, because the gate reads no more of a message than it needs.
  */
 function mayLackBody(bytes: Buffer): boolean {
   try {
@@ -74,8 +74,8 @@ function mayLackBody(bytes: Buffer): boolean {
 const PATH_TO_HEADERS = [1, 4, 2, 13];
 
 /**
- * True if a part of the message that should come once comes several times. The gate merges them, as Protocol Buffers demands; the library
- * of the twin keeps the last one, so it sees another request.
+ * True if a part of the message that should come once comes several times. The gate merges them, as Protocol Buffers
+ * demands; the library of the twin keeps the last one, so it sees another request.
  */
 function hasRepeatedPart(bytes: Uint8Array): boolean {
   let part = bytes;

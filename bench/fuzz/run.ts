@@ -1,20 +1,25 @@
-/** The long fuzz run. `node bench/fuzz/run.ts [requests] [seed]`: a million checks unless told otherwise; ends 1 when one answer is wrong. */
+/**
+ * The long fuzz run. `node bench/fuzz/run.ts [requests] [seed]`: default: a million checks. Exits 1 if one answer is
+ * wrong.
+ */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { runCampaign } from './campaign.ts';
 
 const MB = 1024 * 1024;
-/** What may stay alive, beyond what was alive when warm. */
+/** The maximum growth of live memory after the warm-up. */
 const MAX_LIVE_GROWTH_MB = 8;
-/** What the process may grow by in all; the runtime takes room for garbage as it sees fit. */
+/** The maximum growth of the process, including garbage. */
 const MAX_RESIDENT_GROWTH_MB = 128;
 const REPORT_EVERY = 100_000;
 
 setFlagsFromString('--expose-gc');
 const collect: unknown = runInNewContext('gc');
 
-/** Megabytes of objects and buffers that are still in use. What a buffer holds goes one collection after the buffer itself. */
+/**
+ * Returns the megabytes of live objects and buffers. The memory of a buffer is freed one collection after the buffer.
+ */
 function liveMb(): number {
   if (typeof collect !== 'function') throw new Error('this runtime does not let its garbage be collected');
   collect();

@@ -78,7 +78,7 @@ export class Administrator {
     return { id: String(made['id']), key: String(made['key']) };
   }
 
-  /** What the tenant has used in this month. */
+  /** Returns the tenant's usage of the month. */
   async usage(tenant: string): Promise<Sums> {
     const { total } = await this.must('GET', `/v1/iam/usage?tenant_id=${tenant}`);
     return total as Sums;

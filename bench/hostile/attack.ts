@@ -12,7 +12,10 @@ export const ATTACKER_ADDRESS = '127.0.2.1';
 /** Longer than any time that Envoy or Postern gives a request. */
 const PATIENCE_MS = 60_000;
 const LOST_PAUSE_MS = 100;
-/** `BENCH_PACE=full`: every attacker goes on as soon as it is answered, so that a faster server is attacked harder. */
+/**
+ * `BENCH_PACE=full`: every attacker sends the next request after each answer, so that a faster server gets more
+ * requests.
+ */
 export const FULL_PACE = process.env['BENCH_PACE'] === 'full';
 
 /** All that the attacker's process needs; it goes there as JSON. */
@@ -32,11 +35,13 @@ export interface Ammunition {
   readonly counts?: readonly number[];
   /** Shown beside the result: the form of the attack that validation still accepts. */
   readonly form?: string;
-  /** Sent by the innocents beside their mix: one part in the quiet time, the other at the same rate during the attack. */
+  /**
+   * Sent by the innocents beside their mix: one part in the quiet time, the other at the same rate during the attack.
+   */
   readonly cold?: readonly InnocentRequest[];
 }
 
-/** What the attacker got, counted by name. */
+/** The answers to the attacker, counted by name. */
 export type Tally = Record<string, number>;
 
 export interface Aftermath {
@@ -67,9 +72,9 @@ export function count(tally: Tally, name: string, by = 1): void {
 }
 
 /**
- * Sends one request after the other on each of so many connections.
+ * Sends one request after the other on each connection.
  *
- * @param perSecond at most so many a second on all connections together; the full pace has no such bound
+ * @param perSecond the maximum on all connections together; the full pace has no such bound
  */
 export async function hammer(
   edge: Edge,
@@ -98,7 +103,7 @@ export async function hammer(
   return tally;
 }
 
-/** Calls `step` so often a second, by a schedule, and waits for all calls in the end. */
+/** Calls `step` by a schedule, and waits for all calls in the end. */
 export async function paced(
   perSecond: number,
   untilMs: number,

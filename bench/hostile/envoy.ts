@@ -1,4 +1,7 @@
-/** `envoy/production.yaml` filled in for this machine: local addresses, and certificates in a folder laid out as /etc/envoy. */
+/**
+ * `envoy/production.yaml` filled in for this machine: local addresses, and certificates in a folder laid out as
+ * /etc/envoy.
+ */
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +25,9 @@ export interface Certificates {
   readonly postern: { readonly certFile: string; readonly keyFile: string; readonly caFile: string };
 }
 
-/** Makes an authority and the certificates of Envoy and Postern, and lays them out with the files of `envoy/secrets`. */
+/**
+ * Makes an authority and the certificates of Envoy and Postern, and lays them out with the files of `envoy/secrets`.
+ */
 export function makeCertificates(folder: string): Certificates {
   const authority = makeAuthority();
   const [edge, client, server] = [authority.issue('localhost'), authority.issue('edge'), authority.issue('postern')];
@@ -102,7 +107,7 @@ interface FileWithClusters {
   };
 }
 
-/** Each cluster goes where its example's port points, whatever the clusters are called and however many there are. */
+/** The address of each cluster follows from the port in the example, for any number of clusters. */
 function placesOf(text: string, { grpc, http, upstream }: Behind): Record<string, string> {
   const byPort: Readonly<Record<number, string>> = { 9191: grpc, 8080: http, 8081: upstream };
   const places: Record<string, string> = { [LISTENER]: '127.0.0.1:0' };

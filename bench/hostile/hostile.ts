@@ -1,7 +1,7 @@
 /**
- * What attacks do to innocent tenants: each attack runs for BENCH_SECONDS against a stand of its own (Envoy with the production
- * configuration, Postern, PostgreSQL, an upstream) beside 200 requests a second of five innocent tenants. BENCH_ATTACKS=1,6 runs a choice.
- * Ends with exit code 1 if a goal is missed.
+ * The effect of attacks on innocent tenants: each attack runs for BENCH_SECONDS against a stand of its own (Envoy with
+ * the production configuration, Postern, PostgreSQL, an upstream) beside 200 requests a second of five innocent
+ * tenants. BENCH_ATTACKS=1,6 runs a choice. Ends with exit code 1 if a goal is missed.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -26,7 +26,7 @@ const WARM_MS = 6000;
 const QUIET_MS = Math.min(10_000, ATTACK_MS);
 /** Requests that were due so soon after the attack still count: it may have left something behind. */
 const TAIL_MS = 2000;
-/** An attacker that has not ended by then is stopped. */
+/** The time after which a running attacker is stopped. */
 const ATTACKER_GRACE_MS = 30_000;
 /** The innocents' p99 during the attack, of their p99 in the quiet time before it. */
 const MOST_P99 = 3;
@@ -136,7 +136,10 @@ async function runAttack(attack: Attack): Promise<Result> {
   };
 }
 
-/** Splits requests between two times so that both have the same number per second: otherwise their quantiles are of different requests. */
+/**
+ * Splits requests between two times so that both have the same number per second: otherwise their quantiles are of
+ * different requests.
+ */
 function inProportion<T>(
   all: readonly T[],
   firstMs: number,

@@ -1,6 +1,6 @@
 /**
- * What becomes of checks while a gate worker of `postern serve` is killed (SIGKILL) or hangs (SIGSTOP), with one worker and with two, beside
- * 200 requests a second through Envoy. Ends with exit code 1 if a goal is missed.
+ * Checks while a gate worker of `postern serve` is killed (SIGKILL) or hangs (SIGSTOP), with one worker and with two,
+ * at 200 requests a second through Envoy. Ends with exit code 1 if a goal is missed.
  */
 
 import { mkdirSync } from 'node:fs';

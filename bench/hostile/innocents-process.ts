@@ -1,6 +1,7 @@
 /**
- * The innocents' load as a process of its own: a fixed number of requests per second, independent of the answers. A latency counts from
- * the moment at which the request was due, so a generator that falls behind makes it longer, not shorter.
+ * The innocents' load as a process of its own: a fixed number of requests per second, independent of the answers. A
+ * latency counts from the moment at which the request was due, so a generator that falls behind makes it longer, not
+ * shorter.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +15,7 @@ prioritize();
 /** Then a request counts as lost. */
 const TIMEOUT_MS = 10_000;
 const STEP_MS = 1;
-/** Of each verdict. */
+/** The number of examples of each verdict. */
 const KEPT_EXAMPLES = 300;
 
 export type Command =

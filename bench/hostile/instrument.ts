@@ -1,8 +1,9 @@
 import { constants, setPriority } from 'node:os';
 
 /**
- * Lets the measuring processes have a processor whenever they need one. The innocents and the upstream stand for other machines: how
- * long they wait for a processor of this one is no latency of Envoy or Postern. Needs root; otherwise the figures are higher.
+ * Lets the measuring processes have a processor whenever they need one. The innocents and the upstream represent other
+ * machines, so their wait for a processor of this one is no latency of Envoy or Postern. Needs root; otherwise the
+ * figures are higher.
  */
 export function prioritize(): void {
   try {

@@ -43,7 +43,7 @@ export interface Figures {
   readonly p99Ms: number;
 }
 
-/** Of the requests that were due in this interval, milliseconds since the epoch. */
+/** The figures of the requests that were due in this interval, in milliseconds since the epoch. */
 export function figuresOf({ sent }: Report, fromMs: number, untilMs: number): Figures {
   const chosen = sent.filter(([dueMs]) => dueMs >= fromMs && dueMs < untilMs);
   const tookMs = chosen.map(([, took]) => took);

@@ -1,6 +1,7 @@
 /**
- * A request that streams for BENCH_MINUTES (default: 15) through Envoy with the production configuration keeps its reservation all the
- * time, and gives the rest back at its end. Reservations live 30 s without a renewal, and Envoy renews them every 10 s.
+ * A request that streams for BENCH_MINUTES (default: 15) through Envoy with the production configuration keeps its
+ * reservation all the time, and gives the rest back at its end. Reservations live 30 s without a renewal, and Envoy
+ * renews them every 10 s.
  */
 
 import { once } from 'node:events';

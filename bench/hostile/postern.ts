@@ -1,4 +1,7 @@
-/** `postern serve` as in production: a child process with a configuration file, TLS with client certificates on its gRPC listener. */
+/**
+ * `postern serve` as in production: a child process with a configuration file, TLS with client certificates on its gRPC
+ * listener.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * What becomes of checks while the API process of `postern serve` is killed, stopped, or out of memory, beside 200 requests a second: none
- * may fail. Prints the memory of `postern serve --only gate` and of the whole, too. Ends with exit code 1 if a goal is missed.
+ * Checks while the API process of `postern serve` is killed, stopped, or out of memory, beside 200 requests a second:
+ * none may fail. Prints the memory of `postern serve --only gate` and of the whole, too. Ends with exit code 1 if a
+ * goal is missed.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -20,11 +21,14 @@ const API = 'POSTERN_PROCESS=api';
 const WARM_MS = 6000;
 const QUIET_MS = 10_000;
 const STOPPED_MS = 20_000;
-/** A disturbance is watched for at least so long. */
+/** The minimum time for which a disturbance is watched. */
 const WATCHED_MS = 10_000;
 const RECOVERY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
-/** The address space that a process keeps which is to run out of memory: less than it has, so that every further allocation fails. */
+/**
+ * The address space that a process keeps which is to run out of memory: less than it has, so that every further
+ * allocation fails.
+ */
 const ADDRESS_SPACE_BYTES = 64 * 1_048_576;
 const CALLS_AT_ONCE = 64;
 const CALL_TIMEOUT_MS = 5000;

@@ -1,4 +1,7 @@
-/** Writes HTTP/2 frames by hand: a client that resets a stream in the packet that opened it, which node:http2 does not do. */
+/**
+ * Writes HTTP/2 frames by hand: a client that resets a stream in the packet that opened it, which node:http2 does not
+ * do.
+ */
 
 import { once } from 'node:events';
 import type { TLSSocket } from 'node:tls';

@@ -1,4 +1,7 @@
-/** The test stand: PostgreSQL, Postern, the stand-in upstream and Envoy with the production configuration, each a process of its own. */
+/**
+ * The test stand: PostgreSQL, Postern, the stand-in upstream and Envoy with the production configuration, each a
+ * process of its own.
+ */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

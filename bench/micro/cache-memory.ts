@@ -1,6 +1,6 @@
 /**
- * What a warm live cache weighs and how long a warm look-up takes: API keys over tenants with five policies each, every second key
- * owned by a user.
+ * The memory of a warm credential cache, and the time of a warm lookup: API keys over tenants with five policies each,
+ * every second key owned by a user.
  *
  * node --expose-gc bench/micro/cache-memory.ts [keys] [tenants]
  */

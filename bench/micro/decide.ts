@@ -1,6 +1,6 @@
 /**
- * Nanoseconds of processor time per decision, of its parts and of the whole: five policies in the tenant, a chat body of 1 KB.
- * Run: node bench/micro/decide.ts
+ * Nanoseconds of processor time per decision, of its parts and of the whole: five policies in the tenant, a chat body
+ * of 1 KB. Run: node bench/micro/decide.ts
  */
 
 import { readJsonBody } from '../../src/decision/body.ts';

@@ -1,7 +1,7 @@
 /**
- * Processor time of one warm check, from the bytes of Envoy's message to the bytes of the answer, without the network: an API key, ten
- * headers, a chat body of 1 KB, five policies. The same with one denial in ten, without the record of recent decisions, and without a
- * credential, which must not cost more than an allow.
+ * Processor time of one warm check, from the bytes of Envoy's message to the bytes of the answer, without the network:
+ * an API key, ten headers, a chat body of 1 KB, five policies. The same with one denial in ten, without the record of
+ * recent decisions, and without a credential, which must not cost more than an allow.
  *
  * node bench/micro/gate.ts [keys] [tenants] [rounds]; with --cpu-prof it shows where the time goes.
  */

@@ -1,6 +1,6 @@
 /**
- * A store in memory for measuring the live cache: API keys over tenants with five policies each, every second key owned by a user of
- * its tenant.
+ * A store in memory for measuring the live cache: API keys over tenants with five policies each, every second key owned
+ * by a user of its tenant.
  */
 
 import type { CacheLoader, Loaded } from '../../src/credential-cache/ports.ts';

@@ -1,6 +1,7 @@
 /**
- * The largest rules that one tenant may have (1 MiB as stored), in shapes that make them dear: how long reading and compiling them takes
- * in all, the longest time for which they hold the event loop (each the best of several runs, since other processes only add to it), and the memory of the result beside the estimate that bounds the cache.
+ * The largest rules that one tenant may have (1 MiB as stored), in shapes that make them dear: how long reading and
+ * compiling them takes in all, the longest time for which they hold the event loop (each the best of several runs,
+ * since other processes only add to it), and the memory of the result beside the estimate that bounds the cache.
  *
  * node --expose-gc bench/micro/rules.ts [runs]
  */
@@ -17,7 +18,7 @@ const RUNS = Number(process.argv[2] ?? 9);
 const MAX_BYTES = 1_048_576;
 /** As the store cuts them. */
 const PIECE_BYTES = 32_768;
-/** What the store counts for a row beside its texts. */
+/** The bytes that the store counts for a row beside its texts. */
 const ROW_BYTES = 128;
 
 type Lists = { readonly actions?: string[]; readonly resources?: string[]; readonly conditions?: object };

@@ -1,5 +1,6 @@
 /**
- * The time for which a scrape of `/metrics` holds the event loop of a gate with 200,000 token budgets, and the longest step of their review.
+ * The time for which a scrape of `/metrics` holds the event loop of a gate with 200,000 token budgets, and the longest
+ * step of their review.
  *
  * node bench/micro/scrape.ts [budgets]
  */

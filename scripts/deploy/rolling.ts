@@ -1,4 +1,7 @@
-/** Servers replaced one after another behind Envoy, with production.yaml as it is and the drain that the guide recommends. */
+/**
+ * Servers replaced one after another behind Envoy, with production.yaml as it is and the drain that the guide
+ * recommends.
+ */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

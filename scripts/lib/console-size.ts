@@ -1,4 +1,7 @@
-/** What a browser has to fetch for the console: which files a screen is made of, and how many bytes of them the server sends. */
+/**
+ * What a browser has to fetch for the console: which files a screen is made of, and how many bytes of them the server
+ * sends.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
@@ -29,7 +32,9 @@ export interface Load extends Sizes {
 }
 
 export interface ConsoleSize {
-  /** All that is fetched before the first screen is usable: of somebody who is not signed in, and of somebody who is. */
+  /**
+   * All that is fetched before the first screen is usable: of somebody who is not signed in, and of somebody who is.
+   */
   readonly first: readonly Load[];
   /** What each other screen adds to the frame around all screens. */
   readonly screens: readonly Load[];
@@ -37,7 +42,9 @@ export interface ConsoleSize {
   readonly fonts: readonly Load[];
 }
 
-/** Builds the console in memory, as `npm run console:build` builds it, and measures it with the server's compression. */
+/**
+ * Builds the console in memory, as `npm run console:build` builds it, and measures it with the server's compression.
+ */
 export async function measureConsole(): Promise<ConsoleSize> {
   // React has twice the size outside of production.
   process.env['NODE_ENV'] = 'production';
@@ -115,7 +122,9 @@ function filesOf(chunk: Rolldown.OutputChunk, files: Files): readonly string[] {
   return [...found];
 }
 
-/** As src/http/console sends it: the page and fonts as they are, everything else compressed if the browser takes that. */
+/**
+ * As src/http/console sends it: the page and fonts as they are, everything else compressed if the browser takes that.
+ */
 async function sent(name: string, file: Rolldown.OutputChunk | Rolldown.OutputAsset | undefined): Promise<Sizes> {
   const content =
     file === undefined

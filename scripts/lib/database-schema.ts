@@ -75,7 +75,9 @@ const HEAD = `-- The schema of the database after all migrations (src/store/migr
 
 SET check_function_bodies = off;`;
 
-/** Returns the SQL of all objects that the migrations made. Throws if there is an object of a kind that it cannot write. */
+/**
+ * Returns the SQL of all objects that the migrations made. Throws if there is an object of a kind that it cannot write.
+ */
 export async function dumpSchema(db: Database): Promise<string> {
   const rows = (text: string, ...values: readonly unknown[]) => db.query({ text, values });
   const [unknown] = await rows(UNKNOWN);

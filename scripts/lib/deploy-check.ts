@@ -1,4 +1,7 @@
-/** One check of `npm run test:deploy`. Each file in scripts/deploy exports its `checks`; scripts/test-deploy.ts runs them all. */
+/**
+ * One check of `npm run test:deploy`. Each file in scripts/deploy exports its `checks`; scripts/test-deploy.ts runs
+ * them all.
+ */
 
 export type CheckOutcome =
   | { readonly kind: 'ok'; readonly says: string }
@@ -10,7 +13,10 @@ export interface Check {
   /** A sentence that states what holds. */
   readonly name: string;
   readonly tool?: { readonly name: string; readonly version: string };
-  /** The check needs something that no package brings, such as a cluster: without it, continuous integration passes as well. */
+  /**
+   * The check needs something that no package brings, such as a cluster: without it, continuous integration passes as
+   * well.
+   */
   readonly optional?: true;
   run(): Promise<CheckOutcome>;
 }

@@ -1,4 +1,7 @@
-/** Exported names that several files of src declare. A reader who meets such a name must first find out which one is meant. */
+/**
+ * Exported names that several files of src declare. A reader who meets such a name must first find out which one is
+ * meant.
+ */
 
 import type { SourceFile } from './import-rules.ts';
 

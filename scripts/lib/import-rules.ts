@@ -1,6 +1,6 @@
 /**
- * Which module may import which. Imports point one way, from the listeners to the shared vocabulary, so that the decision can be read,
- * tested and trusted without the rest.
+ * Which module may import which. Imports point one way, from the listeners to the shared vocabulary, so that the
+ * decision can be read, tested and trusted without the rest.
  */
 
 export interface SourceFile {
@@ -69,8 +69,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const TRANSACTION = 'src/store/transaction.ts';
 
 /**
- * Files of iam and http that may begin a transaction. A caller's change gets its transaction from `change` or `asCaller`, which read inside
- * it what the caller may do. The others have no caller: a login, a refresh, a one-time token, the command line.
+ * Files of iam and http that may begin a transaction. A caller's change gets its transaction from `change` or
+ * `asCaller`, which read inside it what the caller may do. The others have no caller: a login, a refresh, a one-time
+ * token, the command line.
  */
 const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/change/change.ts',
@@ -143,7 +144,10 @@ const SHARED: ReadonlySet<string> = new Set([
   'src/iam/users/roles.ts',
 ]);
 
-/** `src/credential-cache/ports.ts` -> `credential-cache`; `src/iam/change/change.ts` -> `iam/caller`; `src/server.ts` -> `server`; `client/url.ts` -> `client`. */
+/**
+ * `src/credential-cache/ports.ts` -> `credential-cache`; `src/iam/change/change.ts` -> `iam/caller`; `src/server.ts` ->
+ * `server`; `client/url.ts` -> `client`.
+ */
 function moduleOf(path: string): string {
   const [area = '', module = '', directory = ''] = path.split('/');
   if (area !== 'src') return area;
@@ -157,7 +161,10 @@ function entityOf(path: string): string | undefined {
   return module === 'iam' ? directory : undefined;
 }
 
-/** Inside `iam`: definition <- statements <- use cases <- routes, and of another entity its definition and statements only. */
+/**
+ * Inside `iam`: definition <- statements <- use cases <- routes, and of another entity its definition and statements
+ * only.
+ */
 function adviceWithinIam(path: string, target: string): string | undefined {
   const [from, to] = [entityOf(path), entityOf(target)];
   if (from === undefined || to === undefined) return undefined;

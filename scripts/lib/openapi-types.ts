@@ -1,6 +1,7 @@
 /**
- * The types of an OpenAPI 3.1 document: one for each schema among its components, and `Paths`, which tells of each operation what it
- * takes and what it answers on success. Parameters in headers are left out: the client has options for those.
+ * The types of an OpenAPI 3.1 document: one for each schema among its components, and `Paths`, which tells of each
+ * operation what it takes and what it answers on success. Parameters in headers are left out: the client has options
+ * for those.
  */
 
 import {

@@ -1,6 +1,6 @@
 /**
- * JSON Schema (2020-12) as TypeScript types: the part of it that the project's own API description uses. Anything else is an error that
- * names it, so that a type never says less than the schema without anybody noticing.
+ * JSON Schema (2020-12) as TypeScript types: the part of it that the project's own API description uses. Anything else
+ * is an error that names it, so that a type never says less than the schema without anybody noticing.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;

@@ -1,6 +1,6 @@
 /**
- * The phrases that this project's English avoids, and where prose has them. Prose is read by people who have never seen the code, so its
- * sentences name their subject, their condition and their time.
+ * The phrases that this project's English avoids, and where prose has them. Prose is read by people who have never seen
+ * the code, so its sentences name their subject, their condition and their time.
  */
 
 import type { SourceFile } from './import-rules.ts';
@@ -70,7 +70,10 @@ const PHRASES: readonly Phrase[] = [
   },
 ];
 
-/** Returns the phrases in the comments of a source file, or in the whole of a Markdown file, in the order of their lines. */
+/**
+ * Returns the phrases in the comments of a source file, or in the whole of a Markdown file, in the order of their
+ * lines.
+ */
 export function findPhrases({ path, text }: SourceFile): Finding[] {
   const blocks = path.endsWith('.md') ? [{ text, start: 0 }] : commentsOf(text);
   return blocks

@@ -86,7 +86,7 @@ export interface Ended {
 export interface Verdict {
   readonly name: string;
   readonly passed: boolean;
-  /** What the client saw. */
+  /** The result that the client reported. */
   readonly saw: string;
 }
 

@@ -101,7 +101,7 @@ function messageOf({ message }: ClientCase, { authorization }: ClientStage): obj
   }
 }
 
-/** The end of grpcurl as the other clients report theirs: only the codes of its answer matter. */
+/** The result of grpcurl in the form of the other clients. Only the codes of its answer matter. */
 function endOf(code: number | null, signal: NodeJS.Signals | null, output: string): Pick<Ended, 'status' | 'answer'> {
   if (signal === 'SIGINT') return { status: status.CANCELLED, answer: '' };
   if (code !== 0) return { status: (code ?? 0) - STATUS_OFFSET, answer: '' };

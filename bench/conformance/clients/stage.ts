@@ -16,7 +16,9 @@ export interface ClientStage extends AsyncDisposable {
   readonly address: string;
   /** The folder of the messages: `allowed.bin` and so on. */
   readonly messages: string;
-  /** The file with the certificate of the authority, in PEM; undefined without TLS. The server's name is `localhost`. */
+  /**
+   * The file with the certificate of the authority, in PEM; undefined without TLS. The server's name is `localhost`.
+   */
   readonly ca: string | undefined;
   /** The value of the header `authorization` that proves a principal. */
   readonly authorization: string;

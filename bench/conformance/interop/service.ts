@@ -1,4 +1,7 @@
-/** `grpc.testing.TestService` on the gRPC transports. https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md */
+/**
+ * `grpc.testing.TestService` on the gRPC transports.
+ * https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md
+ */
 
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';
@@ -64,7 +67,7 @@ export const INTEROP_METHODS: GrpcMethods = {
     open: () => () => undefined,
     answer: Buffer.alloc(0),
   },
-  // No transport sends messages before the client has sent its last one. What is left of this method are failures.
+  // No transport sends messages before the client has sent its last one, so this method has failures only.
   '/grpc.testing.TestService/FullDuplexCall': {
     kind: 'client-stream',
     open: () => (message) => failureOf(streaming.requestDeserialize(message).response_status),

@@ -25,7 +25,7 @@ const MAX_COMPLAINTS = 10;
 /** A connection that does not end by itself in this time is a complaint. */
 const MAX_CONNECTION_MS = 20_000;
 
-/** Runs until so many connections or frames were sent, whichever the plan counts. */
+/** Runs until the number of connections or frames in the plan was sent. */
 export async function runPlan(
   plan: Plan,
   random: Random,

@@ -1,6 +1,6 @@
 /**
- * What must hold of a connection, whatever was sent on it. It reads the same bytes as the server with the simplest of readers, and shares
- * nothing with it.
+ * The rules that hold for a connection after any bytes. The judge reads the same bytes as the server with the simplest
+ * of readers, and shares no code with it.
  */
 
 import { codeOf } from '../judge.ts';
@@ -14,7 +14,7 @@ export interface Seen {
   readonly content: ReadonlyMap<number, Buffer>;
 }
 
-/** Cuts bytes into frames, as far as they go. */
+/** Cuts bytes into complete frames. */
 export function readAll(bytes: Buffer): Seen {
   const content = new Map<number, Buffer[]>();
   let frames = 0;

@@ -1,6 +1,6 @@
 /**
- * The long fuzz run of the gRPC listener. `node bench/fuzz/http2/run.ts [frames] [connections] [seed]`: 10,000,000 mutated frames and
- * 1,000,000 mutated connections unless told otherwise; ends 1 when something is wrong.
+ * The long fuzz run of the gRPC listener. `node bench/fuzz/http2/run.ts [frames] [connections] [seed]`: 10,000,000
+ * mutated frames and 1,000,000 mutated connections by default. Exits 1 if a rule is broken.
  */
 
 import { writeResult } from '../../stack.ts';
@@ -9,7 +9,7 @@ import { type Plan, runPlan, type Tally } from './campaign.ts';
 import { startTarget } from './target.ts';
 
 const MB = 1024 * 1024;
-/** What the process may grow by in all after its warm-up; the runtime takes room for garbage as it sees fit. */
+/** The maximum growth of the process after its warm-up, including garbage. */
 const MAX_RESIDENT_GROWTH_MB = 160;
 
 const frames = Number(process.argv[2] ?? 10_000_000);

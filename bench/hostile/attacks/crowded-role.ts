@@ -10,7 +10,9 @@ const ROLE = 'crowd';
 const PER_SECOND = 4;
 const MOST_DELETION_MS = 2000;
 const MOST_ENDING_MS = 100;
-/** The share of endings that may take longer, beyond the share before the deletion: other processes share the machine. */
+/**
+ * The share of endings that may take longer, beyond the share before the deletion: other processes share the machine.
+ */
 const MAY_BE_LATE = 0.05;
 
 const DELETED = `deletion 204 within ${MOST_DELETION_MS} ms`;

@@ -1,4 +1,7 @@
-/** Globs and names that take long to compare: many stars, and each piece is found until the last one, which is not there. */
+/**
+ * Globs and names that take long to compare: many stars, and each piece is found until the last one, which is not
+ * there.
+ */
 
 export interface GlobForm {
   readonly entries: number;
@@ -13,7 +16,9 @@ export const GLOB_FORMS: readonly [GlobForm, ...GlobForm[]] = [
   { entries: 100, stars: 4, length: 128 },
 ];
 
-/** `*a*a…*z17*`, in this form. @param prefix before the glob, such as `collections/`; it counts as part of the length */
+/**
+ * `*a*a…*z17*`, in this form. @param prefix before the glob, such as `collections/`; it counts as part of the length
+ */
 export function hostileGlobs({ entries, stars, length }: GlobForm, prefix = ''): string[] {
   return Array.from({ length: entries }, (_, i) => {
     const tail = `z${i}*`;

@@ -6,7 +6,10 @@ import { Connection, nameOf } from '../connection.ts';
 const PER_SECOND = 2;
 const TIMEOUT_MS = 10_000;
 const MAX_TOKENS = 2;
-/** Long enough to reach Envoy in several pieces. Characters of three bytes: of three cuts at odd places, two fall within one. */
+/**
+ * Long enough to reach Envoy in several pieces. Characters of three bytes: of three cuts at odd places, two fall within
+ * one.
+ */
 const LENGTHS = [300_000, 300_001, 300_002, 12_001, 600_001];
 
 export const longModel: Attack = {

@@ -1,4 +1,7 @@
-/** Attack 11: made-up keys with a valid checksum, while valid keys are used for the first time and a global policy changes. */
+/**
+ * Attack 11: made-up keys with a valid checksum, while valid keys are used for the first time and a global policy
+ * changes.
+ */
 
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
 import { ATTACKER_ADDRESS, type Attack, count, paced, type Tally } from '../attack.ts';
@@ -11,7 +14,7 @@ const PER_SECOND = 2000;
 /** 40 in the quiet time and 60 during the attack, if both have their default lengths. */
 const COLD_KEYS = 100;
 const CHANGE_EVERY_MS = 1000;
-/** Of each connection. Envoy allows 100 streams at once. */
+/** Requests in flight on each connection. Envoy allows 100 streams at once. */
 const MAX_UNDER_WAY = 100;
 const POLICY = '/v1/iam/policies/bench-global';
 

@@ -1,4 +1,7 @@
-/** Attack 2: `explain/simulate` about oneself by a user without a role, with proposed policies that take long to compile and to match. */
+/**
+ * Attack 2: `explain/simulate` by a user without a role about itself, with proposed policies that take long to compile
+ * and to match.
+ */
 
 import { type Attack, hammer, makeAttacker, mostAccepted } from '../attack.ts';
 import { Connection } from '../connection.ts';

@@ -1,4 +1,7 @@
-/** Attack 14: a `tracestate` of 32 KB through an Envoy that traces, which copies it into checks on the connection of all. */
+/**
+ * Attack 14: a `tracestate` of 32 KB through an Envoy that traces, which copies it into checks on the connection of
+ * all.
+ */
 
 import { ATTACKER, type Attack, hammer, makeAttacker } from '../attack.ts';
 

@@ -1,4 +1,7 @@
-/** Attack 7: request bodies that are never finished, with a credential that proves nothing: 90 on each of 18 connections. */
+/**
+ * Attack 7: request bodies that are never finished, with a credential that proves nothing: 90 on each of 18
+ * connections.
+ */
 
 import type { ClientHttp2Stream } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,13 +11,15 @@ import { Connection, type Edge } from '../connection.ts';
 /** About 16 reach Envoy's heap limit. */
 const CONNECTIONS = 18;
 const STREAMS_PER_CONNECTION = 90;
-/** A little less than Envoy inspects, so that it waits for the rest. */
+/** Less than Envoy inspects, so that it waits for the rest. */
 const SENT_BYTES = 1_048_000;
 const PIECE = Buffer.alloc(65_536, 0x20);
-/** The connections come one after the other, so that the innocents feel memory and not a burst of handshakes and copies. */
+/**
+ * The connections come one after the other, so that the innocents feel memory and not a burst of handshakes and copies.
+ */
 const CONNECT_EVERY_MS = FULL_PACE ? 250 : 900;
 const REOPEN_EVERY_MS = FULL_PACE ? 1000 : CONNECT_EVERY_MS;
-/** Streams that Envoy ended are replaced, but no more than so many in all. */
+/** The maximum number of streams, including the replacements of those that Envoy ended. */
 const MAX_STREAMS = 10_000;
 
 export const unfinishedBodies: Attack = {

@@ -1,4 +1,6 @@
-/** Attack 9: 150 streams at Postern's gRPC listener, each with 4 MB of a message of 16 MB, by a client inside the mesh. */
+/**
+ * Attack 9: 150 streams at Postern's gRPC listener, each with 4 MB of a message of 16 MB, by a client inside the mesh.
+ */
 
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +12,7 @@ const ANNOUNCED_BYTES = 16 * 1_048_576;
 const SENT_BYTES = 4 * 1_048_576;
 const GRPC_TIMEOUT = '500m';
 const REOPEN_EVERY_MS = FULL_PACE ? 500 : 5000;
-/** Streams that the server ended are replaced, but no more than so many in all. */
+/** The maximum number of streams, including the replacements of those that the server ended. */
 const MAX_STREAMS = 900;
 const PATH = '/envoy.service.auth.v3.Authorization/Check';
 

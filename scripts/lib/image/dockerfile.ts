@@ -1,4 +1,7 @@
-/** Reads the subset of the Dockerfile language that this project's Dockerfile uses. An instruction outside that subset is an error. */
+/**
+ * Reads the subset of the Dockerfile language that this project's Dockerfile uses. An instruction outside that subset
+ * is an error.
+ */
 
 export type Step =
   | { readonly kind: 'workdir'; readonly path: string }

@@ -1,4 +1,7 @@
-/** The part of .dockerignore that this project uses: paths and `*` for everything, `!` to take back; the last match decides. */
+/**
+ * The part of .dockerignore that this project uses: paths and `*` for everything, `!` to take back; the last match
+ * decides.
+ */
 
 export interface Ignore {
   /** @param path from the context's folder, with slashes */

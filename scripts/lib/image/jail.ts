@@ -1,6 +1,7 @@
 /**
- * Runs a command in an image's layout as a container engine would: its own root, read-only, as the image's user, without capabilities that
- * the user lacks. As root on Linux by `unshare` and `chroot`; anywhere else in the plain folder, which shows missing files less surely.
+ * Runs a command in an image's layout as a container engine would: its own root, read-only, as the image's user,
+ * without capabilities that the user lacks. As root on Linux by `unshare` and `chroot`; anywhere else in the plain
+ * folder, which shows missing files less surely.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -94,7 +95,10 @@ async function rootJail({ image, root, node }: JailParts): Promise<Jail> {
   };
 }
 
-/** `unshare --fork` blocks SIGTERM and does not pass it on, so its only child gets the signal, as process 1 of a container would. */
+/**
+ * `unshare --fork` blocks SIGTERM and does not pass it on, so its only child gets the signal, as process 1 of a
+ * container would.
+ */
 async function terminateInner({ pid }: ChildProcess): Promise<void> {
   const inner = Number(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'));
   if (!Number.isInteger(inner) || inner < 1) throw new Error('the jail runs no program');

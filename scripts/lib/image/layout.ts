@@ -1,4 +1,7 @@
-/** Assembles the files that the Dockerfile would put into the image, by its own instructions, without a container engine. */
+/**
+ * Assembles the files that the Dockerfile would put into the image, by its own instructions, without a container
+ * engine.
+ */
 
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

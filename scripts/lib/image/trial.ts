@@ -1,4 +1,7 @@
-/** Tries an installed server: it starts against a real PostgreSQL, answers its health check, logs a person in, decides, and drains. */
+/**
+ * Tries an installed server: it starts against a real PostgreSQL, answers its health check, logs a person in, decides,
+ * and drains.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decider, login, makeKey } from '../../../test/server/support/client.ts';

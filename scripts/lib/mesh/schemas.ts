@@ -1,6 +1,6 @@
 /**
- * The schemas of the resources in the guides for meshes, from the CRDs of their projects. Descriptions are left out, and the pods' own settings
- * in EnvoyProxy.
+ * The schemas of the resources in the guides for meshes, from the CRDs of their projects. Descriptions are left out,
+ * and the pods' own settings in EnvoyProxy.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -61,7 +61,10 @@ function definitions(folder: string): Mapping[] {
   });
 }
 
-/** Takes the settings of pods and Services out of an EnvoyProxy: they are half of all the schemas, and no guide has them. */
+/**
+ * Takes the settings of pods and Services out of an EnvoyProxy: they are half of all the schemas, and no guide has
+ * them.
+ */
 function pruneProvider(entry: unknown): void {
   const steps = ['schema', 'properties', 'spec', 'properties'];
   const properties = steps.reduce<unknown>((inner, step) => (isMapping(inner) ? inner[step] : undefined), entry);

@@ -1,7 +1,8 @@
 /**
- * The image's bill of materials (CycloneDX), by `npm sbom`. npm's `--omit=dev` also leaves out production dependencies that a development
- * dependency shares, and `--omit=optional` the native part of argon2. So npm lists everything in the lock file, and the bill keeps exactly the
- * packages whose files are in the image: those below node_modules, and those that the console's build compiled into it.
+ * The image's bill of materials (CycloneDX), by `npm sbom`. npm's `--omit=dev` also leaves out production dependencies
+ * that a development dependency shares, and `--omit=optional` the native part of argon2. So npm lists everything in the
+ * lock file, and the bill keeps exactly the packages whose files are in the image: those below node_modules, and those
+ * that the console's build compiled into it.
  */
 
 import { createHash } from 'node:crypto';
@@ -32,7 +33,10 @@ interface Package {
   readonly version: string;
 }
 
-/** Members that describe npm's view of the whole project: where a package is installed, and that only development needs it. */
+/**
+ * Members that describe npm's view of the whole project: where a package is installed, and that only development needs
+ * it.
+ */
 const NPM_PROPERTIES = /^cdx:npm:package:(?:development|path)$/;
 const FONTS = 'node_modules/@fontsource-variable';
 

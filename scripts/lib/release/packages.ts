@@ -1,6 +1,7 @@
 /**
- * The npm packages of the server and the client. Node does not strip types below node_modules, so the packages hold JavaScript. The client's
- * manifest is client/package.json. The server's is written here, because the checkout's own lists what development needs.
+ * The npm packages of the server and the client. Node does not strip types below node_modules, so the packages hold
+ * JavaScript. The client's manifest is client/package.json. The server's is written here, because the checkout's own
+ * lists what development needs.
  */
 
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

@@ -55,7 +55,10 @@ async function packageChart(target: string): Promise<void> {
   await tool(join(search.path, 'helm'), ['package', join(ROOT, 'helm/postern'), '--destination', target], ROOT);
 }
 
-/** The image builds the console from its own copy of the sources; `npm start`, `npm test` and the npm package use the build in console/dist. */
+/**
+ * The image builds the console from its own copy of the sources; `npm start`, `npm test` and the npm package use the
+ * build in console/dist.
+ */
 async function requireSameConsole(other: string): Promise<void> {
   const own = join(ROOT, 'console/dist');
   const [ours, theirs] = await Promise.all([own, other].map(async (folder) => sumsOf(folder, await filesIn(folder))));

@@ -46,8 +46,8 @@ export async function tryServerPackage(tarball: string): Promise<string[]> {
 }
 
 /**
- * Compiles the example of the client's README and a small program against the installed client with strict settings, then runs the program
- * with plain Node. Rejects with what the tools say.
+ * Compiles the example of the client's README and a small program against the installed client with strict settings,
+ * then runs the program with plain Node. Rejects with what the tools say.
  */
 export async function tryClientPackage(tarball: string): Promise<void> {
   await inProject(async (folder) => {

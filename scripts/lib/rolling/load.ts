@@ -1,4 +1,7 @@
-/** Steady load through Envoy: a few clients that keep their connections and send the next request when the last one is answered. */
+/**
+ * Steady load through Envoy: a few clients that keep their connections and send the next request when the last one is
+ * answered.
+ */
 
 import { Agent, type RequestOptions, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,7 @@
-/** A server of an earlier commit, whose schema is older than this program's: taken out of the repository's history into the user's cache. */
+/**
+ * A server of an earlier commit, whose schema is older than this program's: taken out of the repository's history into
+ * the user's cache.
+ */
 
 import { execFile } from 'node:child_process';
 import { rm, symlink } from 'node:fs/promises';
@@ -14,14 +17,17 @@ const NEEDED = ['src', 'package.json'];
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 export type OlderVersion =
-  /** `root` is a folder laid out like the repository. `lacks` names the migrations of this program that the commit does not have. */
+  /**
+   * `root` is a folder laid out like the repository. `lacks` names the migrations of this program that the commit does
+   * not have.
+   */
   | { readonly kind: 'found'; readonly commit: string; readonly root: string; readonly lacks: readonly string[] }
   /** One sentence: why there is none here. */
   | { readonly kind: 'absent'; readonly reason: string };
 
 /**
- * Finds the newest commit of the history whose migrations are the first ones of this program's, byte for byte, and not all of them. Another
- * commit is no older version: its database is none that this program could migrate.
+ * Finds the newest commit of the history whose migrations are the first ones of this program's, byte for byte, and not
+ * all of them. Another commit is no older version: its database is none that this program could migrate.
  */
 export async function findOlderVersion(): Promise<OlderVersion> {
   const history = await commitsThatMigrate().catch(() => undefined);

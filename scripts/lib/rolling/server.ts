@@ -32,7 +32,8 @@ process.once('exit', () => {
 });
 
 /**
- * Starts the server of a folder that is laid out like the repository, and resolves when /readyz answers 200. Rejects if it ends before.
+ * Starts the server of a folder that is laid out like the repository, and resolves when /readyz answers 200. Rejects if
+ * it ends before.
  * @param env its whole environment, beside PATH and its addresses
  */
 export async function startServer(

@@ -1,4 +1,6 @@
-/** The per-user cache of tools that the tests and `npm run test:deploy` use: each in a folder that carries its version. */
+/**
+ * The per-user cache of tools that the tests and `npm run test:deploy` use: each in a folder that carries its version.
+ */
 
 import { type ExecFileException, execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
@@ -24,7 +26,8 @@ export function cacheFolder(name: string, env: NodeJS.ProcessEnv = process.env):
 }
 
 /**
- * Gives the folder `name` of the cache, and has `fill` make it when it is not there. Two processes at once end with one whole folder.
+ * Gives the folder `name` of the cache, and has `fill` make it when it is not there. Two processes at once end with one
+ * whole folder.
  * @param fill gets an empty folder beside the cache; what it throws becomes the reason in the sentence
  */
 export async function cached(

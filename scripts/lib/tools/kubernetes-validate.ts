@@ -21,7 +21,10 @@ export function strictSchemas(path: string): string {
   return join(path, 'kubernetes_validate/kubernetes-json-schema', `v${KUBERNETES_VERSION}.0-local-strict`);
 }
 
-/** Runs the tool itself. It accepts an empty file, and only warns of a kind that it does not know: the caller must count documents. */
+/**
+ * Runs the tool itself. It accepts an empty file, and only warns of a kind that it does not know: the caller must count
+ * documents.
+ */
 export function kubernetesValidate(path: string, files: readonly string[], version = KUBERNETES_VERSION): Promise<Ran> {
   const program = 'import sys; from kubernetes_validate.__main__ import main; sys.exit(main())';
   const env = { ...process.env, PYTHONPATH: path };

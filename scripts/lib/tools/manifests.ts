@@ -1,4 +1,7 @@
-/** Validates manifests with the strict schemas of Kubernetes and of custom resources. Nothing passes for being empty or unknown. */
+/**
+ * Validates manifests with the strict schemas of Kubernetes and of custom resources. Nothing passes for being empty or
+ * unknown.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

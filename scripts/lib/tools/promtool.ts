@@ -1,4 +1,6 @@
-/** promtool: from the PATH, else taken out of Debian's package of Prometheus, of which nothing is installed or started. */
+/**
+ * promtool: from the PATH, else taken out of Debian's package of Prometheus, of which nothing is installed or started.
+ */
 
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
