@@ -5,14 +5,8 @@
 
 import { makeId, type TenantId } from '../domain/ids.ts';
 import type { KeyRow } from '../iam/api-keys/entity.ts';
-import {
-  insertKey,
-  type KeySecret,
-  listKeys,
-  markRevoked,
-  replaceColumns,
-  replaceSecret,
-} from '../iam/api-keys/queries.ts';
+import { listKeys } from '../iam/api-keys/list-queries.ts';
+import { insertKey, type KeySecret, markRevoked, replaceColumns, replaceSecret } from '../iam/api-keys/queries.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import type { Actor } from '../iam/change/audit-row.ts';
 import { type AuditEntry, changeAsSystem } from '../iam/change/change.ts';

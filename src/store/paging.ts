@@ -1,5 +1,6 @@
 /** What all queries share: which tenant they look in, where a page begins, and how stored text becomes an id again. */
 
+import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
 import {
   type KeyId,
@@ -81,6 +82,13 @@ export function scopeCondition(scope: TenantScope, column: string): string {
     default:
       return scope satisfies never;
   }
+}
+
+/** Restricts a statement of the query builder to the rows of the scope, for `modify`. */
+export function within(scope: TenantScope, column = 'tenant_id') {
+  return (builder: Knex.QueryBuilder): void => {
+    if (scope.kind === 'one') void builder.where(column, scope.tenant);
+  };
 }
 
 export function scopeBinding(scope: TenantScope): { readonly tenant?: string } {

@@ -14,6 +14,8 @@ import {
   type RowOf,
   resourceOf,
   shownBy,
+  type TableOf,
+  unselected,
 } from '../schema/entity.ts';
 import { notBoth } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
@@ -89,9 +91,15 @@ export const apiKey = {
   created_at: column(instant),
   updated_at: column(instant),
   last_used_at: column(nullable(instant)),
+  /** SHA-256 of the text of the key, and of the text before the last rotation while that is in its grace period. */
+  digest: unselected<Buffer>(),
+  previous_digest: unselected<Buffer | null>(),
+  previous_until: unselected<Date | null>(),
 };
 
 export interface KeyRow extends RowOf<typeof apiKey> {}
+/** The columns of the table that statements may name. */
+export interface KeyTable extends TableOf<typeof apiKey> {}
 export interface KeyResource extends ResourceOf<typeof apiKey> {}
 export type KeyStatus = KeyResource['status'];
 

@@ -12,14 +12,14 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGive } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, orRefusal, tenantGone } from '../caller/refusals.ts';
-import { type AuditedTarget, change } from '../change/change.ts';
+import { change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { type StoredTenant, shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { parseOwner, unknownOwner } from './create.ts';
 import { keyResource } from './entity.ts';
-import { insertNewKey, lockActiveKeys, type NewKeyRow, shareKeysOfDigests } from './queries.ts';
-import { reserveActiveKey } from './quota.ts';
+import { insertNewKeys, type KeyRef, lockActiveKeys, type NewKeyRow, shareKeysOfDigests } from './queries.ts';
+import { ActiveKeyReservations } from './quota.ts';
 import { permittedExpiry, requestedColumns, requestedExpiry } from './request.ts';
 import type { ApiKeyImport, ImportedKey } from './schemas.ts';
 
@@ -37,43 +37,69 @@ export async function importKeys(parts: AdminParts, caller: Caller, requests: re
     for (const request of requests) rows.push(await orRefusal(() => readRow(caller, held.tenant, request)));
     const refusedOwners = await lockOwners(trx, caller, rows);
     const digests = rows.flatMap((row) => (row instanceof Refusal ? [] : [row.digest]));
-    const existing = new Map(await shareKeysOfDigests(trx, digests));
-    const audited: AuditedTarget[] = [];
-    const data: ImportedRow[] = [];
-    for (const [index, row] of rows.entries()) {
-      const refusal = row instanceof Refusal ? row : row.user_id === null ? undefined : refusedOwners.get(row.user_id);
-      if (row instanceof Refusal || refusal !== undefined) {
-        data.push(rejected(index, refusal ?? alreadyExists()));
-        continue;
-      }
-      const present = existing.get(row.digest);
-      if (present !== undefined) {
-        const own = present.tenant_id === caller.tenant;
-        data.push(own ? { index, outcome: 'exists', id: present.id } : rejected(index, alreadyExists()));
-        continue;
-      }
-      const full = await orRefusal(() => reserveActiveKey(trx, caller.tenant, row.user_id));
-      if (full instanceof Refusal) {
-        data.push(rejected(index, full));
-        continue;
-      }
-      const id = makeId('key', caller.nowMs, parts.random(10));
-      const key = await insertNewKey(trx, { ...row, id, at: held.at });
-      if (key === undefined) {
-        data.push(rejected(index, alreadyExists()));
-        continue;
-      }
-      existing.set(row.digest, key);
-      audited.push({
-        target: { type: 'api_key', id },
-        result: 'success',
-        after: keyResource(key, caller.nowMs),
-      });
-      data.push({ index, outcome: 'imported', id });
-    }
-    audit.each = audited;
-    return { imported: audited.length, data };
+    const existing = await shareKeysOfDigests(trx, digests);
+    const decisions = await decide(trx, rows, refusedOwners, existing, (row) => ({
+      ...row,
+      id: makeId('key', caller.nowMs, parts.random(10)),
+      at: held.at,
+    }));
+    const accepted = decisions.flatMap((decision) => (decision.kind === 'accepted' ? [decision.key] : []));
+    const inserted = await insertNewKeys(trx, accepted);
+    audit.each = inserted.map((key) => ({
+      target: { type: 'api_key', id: key.id },
+      result: 'success',
+      after: keyResource(key, caller.nowMs),
+    }));
+    // A concurrent request may have inserted the digest of an accepted key.
+    const imported = new Set(inserted.map(({ id }) => id));
+    const lost = new Set(accepted.map(({ id }) => id).filter((id) => !imported.has(id)));
+    const data = decisions.map((decision, index): ImportedRow => {
+      if (decision.kind === 'rejected') return rejected(index, decision.refusal);
+      const { id, tenant_id: tenant } = decision.key;
+      if (tenant !== caller.tenant || lost.has(id)) return rejected(index, alreadyExists());
+      return { index, outcome: decision.kind === 'accepted' ? 'imported' : 'exists', id };
+    });
+    return { imported: inserted.length, data };
   });
+}
+
+type Decision =
+  | { readonly kind: 'accepted'; readonly key: NewKeyRow }
+  | { readonly kind: 'exists'; readonly key: KeyRef }
+  | { readonly kind: 'rejected'; readonly refusal: Refusal };
+
+/** Decides each row in the order of the request. A digest that occurs twice is accepted once. */
+async function decide(
+  trx: Transaction,
+  rows: readonly (ReadRow | Refusal)[],
+  refusedOwners: ReadonlyMap<UserId, Refusal>,
+  existing: ReadonlyMap<KeyDigest, KeyRef>,
+  newKey: (row: ReadRow) => NewKeyRow,
+): Promise<readonly Decision[]> {
+  const known = new Map(existing);
+  const reservations = new ActiveKeyReservations(trx);
+  const decisions: Decision[] = [];
+  for (const row of rows) {
+    if (row instanceof Refusal) {
+      decisions.push({ kind: 'rejected', refusal: row });
+      continue;
+    }
+    const refusal = row.user_id === null ? undefined : refusedOwners.get(row.user_id);
+    const present = known.get(row.digest);
+    if (refusal !== undefined) decisions.push({ kind: 'rejected', refusal });
+    else if (present !== undefined) decisions.push({ kind: 'exists', key: present });
+    else {
+      const full = await orRefusal(() => reservations.reserve(row.tenant_id, row.user_id));
+      if (full instanceof Refusal) {
+        decisions.push({ kind: 'rejected', refusal: full });
+        continue;
+      }
+      const key = newKey(row);
+      known.set(row.digest, key);
+      decisions.push({ kind: 'accepted', key });
+    }
+  }
+  return decisions;
 }
 
 /** An import gives permissions to the unknown holders of the keys. @throws Refusal `insufficient_permission` */

@@ -39,6 +39,35 @@ export async function refuseManyNewKeys(
   );
 }
 
+/** Reservations of active keys in one transaction. Each owner's keys are locked and counted once. */
+export class ActiveKeyReservations {
+  readonly #trx: Transaction;
+  readonly #active = new Map<TenantId | UserId, number>();
+
+  constructor(trx: Transaction) {
+    this.#trx = trx;
+  }
+
+  /** Like `reserveActiveKey`. @throws Refusal `quota_exceeded` */
+  async reserve(tenant: TenantId, owner: UserId | null): Promise<void> {
+    const most = MAX_ACTIVE_KEYS[owner === null ? 'tenant' : 'user'];
+    const active = this.#active.get(owner ?? tenant) ?? (await this.#count(tenant, owner, most));
+    if (active >= most) {
+      throw new Refusal(
+        'quota_exceeded',
+        `${nameOf(owner)} already owns ${most} active keys, which is the limit. Revoke a key first.`,
+      );
+    }
+    this.#active.set(owner ?? tenant, active + 1);
+  }
+
+  /** The count is a statement of its own, so that it sees what the previous holder of the lock wrote. */
+  async #count(tenant: TenantId, owner: UserId | null, most: number): Promise<number> {
+    await lockActiveKeys(this.#trx, tenant, owner);
+    return countActiveKeys(this.#trx, tenant, owner, most);
+  }
+}
+
 /**
  * Locks the number of the owner's active keys until the transaction ends, so that of two concurrent callers that both need the last free
  * place one is rejected. Call it before a key becomes active.
@@ -46,15 +75,7 @@ export async function refuseManyNewKeys(
  * @throws Refusal `quota_exceeded`
  */
 export async function reserveActiveKey(trx: Transaction, tenant: TenantId, owner: UserId | null): Promise<void> {
-  const most = MAX_ACTIVE_KEYS[owner === null ? 'tenant' : 'user'];
-  // The count is a statement of its own, so that it sees what the previous holder of the lock wrote.
-  await lockActiveKeys(trx, tenant, owner);
-  const count = await countActiveKeys(trx, tenant, owner, most);
-  if (count < most) return;
-  throw new Refusal(
-    'quota_exceeded',
-    `${nameOf(owner)} already owns ${most} active keys, which is the limit. Revoke a key first.`,
-  );
+  await new ActiveKeyReservations(trx).reserve(tenant, owner);
 }
 
 function nameOf(owner: UserId | null): string {

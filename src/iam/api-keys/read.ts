@@ -11,7 +11,8 @@ import { type List, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedKey } from '../permissions/notices.ts';
 import { type KeyResource, type KeyRow, keyResource } from './entity.ts';
-import { countKeys, findKey, type KeyFilter, listKeys, lockKey } from './queries.ts';
+import { countKeys, type KeyFilter, listKeys } from './list-queries.ts';
+import { findKey, lockKey } from './queries.ts';
 import type { KeyFilterQuery, KeyListQuery } from './schemas.ts';
 
 /** Without `admin:keys`, a user sees its own keys. */

@@ -11,7 +11,8 @@ import { invalidField, orRefusal } from '../caller/refusals.ts';
 import { type AuditedTarget, change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { type KeyRow, keyResource } from './entity.ts';
-import { findKeys, keysSize, listKeyIds, revokeKeys } from './queries.ts';
+import { findKeys, keysSize, listKeyIds } from './list-queries.ts';
+import { revokeKeys } from './queries.ts';
 import { keyFilterOf } from './read.ts';
 import { type ApiKeyRevocations, MAX_REVOKED, type revocation } from './schemas.ts';
 

@@ -87,6 +87,13 @@ export type RowOf<M extends Members> = {
     : never]: M[K] extends Column<infer T> ? T : never;
 };
 
+/** All columns of the table, for knex. */
+export type TableOf<M extends Members> = {
+  readonly [K in keyof M as M[K] extends { readonly stored: true } ? K : never]: M[K] extends Column<infer T>
+    ? T
+    : never;
+};
+
 /** The columns of a row, in the order of the definition. */
 export function columnsOf<M extends Members>(members: M): readonly (keyof RowOf<M> & string)[];
 export function columnsOf(members: Members): readonly string[] {
