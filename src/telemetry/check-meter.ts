@@ -13,11 +13,6 @@ interface CodeCount {
 
 type RouteCount = Record<OutcomeKind, number>;
 
-export interface Labelled {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
 /** Above any route table; what comes beyond it is counted by code alone. */
 const MAX_ROUTES = 2000;
 
@@ -42,27 +37,21 @@ export class CheckMeter {
     if (count !== undefined || this.#notSent.size < MAX_ROUTES) this.#notSent.set(route, (count ?? 0) + 1);
   }
 
-  byCode(): readonly Labelled[] {
-    return Array.from(this.#codes.values(), ({ outcome, code, count }) => ({
-      labels: { outcome, code },
-      value: count,
-    }));
+  byCode(): readonly (readonly [outcome: string, code: string, number])[] {
+    return Array.from(this.#codes.values(), ({ outcome, code, count }) => [outcome, code, count]);
   }
 
-  byRoute(): readonly Labelled[] {
+  byRoute(): readonly (readonly [method: string, template: string, outcome: string, number])[] {
     return [...this.#routes].flatMap(([{ method, template }, counts]) =>
       Object.entries(counts)
         .filter(([, count]) => count > 0)
-        .map(([outcome, value]) => ({ labels: { method, route: template, outcome }, value })),
+        .map(([outcome, count]) => [method, template, outcome, count] as const),
     );
   }
 
   /** Requests whose body Envoy did not send, by route. */
-  bodiesNotSent(): readonly Labelled[] {
-    return Array.from(this.#notSent, ([{ method, template }, value]) => ({
-      labels: { method, route: template, setting: BODY_SETTING },
-      value,
-    }));
+  bodiesNotSent(): readonly (readonly [method: string, template: string, setting: string, number])[] {
+    return Array.from(this.#notSent, ([{ method, template }, count]) => [method, template, BODY_SETTING, count]);
   }
 
   #newCode(code: CheckCode): CodeCount {

@@ -1,4 +1,4 @@
-/** The gRPC listener, as metrics. */
+/** Metrics of the gRPC listener. */
 
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -15,57 +15,31 @@ export interface CallStats {
   readonly faults: number;
 }
 
-/** What became of TLS files that changed on disk. */
+/** The outcome of a change of TLS files on disk. */
 export type TlsReload =
   | { readonly kind: 'taken'; readonly notAfter: string }
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
-  metrics.gauges({ name: 'postern_grpc_calls', help: 'Open calls with one message.' }, ['kind'], () => {
+  metrics.show('postern_grpc_calls', () => {
     const { open, unfinished } = stats();
-    return [
-      { labels: { kind: 'open' }, value: open },
-      { labels: { kind: 'unfinished_message' }, value: unfinished },
-    ];
+    return Object.entries({ open, unfinished_message: unfinished });
   });
-  metrics.gauge(
-    { name: 'postern_grpc_unfinished_bytes', help: 'Memory of partly received messages.' },
-    () => stats().unfinishedBytes,
-  );
-  metrics.counters(
-    { name: 'postern_grpc_calls_ended_total', help: 'Calls that ended before their answer was delivered.' },
-    ['reason'],
-    () => {
-      const { refused, expired, cancelled, refusedStreams } = stats();
-      return [
-        { labels: { reason: 'refused' }, value: refused },
-        { labels: { reason: 'expired' }, value: expired },
-        { labels: { reason: 'cancelled' }, value: cancelled },
-        { labels: { reason: 'shed' }, value: refusedStreams },
-      ];
-    },
-  );
-  metrics.counters(
-    { name: 'postern_grpc_connections_ended_total', help: 'Connections to the gRPC listener that the server closed.' },
-    ['reason'],
-    () => {
-      const { endedConnections, faults } = stats();
-      return [
-        { labels: { reason: 'peer' }, value: endedConnections },
-        { labels: { reason: 'fault' }, value: faults },
-      ];
-    },
-  );
+  metrics.show('postern_grpc_unfinished_bytes', () => stats().unfinishedBytes);
+  metrics.show('postern_grpc_calls_ended_total', () => {
+    const { refused, expired, cancelled, refusedStreams } = stats();
+    return Object.entries({ refused, expired, cancelled, shed: refusedStreams });
+  });
+  metrics.show('postern_grpc_connections_ended_total', () => {
+    const { endedConnections, faults } = stats();
+    return Object.entries({ peer: endedConnections, fault: faults });
+  });
 }
 
-/** Returns what logs and counts reloads. */
+/** Returns the function that logs and counts reloads. */
 export function tlsReloads(log: Log, metrics: Metrics): (reload: TlsReload) => void {
   const counts = { taken: 0, refused: 0 };
-  metrics.counters(
-    { name: 'postern_grpc_tls_reloads_total', help: 'TLS files that changed on disk, by outcome.' },
-    ['outcome'],
-    () => Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome }, value })),
-  );
+  metrics.show('postern_grpc_tls_reloads_total', () => Object.entries(counts));
   return (reload) => {
     counts[reload.kind] += 1;
     switch (reload.kind) {

@@ -1,12 +1,10 @@
-/** A histogram of durations that costs a few nanoseconds per observation: plain counters, put into words only when somebody asks. */
+/** A histogram of durations. An observation costs a few nanoseconds: it increments plain counters, which are read at each scrape. */
 
-import type { Labelled } from './check-meter.ts';
-
-/** Upper bounds in milliseconds: fine where warm checks are, coarse up to the time-out of a cold one. */
+/** Upper bounds in milliseconds: fine for checks from memory, coarse up to the timeout of a fill. */
 const BOUNDS_MS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500] as const;
 
 export class DurationHistogram {
-  /** One more than there are bounds: the last takes what is above all of them. */
+  /** One more than the bounds: the last counts durations above all of them. */
   readonly #counts = new Float64Array(BOUNDS_MS.length + 1);
   #sumMs = 0;
 
@@ -19,13 +17,13 @@ export class DurationHistogram {
     this.#sumMs += ms;
   }
 
-  /** How many were at most so long, in seconds as is Prometheus' custom. */
-  buckets(): readonly Labelled[] {
+  /** Returns the number of durations of at most each bound, with the bound in seconds. */
+  buckets(): readonly (readonly [string, number])[] {
     let total = 0;
     return Array.from(this.#counts, (count, index) => {
       total += count;
       const bound = BOUNDS_MS[index];
-      return { labels: { le: bound === undefined ? '+Inf' : String(bound / 1000) }, value: total };
+      return [bound === undefined ? '+Inf' : String(bound / 1000), total];
     });
   }
 
@@ -39,8 +37,8 @@ export class DurationHistogram {
 }
 
 /**
- * The library knows our histograms as the three counters that a histogram consists of, because those can be read and summed over
- * processes cheaply. This gives them the one heading that they have in Prometheus' text format.
+ * Gives each histogram the one heading that it has in Prometheus' text format. The library knows it as three counters, because counters
+ * are cheap to read and to sum over processes.
  */
 export function withHistogramHeadings(exposition: string): string {
   let text = exposition;

@@ -1,12 +1,12 @@
-/** The HTTP API, as metrics. Routes are templates, so a client cannot make a series. */
+/** Metrics of the HTTP API. Labels have path templates, so a client cannot create a series. */
 
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface AnsweredRequest {
-  /** The route's; `any` for a request of no route. */
+  /** The endpoint's; `any` if no endpoint matches the request. */
   readonly method: string;
-  /** The route's template; `none` for a request of no route. */
+  /** The endpoint's path template; `none` if no endpoint matches the request. */
   readonly route: string;
   readonly status: number;
   readonly tookMs: number;
@@ -22,23 +22,14 @@ interface RouteCount {
 /** Returns the function that counts each answered request. */
 export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => void {
   const routes = new Map<string, RouteCount>();
-  const durations = metrics.histogram(
-    'postern_http_request_duration_seconds',
-    'Time to answer a request to the HTTP API.',
+  const durations = metrics.histogram('postern_http_request_duration_seconds');
+  metrics.show('postern_http_requests_total', () =>
+    [...routes.values()].flatMap(({ method, route, byStatus }) =>
+      [...byStatus].map(([status, count]) => [method, route, String(status), count] as const),
+    ),
   );
-  metrics.counters(
-    { name: 'postern_http_requests_total', help: 'Requests to the HTTP API by route and status.' },
-    ['method', 'route', 'status'],
-    () =>
-      [...routes.values()].flatMap(({ method, route, byStatus }) =>
-        [...byStatus].map(([status, value]) => ({ labels: { method, route, status: String(status) }, value })),
-      ),
-  );
-  metrics.counters(
-    { name: 'postern_http_request_seconds_total', help: 'Time spent on requests to the HTTP API by route.' },
-    ['method', 'route'],
-    () =>
-      [...routes.values()].map(({ method, route, totalMs }) => ({ labels: { method, route }, value: totalMs / 1000 })),
+  metrics.show('postern_http_request_seconds_total', () =>
+    [...routes.values()].map(({ method, route, totalMs }) => [method, route, totalMs / 1000]),
   );
   return ({ method, route, status, tookMs }) => {
     const key = `${method} ${route}`;
@@ -50,13 +41,9 @@ export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => vo
   };
 }
 
-/** Returns the function that counts each refused request by its code, which the catalogue of errors bounds. */
+/** Returns the function that counts each refused request by its code, which the error catalog bounds. */
 export function httpRefusals(metrics: Metrics): (code: ErrorCode) => void {
   const counts = new Map<ErrorCode, number>();
-  metrics.counters(
-    { name: 'postern_http_refusals_total', help: 'Requests to the HTTP API that were answered 401 or 403, by code.' },
-    ['code'],
-    () => [...counts].map(([code, value]) => ({ labels: { code }, value })),
-  );
+  metrics.show('postern_http_refusals_total', () => counts);
   return (code) => counts.set(code, (counts.get(code) ?? 0) + 1);
 }

@@ -1,8 +1,8 @@
-/** Limits and metering, as metrics. */
+/** Metrics of limits and metering. */
 
 import type { Metrics } from './metrics.ts';
 
-/** Numbers since the process began, but for those that say otherwise. */
+/** Counts since the start of the process, unless a member says otherwise. */
 export interface MeteringStats {
   readonly rateAllowed: number;
   readonly rateRefused: number;
@@ -67,159 +67,74 @@ export interface AccessLogStats {
   readonly failed: number;
 }
 
-const OUTCOME = ['outcome'];
-
 export function watchMetering(metrics: Metrics, source: () => MeteringStats): void {
   const stats = oncePerScrape(source);
-  const outcomes = (name: string, help: string, read: () => Readonly<Record<string, number>>): void =>
-    metrics.counters({ name, help }, OUTCOME, () =>
-      Object.entries(read()).map(([outcome, value]) => ({ labels: { outcome }, value })),
-    );
-  const counter = (name: string, help: string, read: () => number): void => metrics.counter({ name, help }, read);
-
-  outcomes('postern_rate_limited_checks_total', 'Checks with a rate limit, by outcome.', () => {
+  metrics.show('postern_rate_limited_checks_total', () => {
     const { rateAllowed: allowed, rateRefused: refused } = stats();
-    return { allowed, refused };
+    return Object.entries({ allowed, refused });
   });
-  counter('postern_rate_waited_total', 'Checks that waited for a rate lease.', () => stats().rateWaited);
-  counter('postern_rate_leased_total', 'Requests leased in advance.', () => stats().rateLeased);
-  counter(
-    'postern_rate_stranded_total',
-    'Requests leased in advance and unused when their window ended.',
-    () => stats().rateStranded,
-  );
-  outcomes('postern_quota_limited_checks_total', 'Checks with a token quota, by outcome.', () => {
+  metrics.show('postern_rate_waited_total', () => stats().rateWaited);
+  metrics.show('postern_rate_leased_total', () => stats().rateLeased);
+  metrics.show('postern_rate_stranded_total', () => stats().rateStranded);
+  metrics.show('postern_quota_limited_checks_total', () => {
     const { quotaAllowed: allowed, quotaRefused: refused } = stats();
-    return { allowed, refused };
+    return Object.entries({ allowed, refused });
   });
-  outcomes(
-    'postern_quota_tokens_total',
-    'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
-    () => {
-      const {
-        tokensLeased: leased,
-        tokensReserved: reserved,
-        tokensSettled: settled,
-        tokensExpired: expired,
-      } = stats();
-      return { leased, reserved, settled, expired, released: stats().tokensReleased };
-    },
-  );
-  counter(
-    'postern_reservations_expired_total',
-    'Reservations that expired without a settlement.',
-    () => stats().reservationsExpired,
-  );
-  counter('postern_reservations_renewed_total', 'Renewals of token reservations.', () => stats().reservationsRenewed);
-  counter(
-    'postern_reservations_released_total',
-    'Reservations of cancelled checks.',
-    () => stats().reservationsReleased,
-  );
-  counter(
-    'postern_reservation_changes_dropped_total',
-    'Renewals and releases that were not written to the database.',
-    () => stats().changesDropped,
-  );
-  counter(
-    'postern_lost_requests_booked_total',
-    'Requests of processes that died, booked with the estimate of their prompt.',
-    () => stats().lostBooked,
-  );
-  counter(
-    'postern_requests_not_noted_total',
-    'Requests beyond the number that a process notes in the database while they are under way.',
-    () => stats().requestsNotNoted,
-  );
-  outcomes('postern_collection_checks_total', 'Creations of collections under a limit, by outcome.', () => {
+  metrics.show('postern_quota_tokens_total', () => [
+    ['leased', stats().tokensLeased],
+    ['reserved', stats().tokensReserved],
+    ['settled', stats().tokensSettled],
+    ['expired', stats().tokensExpired],
+    ['released', stats().tokensReleased],
+  ]);
+  metrics.show('postern_reservations_expired_total', () => stats().reservationsExpired);
+  metrics.show('postern_reservations_renewed_total', () => stats().reservationsRenewed);
+  metrics.show('postern_reservations_released_total', () => stats().reservationsReleased);
+  metrics.show('postern_reservation_changes_dropped_total', () => stats().changesDropped);
+  metrics.show('postern_lost_requests_booked_total', () => stats().lostBooked);
+  metrics.show('postern_requests_not_noted_total', () => stats().requestsNotNoted);
+  metrics.show('postern_collection_checks_total', () => {
     const { collectionsAllowed: allowed, collectionsRefused: refused } = stats();
-    return { allowed, refused };
+    return Object.entries({ allowed, refused });
   });
-  outcomes('postern_settlements_total', 'Finished requests, by what happened to their usage.', () => {
+  metrics.show('postern_settlements_total', () => {
     const { settled: booked, duplicates: duplicate, unknown, late, dropped } = stats();
-    return { booked, duplicate, unknown, late, dropped };
+    return Object.entries({ booked, duplicate, unknown, late, dropped });
   });
-  counter('postern_settlements_estimated_total', 'Finished requests without measured usage.', () => stats().estimated);
-  metrics.gauge(
-    {
-      name: 'postern_settlement_lag_seconds',
-      help: 'Time from the end of the last booked request to its booking.',
-      together: 'max',
-    },
-    () => stats().settlementLagMs / 1000,
-  );
-  metrics.gauges(
-    { name: 'postern_metering_waiting', help: 'Items that wait to be written to the database.' },
-    ['kind'],
-    () => {
-      const { rates, budgets, settlementsWaiting, changesWaiting } = stats();
-      return [
-        { labels: { kind: 'rate' }, value: rates.waiting },
-        { labels: { kind: 'tokens' }, value: budgets.waiting },
-        { labels: { kind: 'settlement' }, value: settlementsWaiting },
-        { labels: { kind: 'reservation' }, value: changesWaiting },
-      ];
-    },
-  );
-  metrics.gauges(
-    { name: 'postern_metering_held', help: 'Entries of limits that this process holds.' },
-    ['kind'],
-    () => {
-      const { rates, budgets } = stats();
-      return [
-        { labels: { kind: 'rate_subjects' }, value: rates.subjects },
-        { labels: { kind: 'requests' }, value: rates.held },
-        { labels: { kind: 'budgets' }, value: budgets.budgets },
-        { labels: { kind: 'tokens' }, value: budgets.held },
-        { labels: { kind: 'reserved_tokens' }, value: budgets.reserved },
-        { labels: { kind: 'reservations' }, value: budgets.outstanding },
-      ];
-    },
-  );
-  metrics.gauge(
-    { name: 'postern_metering_alone', help: '1 while limits are enforced without the database.', together: 'max' },
-    () => (stats().rates.isOffline || stats().budgets.isOffline ? 1 : 0),
-  );
-  metrics.gauge(
-    {
-      name: 'postern_metering_unreported',
-      help: 'Allowed requests without a report of their end for longer than a reservation lasts; 0 while proxies report ends.',
-    },
-    () => stats().unreported,
-  );
-  counter('postern_metering_statements_total', 'Database statements sent for limits.', () => stats().statements);
-  counter(
-    'postern_metering_faults_total',
-    'Number of times that the database became unreachable for limits.',
-    () => stats().faults,
-  );
+  metrics.show('postern_settlements_estimated_total', () => stats().estimated);
+  metrics.show('postern_settlement_lag_seconds', () => stats().settlementLagMs / 1000);
+  metrics.show('postern_metering_waiting', () => {
+    const { rates, budgets, settlementsWaiting: settlement, changesWaiting: reservation } = stats();
+    return Object.entries({ rate: rates.waiting, tokens: budgets.waiting, settlement, reservation });
+  });
+  metrics.show('postern_metering_held', () => {
+    const { rates, budgets } = stats();
+    return [
+      ['rate_subjects', rates.subjects],
+      ['requests', rates.held],
+      ['budgets', budgets.budgets],
+      ['tokens', budgets.held],
+      ['reserved_tokens', budgets.reserved],
+      ['reservations', budgets.outstanding],
+    ];
+  });
+  metrics.show('postern_metering_alone', () => (stats().rates.isOffline || stats().budgets.isOffline ? 1 : 0));
+  metrics.show('postern_metering_unreported', () => stats().unreported);
+  metrics.show('postern_metering_statements_total', () => stats().statements);
+  metrics.show('postern_metering_faults_total', () => stats().faults);
 }
 
 export function watchAccessLog(metrics: Metrics, stats: () => AccessLogStats): void {
-  metrics.gauge({ name: 'postern_access_log_streams', help: 'Open streams of access logs.' }, () => stats().streams);
-  metrics.counter(
-    { name: 'postern_access_log_entries_total', help: 'Finished requests reported by access logs.' },
-    () => stats().entries,
-  );
-  metrics.counter(
-    { name: 'postern_access_log_running_total', help: 'Access log reports of a request that was still running.' },
-    () => stats().running,
-  );
-  metrics.counters(
-    {
-      name: 'postern_access_log_errors_total',
-      help: 'Messages and entries that could not be read, and entries that could not be booked.',
-    },
-    ['kind'],
-    () => [
-      { labels: { kind: 'message' }, value: stats().broken },
-      { labels: { kind: 'unreadable' }, value: stats().unreadable },
-      { labels: { kind: 'entry' }, value: stats().failed },
-    ],
-  );
+  metrics.show('postern_access_log_streams', () => stats().streams);
+  metrics.show('postern_access_log_entries_total', () => stats().entries);
+  metrics.show('postern_access_log_running_total', () => stats().running);
+  metrics.show('postern_access_log_errors_total', () => {
+    const { broken: message, unreadable, failed: entry } = stats();
+    return Object.entries({ message, unreadable, entry });
+  });
 }
 
-/** All metrics of one scrape are read in one turn of the loop; what they tell is gathered once for all of them. */
+/** Calls `source` once for each scrape. All metrics of a scrape are read in one turn of the event loop. */
 function oncePerScrape<T>(source: () => T): () => T {
   let gathered: { readonly value: T } | undefined;
   return () => {

@@ -1,80 +1,39 @@
-/**
- * The metrics of one process in Prometheus' text format. What is counted often is counted in plain numbers by whoever counts it, and
- * read here only when somebody asks.
- */
+/** The metrics of one process in Prometheus' text format. Hot paths count in plain numbers, which are read at each scrape. */
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { CheckMeter, type Labelled } from './check-meter.ts';
+import { CheckMeter } from './check-meter.ts';
 import { answerMetrics, clusterMetrics } from './cluster.ts';
 import { DurationHistogram, withHistogramHeadings } from './histogram.ts';
+import { METRICS, type MetricDefinition, type NameOf, type Reading } from './metric-catalog.ts';
 
-/** Sums of other gauges, named as counters are. */
+/** Gauges of the library whose names end as those of counters do. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
-export interface Described {
-  /** With the prefix `postern_`, and `_total` for what only grows. */
-  readonly name: string;
-  readonly help: string;
-  /** What several workers show together; the sum unless told. */
-  readonly together?: 'sum' | 'max' | 'min';
-}
+type Rows = Iterable<readonly (string | number | undefined)[]>;
 
 export class Metrics {
   readonly checks = new CheckMeter();
   readonly #registry = new Registry();
-  readonly #logins: Counter<'outcome'>;
+  readonly #logins = new Map<LoginOutcome, number>();
   #abortedUploads = 0;
   #refreshReuses = 0;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
-    this.#logins = new Counter({
-      name: 'postern_logins_total',
-      help: 'Logins by outcome.',
-      labelNames: ['outcome'],
-      registers: [this.#registry],
-    });
-    this.counter(
-      {
-        name: 'postern_http_aborted_uploads_total',
-        help: 'API requests whose client disconnected before they were complete.',
-      },
-      () => this.#abortedUploads,
-    );
-    this.counter(
-      {
-        name: 'postern_refresh_reuse_total',
-        help: 'Refresh tokens that were used twice. The server ended the session of each.',
-      },
-      () => this.#refreshReuses,
-    );
-    this.counters({ name: 'postern_checks_total', help: 'Checks by outcome and code.' }, ['outcome', 'code'], () =>
-      this.checks.byCode(),
-    );
-    this.counters(
-      { name: 'postern_route_checks_total', help: 'Decided checks by route and outcome.' },
-      ['method', 'route', 'outcome'],
-      () => this.checks.byRoute(),
-    );
-    this.counters(
-      {
-        name: 'postern_bodies_not_sent_total',
-        help: "Checks of a route that reads the body, for which Envoy sent no body because Envoy's configuration lacks the setting for the route.",
-      },
-      ['method', 'route', 'setting'],
-      () => this.checks.bodiesNotSent(),
-    );
-    this.#exposeHistogram(
-      { name: 'postern_check_duration_seconds', help: 'Time to answer a check.' },
-      this.checks.durations,
-    );
+    this.show('postern_logins_total', () => this.#logins);
+    this.show('postern_http_aborted_uploads_total', () => this.#abortedUploads);
+    this.show('postern_refresh_reuse_total', () => this.#refreshReuses);
+    this.show('postern_checks_total', () => this.checks.byCode());
+    this.show('postern_route_checks_total', () => this.checks.byRoute());
+    this.show('postern_bodies_not_sent_total', () => this.checks.bodiesNotSent());
+    this.histogram('postern_check_duration_seconds', this.checks.durations);
   }
 
   login(outcome: LoginOutcome): void {
-    this.#logins.inc({ outcome });
+    this.#logins.set(outcome, (this.#logins.get(outcome) ?? 0) + 1);
   }
 
   refreshReuse(): void {
@@ -85,56 +44,18 @@ export class Metrics {
     this.#abortedUploads++;
   }
 
-  /** A value that somebody else keeps; read at each scrape. */
-  gauge(described: Described, read: () => number): void {
-    this.gauges(described, [], () => [{ labels: {}, value: read() }]);
+  /** Shows a metric. Its values are read at each scrape; a counter's must only grow. */
+  show<N extends NameOf<'counter' | 'gauge'>>(name: N, read: () => Reading<N>): void {
+    this.#register(name, METRICS[name], () => rowsOf(read()));
   }
 
-  gauges(
-    { name, help, together = 'sum' }: Described,
-    labelNames: readonly string[],
-    read: () => readonly Labelled[],
-  ): void {
-    const registers = [this.#registry];
-    new Gauge({
-      name,
-      help,
-      aggregator: together,
-      labelNames: [...labelNames],
-      registers,
-      collect() {
-        this.reset();
-        for (const { labels, value } of read()) {
-          this.set(labels, value);
-        }
-      },
-    });
-  }
-
-  /** A number that only grows and that somebody else counts. */
-  counter(described: Described, read: () => number): void {
-    this.counters(described, [], () => [{ labels: {}, value: read() }]);
-  }
-
-  counters({ name, help }: Described, labelNames: readonly string[], read: () => readonly Labelled[]): void {
-    const registers = [this.#registry];
-    new Counter({
-      name,
-      help,
-      labelNames: [...labelNames],
-      registers,
-      collect() {
-        this.reset();
-        for (const { labels, value } of read()) {
-          this.inc(labels, value);
-        }
-      },
-    });
-  }
-
-  histogram(name: string, help: string): DurationHistogram {
-    const histogram = new DurationHistogram();
-    this.#exposeHistogram({ name, help }, histogram);
+  histogram(name: NameOf<'histogram'>, histogram = new DurationHistogram()): DurationHistogram {
+    const { help } = METRICS[name];
+    const part = (suffix: string, labels: readonly string[], rows: () => Rows): void =>
+      this.#register(`${name}_${suffix}`, { type: 'counter', labels, help }, rows);
+    part('bucket', ['le'], () => histogram.buckets());
+    part('sum', [], () => [[histogram.sumSeconds()]]);
+    part('count', [], () => [[histogram.count()]]);
     return histogram;
   }
 
@@ -147,14 +68,59 @@ export class Metrics {
     return clusterMetrics(this.#registry);
   }
 
-  /** For a worker: lets the first process ask for these metrics. Once per process. */
+  /** For a worker, once per process: lets the supervisor request these metrics. */
   answerCluster(): void {
     answerMetrics(this.#registry);
   }
 
-  #exposeHistogram({ name, help }: Described, histogram: DurationHistogram): void {
-    this.counters({ name: `${name}_bucket`, help }, ['le'], () => histogram.buckets());
-    this.counter({ name: `${name}_sum`, help }, () => histogram.sumSeconds());
-    this.counter({ name: `${name}_count`, help }, () => histogram.count());
+  #register(name: string, { type, labels, help, together }: MetricDefinition, rows: () => Rows): void {
+    const common = { name, help, labelNames: [...labels], registers: [this.#registry] };
+    if (type === 'gauge') {
+      new Gauge({
+        ...common,
+        aggregator: together ?? 'sum',
+        collect() {
+          this.reset();
+          for (const row of rows()) this.set(labelled(labels, row), lastOf(row));
+        },
+      });
+    } else {
+      new Counter({
+        ...common,
+        collect() {
+          this.reset();
+          for (const row of rows()) this.inc(labelled(labels, row), lastOf(row));
+        },
+      });
+    }
   }
+}
+
+function rowsOf(reading: number | undefined | Rows): Rows {
+  if (reading === undefined) return [];
+  return typeof reading === 'number' ? [[reading]] : reading;
+}
+
+function labelled(
+  names: readonly string[],
+  row: readonly (string | number | undefined)[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    names.flatMap((name, index) => (row[index] === undefined ? [] : [[name, String(row[index])]])),
+  );
+}
+
+/** The value is last in its row. */
+function lastOf(row: readonly (string | number | undefined)[]): number {
+  return Number(row.at(-1));
+}
+
+/** Returns rows of a metric with two labels: for each group, the named values that `read` returns. */
+export function rowsByGroup<T>(
+  groups: Readonly<Record<string, T>>,
+  read: (group: T) => Readonly<Record<string, number>>,
+): readonly (readonly [string, string, number])[] {
+  return Object.entries(groups).flatMap(([group, content]) =>
+    Object.entries(read(content)).map(([name, value]) => [group, name, value] as const),
+  );
 }

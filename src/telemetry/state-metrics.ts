@@ -1,12 +1,12 @@
-/** Metrics that alerts read: what is down, what grows old, and what runs out. */
+/** Metrics for alerts: the audit chain, the signing key, the certificate, and token quotas. */
 
 import type { Metrics } from './metrics.ts';
 
-/** The sealing of the audit log, from the process that does it. */
+/** Reports of the process that seals the audit log. */
 export interface SealingReports {
-  /** Called after each turn that succeeded, of this server or because another one is at it. */
+  /** Called after each successful turn, and when another server seals. */
   readonly onTurn: () => void;
-  /** Called when the chain does not continue what was sealed before. */
+  /** Called when the chain does not continue from its newest seal. */
   readonly onBroken: () => void;
 }
 
@@ -14,21 +14,8 @@ export interface SealingReports {
 export function sealingReports(metrics: Metrics, monotonicMs: () => number): SealingReports {
   let turnMs = monotonicMs();
   let broken = 0;
-  metrics.gauge(
-    {
-      name: 'postern_audit_seal_age_seconds',
-      help: 'Time since the audit log was last sealed or found sealed.',
-      together: 'max',
-    },
-    () => (monotonicMs() - turnMs) / 1000,
-  );
-  metrics.counter(
-    {
-      name: 'postern_audit_chain_breaks_total',
-      help: 'Number of times that the chain of the audit log did not continue from its newest seal.',
-    },
-    () => broken,
-  );
+  metrics.show('postern_audit_seal_age_seconds', () => (monotonicMs() - turnMs) / 1000);
+  metrics.show('postern_audit_chain_breaks_total', () => broken);
   return {
     onTurn: () => {
       turnMs = monotonicMs();
@@ -39,37 +26,22 @@ export function sealingReports(metrics: Metrics, monotonicMs: () => number): Sea
   };
 }
 
-/** @param ageMs of the key that signs now; undefined before there is one */
+/** @param ageMs the age of the current signing key; undefined before the first one */
 export function watchSigningKey(metrics: Metrics, ageMs: () => number | undefined): void {
-  metrics.gauges(
-    {
-      name: 'postern_signing_key_age_seconds',
-      help: 'Time since the current signing key started to sign.',
-      together: 'max',
-    },
-    [],
-    () => {
-      const age = ageMs();
-      return age === undefined ? [] : [{ labels: {}, value: age / 1000 }];
-    },
-  );
+  metrics.show('postern_signing_key_age_seconds', () => secondsOf(ageMs()));
 }
 
-/** Returns what is told of the end of the certificate in use, in milliseconds since the epoch. Before, no series is shown. */
+/** Returns the function that sets the expiry of the certificate in use, in milliseconds since the epoch. */
 export function certificateEnd(metrics: Metrics): (endMs: number) => void {
   let endMs: number | undefined;
-  metrics.gauges(
-    {
-      name: 'postern_grpc_certificate_expiry_timestamp_seconds',
-      help: 'Expiry of the certificate of the gRPC listener, in seconds since the epoch.',
-      together: 'min',
-    },
-    [],
-    () => (endMs === undefined ? [] : [{ labels: {}, value: endMs / 1000 }]),
-  );
+  metrics.show('postern_grpc_certificate_expiry_timestamp_seconds', () => secondsOf(endMs));
   return (newEndMs) => {
     endMs = newEndMs;
   };
+}
+
+function secondsOf(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }
 
 export interface QuotaUse {
@@ -78,7 +50,7 @@ export interface QuotaUse {
   readonly ratio: number;
 }
 
-/** Tenants that are named at most. */
+/** The maximum number of tenants in the metric. */
 const MAX_TENANTS = 100;
 
 /**
@@ -86,14 +58,9 @@ const MAX_TENANTS = 100;
  * @param quotas the tenants nearest to the end of their quotas, the nearest first
  */
 export function watchQuotas(metrics: Metrics, namesTenants: boolean, quotas: () => readonly QuotaUse[]): void {
-  const described = {
-    name: 'postern_quota_used_ratio',
-    help: 'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',
-    together: 'max',
-  } as const;
-  metrics.gauges(described, namesTenants ? ['tenant'] : [], () =>
+  metrics.show('postern_quota_used_ratio', () =>
     quotas()
       .slice(0, namesTenants ? MAX_TENANTS : 1)
-      .map(({ tenant, ratio }) => ({ labels: namesTenants ? { tenant } : {}, value: ratio })),
+      .map(({ tenant, ratio }) => [namesTenants ? tenant : undefined, ratio]),
   );
 }

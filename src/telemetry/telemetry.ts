@@ -141,45 +141,12 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
-  metrics.gauges(
-    { name: 'postern_build_info', help: '1, with the versions of Postern and Node as labels.', together: 'max' },
-    ['version', 'node'],
-    () => [{ labels: { version: manifest.version, node: process.versions.node }, value: 1 }],
-  );
-  metrics.counter(
-    {
-      name: 'postern_decision_counts_dropped_total',
-      help: 'Decisions that /v1/iam/decisions does not show because the buffer was full.',
-    },
-    () => tally.dropped,
-  );
-  metrics.counter(
-    {
-      name: 'postern_recent_denials_dropped_total',
-      help: "Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.",
-    },
-    () => recent.dropped,
-  );
-  metrics.counters(
-    {
-      name: 'postern_decision_log_dropped_total',
-      help: 'Checks without their own line in the decision log: faults over their rate, a full buffer, or a lost batch.',
-    },
-    ['outcome'],
-    () =>
-      Object.entries(decisions?.dropped ?? NONE_DROPPED).map(([outcome, value]) => ({ labels: { outcome }, value })),
-  );
-  metrics.counter(
-    {
-      name: 'postern_trace_spans_dropped_total',
-      help: 'Spans that were lost because the OpenTelemetry collector did not accept them or the buffer was full.',
-    },
-    () => tracing?.dropped ?? 0,
-  );
-  metrics.counter(
-    { name: 'postern_log_dropped_total', help: 'Log lines that were dropped because standard output was too slow.' },
-    dropped,
-  );
+  metrics.show('postern_build_info', () => [[manifest.version, process.versions.node, 1]]);
+  metrics.show('postern_decision_counts_dropped_total', () => tally.dropped);
+  metrics.show('postern_recent_denials_dropped_total', () => recent.dropped);
+  metrics.show('postern_decision_log_dropped_total', () => Object.entries(decisions?.dropped ?? NONE_DROPPED));
+  metrics.show('postern_trace_spans_dropped_total', () => tracing?.dropped ?? 0);
+  metrics.show('postern_log_dropped_total', dropped);
   return {
     log,
     observer: checkObserver(metrics.checks, tally, decisions, recent),
@@ -196,36 +163,17 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     watch: ({ live, feedAgeMs, now: storeNow }) => {
       now = storeNow;
       watchCaches(metrics, live);
-      metrics.gauge(
-        { name: 'postern_feed_age_seconds', help: 'Time since the change feed was last read.', together: 'max' },
-        () => feedAgeMs() / 1000,
-      );
+      metrics.show('postern_feed_age_seconds', () => feedAgeMs() / 1000);
     },
     watchMetering: (metering, accessLog) => {
       watchMetering(metrics, metering);
       watchAccessLog(metrics, accessLog);
     },
     watchProcesses: (ready, restarts) => {
-      metrics.gauges(
-        { name: 'postern_processes_ready', help: 'Processes of this server that are ready.' },
-        ['process'],
-        () => ready().map(({ kind, ready: value }) => ({ labels: { process: kind }, value })),
-      );
-      metrics.counters(
-        { name: 'postern_process_restarts_total', help: 'Processes that exited unexpectedly and were replaced.' },
-        ['process'],
-        () => restarts().map(({ kind, count: value }) => ({ labels: { process: kind }, value })),
-      );
+      metrics.show('postern_processes_ready', () => ready().map(({ kind, ready: count }) => [kind, count]));
+      metrics.show('postern_process_restarts_total', () => restarts().map(({ kind, count }) => [kind, count]));
     },
-    watchLocalGates: (timeouts) => {
-      metrics.counter(
-        {
-          name: 'postern_local_apply_timeouts_total',
-          help: 'Writes that were answered before every gate worker of this server applied them.',
-        },
-        timeouts,
-      );
-    },
+    watchLocalGates: (timeouts) => metrics.show('postern_local_apply_timeouts_total', timeouts),
     watchCalls: (calls) => watchCalls(metrics, calls),
     watchSigningKey: (ageMs) => watchSigningKey(metrics, ageMs),
     watchQuotas: (quotas) => watchQuotas(metrics, namesTenants, quotas),
@@ -259,32 +207,14 @@ function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Loggin
 }
 
 function feedReports(log: Log, metrics: Metrics): FeedReports {
-  const lag = metrics.histogram(
-    'postern_feed_lag_seconds',
-    'Age of the oldest change of a batch when the batch was applied.',
-  );
+  const lag = metrics.histogram('postern_feed_lag_seconds');
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   let isDown = false;
-  metrics.gauge(
-    { name: 'postern_database_down', help: '1 while the database does not answer.', together: 'max' },
-    () => (isDown ? 1 : 0),
-  );
-  metrics.counter(
-    { name: 'postern_feed_polls_total', help: 'Successful reads of the change feed.' },
-    () => counts.polls,
-  );
-  metrics.counter({ name: 'postern_feed_errors_total', help: 'Failed reads of the change feed.' }, () => counts.errors);
-  metrics.counter(
-    { name: 'postern_feed_flushes_total', help: 'Number of times that all caches were flushed.' },
-    () => counts.flushes,
-  );
-  metrics.counter(
-    {
-      name: 'postern_feed_unknown_flushes_total',
-      help: 'Cache flushes because a newer replica wrote a kind of change that this version does not know.',
-    },
-    () => counts.unknown,
-  );
+  metrics.show('postern_database_down', () => (isDown ? 1 : 0));
+  metrics.show('postern_feed_polls_total', () => counts.polls);
+  metrics.show('postern_feed_errors_total', () => counts.errors);
+  metrics.show('postern_feed_flushes_total', () => counts.flushes);
+  metrics.show('postern_feed_unknown_flushes_total', () => counts.unknown);
   return {
     onError: (err) => {
       counts.errors++;

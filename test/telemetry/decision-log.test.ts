@@ -400,24 +400,22 @@ describe('metrics', () => {
       metrics.checks.record('allow', route && { ...route, template: `/v1/${i}` }, 1);
     }
     expect(metrics.checks.byRoute()).toHaveLength(2000);
-    expect(metrics.checks.byCode()).toEqual([{ labels: { outcome: 'allow', code: 'allow' }, value: 5000 }]);
+    expect(metrics.checks.byCode()).toEqual([['allow', 'allow', 5000]]);
   });
 
-  it('read what others count when they are asked, and can be read again', async () => {
+  it('are read at each scrape', async () => {
     const metrics = new Metrics();
     let size = 1;
-    metrics.gauge({ name: 'postern_feed_age_seconds', help: 'x' }, () => Number.POSITIVE_INFINITY);
-    metrics.gauges({ name: 'postern_cache_entries', help: 'x' }, ['cache'], () => [
-      { labels: { cache: 'keys' }, value: size },
-    ]);
-    metrics.counter({ name: 'postern_decision_log_dropped_total', help: 'x' }, () => size);
+    metrics.show('postern_feed_age_seconds', () => Number.POSITIVE_INFINITY);
+    metrics.show('postern_cache_entries', () => [['keys', 'present', size]]);
+    metrics.show('postern_decision_counts_dropped_total', () => size);
     metrics.login('throttled');
     await metrics.exposition();
     size = 5;
     const text = await metrics.exposition();
     expect(text).toContain('postern_feed_age_seconds +Inf');
-    expect(text).toContain('postern_cache_entries{cache="keys"} 5');
-    expect(text).toContain('postern_decision_log_dropped_total 5');
+    expect(text).toContain('postern_cache_entries{cache="keys",kind="present"} 5');
+    expect(text).toContain('postern_decision_counts_dropped_total 5');
     expect(text).toContain('postern_logins_total{outcome="throttled"} 1');
     expect(text).toContain('process_cpu_seconds_total');
   });

@@ -5,6 +5,7 @@ import { commandsPage } from './commands.ts';
 import { configurationPage } from './configuration.ts';
 import { errorsPage } from './errors.ts';
 import { withTables } from './markdown.ts';
+import { metricTable } from './metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -15,6 +16,14 @@ export function referencePages(): ReadonlyMap<string, string> {
     ['docs/configuration.md', configurationPage()],
     ['docs/cli.md', commandsPage()],
     ['docs/errors.md', errorsPage()],
+    [
+      'docs/operations.md',
+      withTables(page('docs/operations.md'), {
+        'metrics of directory': metricTable('directory'),
+        'metrics of server': metricTable('server'),
+        'metrics of limits': metricTable('limits'),
+      }),
+    ],
     ['docs/api.md', withTables(page('docs/api.md'), { endpoints: endpointTable(), errors: errorTable() })],
   ]);
 }

@@ -1,11 +1,12 @@
-/** docs/operations.md says which metrics there are. */
+/** The catalog of metrics lists exactly the metrics that a process shows. */
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { newCounts } from '../../src/metering/counts.ts';
+import { METRICS } from '../../src/telemetry/metric-catalog.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
-test('the guide explains every metric, and no other', async () => {
+test('a process shows every metric of the catalog, with its type and its help, and no other', async () => {
   const telemetry = createTelemetry({ level: 'silent', stream: { write: () => undefined } });
   telemetry.watch({
     live: () => ({
@@ -42,8 +43,16 @@ test('the guide explains every metric, and no other', async () => {
   telemetry.watchQuotas(() => []);
   telemetry.sealing();
   telemetry.certificate();
-  const shown = [...(await telemetry.metrics()).matchAll(/^# TYPE (postern_\w+)/gm)].map(([, name]) => name);
+  const text = await telemetry.metrics();
+  const shown = [...text.matchAll(/^# HELP (postern_\w+) (.*)\n# TYPE \w+ (\w+)$/gm)];
+  const expected = Object.entries(METRICS).map(([name, { help, type }]) => [name, { help, type }]);
+  expect(Object.fromEntries(shown.map(([, name, help, type]) => [name, { help, type }]))).toEqual(
+    Object.fromEntries(expected),
+  );
+});
+
+test('docs/operations.md names no metric that is not in the catalog', () => {
   const guide = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
-  const told = [...guide.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name]) => name);
-  expect(new Set(told)).toEqual(new Set(shown));
+  const named = [...guide.matchAll(/`(postern_\w+?)(?:_bucket|_sum|_count)?(?:\{[\w,]+\})?`/g)].map(([, name]) => name);
+  expect(new Set(named)).toEqual(new Set(Object.keys(METRICS)));
 });
