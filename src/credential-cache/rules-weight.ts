@@ -3,6 +3,7 @@
  * many shapes; the estimate is meant to be too large rather than too small.
  */
 
+import { conditionOf, ENTRY_BYTES } from '../decision/condition-table.ts';
 import type {
   PolicyRecord,
   ResourceConstraints,
@@ -19,15 +20,6 @@ const POLICY_BYTES = 1024;
 const TEXT_BYTES = 112;
 /** One star of a glob: the literal piece behind it. */
 const STAR_BYTES = 64;
-/** One network, beside its text. */
-const NETWORK_BYTES = 160;
-/** The compiled hours of one operator of `weekly_hours`, beside their windows. */
-const HOURS_BYTES = 512;
-/** One window: its text and its minutes of the week. */
-const WINDOW_BYTES = 96;
-/** One entry of any other list: few different texts, each kept once. */
-const ENTRY_BYTES = 16;
-
 const STAR = '*'.charCodeAt(0);
 
 function bytesOfTexts(texts: readonly string[] | undefined): number {
@@ -51,8 +43,7 @@ function bytesOfRole({ permissions, constraints }: RoleRecord): number {
 function bytesOfOperand(key: string, operand: unknown): number {
   if (!Array.isArray(operand)) return 0;
   const texts = operand.filter((entry) => typeof entry === 'string');
-  if (key === 'ip_address') return bytesOfTexts(texts) + NETWORK_BYTES * texts.length;
-  return key === 'weekly_hours' ? HOURS_BYTES + WINDOW_BYTES * texts.length : ENTRY_BYTES * texts.length;
+  return conditionOf(key)?.bytes(texts) ?? ENTRY_BYTES * texts.length;
 }
 
 function bytesOfConditions(conditions: StoredConditions): number {

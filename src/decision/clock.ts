@@ -108,3 +108,10 @@ export function parseTimeOfDay(text: string): number | undefined {
 export function parseEndOfSpan(text: string): number | undefined {
   return text === '24:00' ? DAY_MINUTES : parseTimeOfDay(text);
 }
+
+/** Writes the time of day of a minute of the week: `22:30`. */
+export function timeText(weekMinute: number): string {
+  const ofDay = minuteOfDay(weekMinute);
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
+  return `${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}`;
+}

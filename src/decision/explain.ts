@@ -3,7 +3,8 @@
 import type { DenyCode } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import { readBody } from './body.ts';
-import { type Check, checkHolds, conditionInput, zoneOf } from './conditions.ts';
+import { zoneOf } from './condition-table.ts';
+import { type Check, checkHolds } from './conditions.ts';
 import { decideTraced } from './decide.ts';
 import { type ExplainedLimit, type ExplainedStep, endingOf, stepsOf, type Unproved } from './explain-steps.ts';
 import { ruleWork } from './limits.ts';
@@ -72,34 +73,21 @@ function explainGrant(considered: ConsideredGrant): ExplainedGrant {
   return { kind, name: name ?? null, permissions: grant.patterns, resource_constraints: grant.constraints, outcome };
 }
 
-function operatorOf(check: Check): string | null {
-  switch (check.kind) {
-    case 'ip_address':
-    case 'day_of_week':
-    case 'weekly_hours':
-      return check.negated ? 'not_in' : 'in';
-    case 'time':
-      return check.negated ? 'not_between' : 'between';
-    case 'unreadable':
-      return null;
-    default:
-      return check satisfies never;
-  }
-}
-
-function looksAtClock(check: Check): boolean {
-  return check.kind !== 'unreadable' && check.kind !== 'ip_address';
-}
-
 function explainCondition(check: Check, policy: Policy, query: AccessQuery): ExplainedCondition {
-  const holds = checkHolds(check, policy.conditions.timezone, query.now);
+  const { timezone } = policy.conditions;
+  const holds = checkHolds(check, timezone, query.now);
+  const matched = holds ?? policy.effect === 'deny';
+  if (check.kind === 'unreadable') {
+    return { kind: check.key, operator: null, operand: [], value: null, timezone: null, matched, missing: true };
+  }
+  const { key, operator, operand, condition } = check;
   return {
-    kind: check.kind === 'unreadable' ? check.key : check.kind,
-    operator: operatorOf(check),
-    operand: check.kind === 'unreadable' ? [] : check.operand,
-    value: conditionInput(check, policy.conditions.timezone, query.now) ?? null,
-    timezone: looksAtClock(check) ? zoneOf(policy.conditions.timezone, query.now) : null,
-    matched: holds ?? policy.effect === 'deny',
+    kind: key,
+    operator,
+    operand,
+    value: condition.shownInput(query.now, timezone) ?? null,
+    timezone: condition.usesClock ? zoneOf(timezone, query.now) : null,
+    matched,
     missing: holds === undefined,
   };
 }

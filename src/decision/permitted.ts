@@ -2,7 +2,7 @@
 
 import type { RoleName } from '../domain/ids.ts';
 import { type BuiltinRoles, effectiveRoles } from './builtin-roles.ts';
-import { type ConditionInputs, conditionInputs } from './conditions.ts';
+import { conditionInputs } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
 import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
@@ -51,7 +51,7 @@ export interface AccessQueryParts {
 
 export function accessQuery(parts: AccessQueryParts): AccessQuery {
   const { principal, own, effective } = parts;
-  const now: ConditionInputs = conditionInputs(parts.nowMs, parts.clientAddress, effective.settings.timezone);
+  const now = conditionInputs(parts.nowMs, parts.clientAddress, effective.settings.timezone);
   return {
     principal,
     permissions: parts.permissions,

@@ -4,22 +4,15 @@
  */
 
 import type { FieldError } from '../domain/problem-details.ts';
-import { type Conditions, DAY_NAMES, type DayName, type ResourceConstraints } from '../domain/records.ts';
-import { parseNetwork } from './address.ts';
-import { isTimezone, parseEndOfSpan, parseTimeOfDay } from './clock.ts';
+import type { ResourceConstraints } from '../domain/records.ts';
+import { isTimezone } from './clock.ts';
+import { CONDITION_KEYS, type Condition, type Conditions, conditionOf } from './condition-table.ts';
+import { isObject } from './conditions.ts';
 import { isWithinBounds } from './globs.ts';
-import {
-  MAX_CONSTRAINT_NAMES,
-  MAX_CONSTRAINTS_BYTES,
-  MAX_ENTRIES,
-  MAX_GLOB_LENGTH,
-  MAX_STARS,
-  MAX_WEEKLY_WINDOWS,
-} from './limits.ts';
+import { MAX_CONSTRAINT_NAMES, MAX_CONSTRAINTS_BYTES, MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from './limits.ts';
 import { RESOURCE_KINDS, type ResourceKind } from './model.ts';
 import { isPermissionPattern } from './permissions.ts';
 import { parseResourcePattern } from './policies.ts';
-import { parseWeeklyWindow } from './weekly-hours.ts';
 
 export { isTimezone } from './clock.ts';
 export { isPermissionPattern } from './permissions.ts';
@@ -27,10 +20,6 @@ export { isPermissionPattern } from './permissions.ts';
 export type ValidationResult<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'errors'; readonly errors: readonly FieldError[] };
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** RFC 6901: `~` and `/` are escaped in a pointer. */
 function member(path: string, name: string): string {
@@ -130,103 +119,46 @@ export function parseConstraints(
   return errors.length === 0 ? { kind: 'ok', value: constraints } : { kind: 'errors', errors };
 }
 
-/** Both operators of one condition; `read` adds its errors and gives undefined where there are some. */
-function operators<T>(
-  value: unknown,
-  path: string,
-  errors: FieldError[],
-  known: readonly [string, string],
-  read: (operand: unknown, path: string) => T,
-): Partial<Record<string, T>> {
+/** The operators of one condition; adds the errors to `errors`. */
+function parseOperators(condition: Condition, value: unknown, path: string, errors: FieldError[]) {
+  const { operators, accepts, expectation, fault, maxEntries } = condition;
+  const [plain, negation] = operators;
+  const parsed: Record<string, readonly string[]> = {};
   if (!isObject(value) || Object.keys(value).length === 0) {
-    errors.push({ path, message: `must be an object with ${known[0]} or ${known[1]}` });
-    return {};
+    errors.push({ path, message: `must be an object with ${plain} or ${negation}` });
+    return parsed;
   }
-  const parsed: Partial<Record<string, T>> = {};
   for (const [operator, operand] of Object.entries(value)) {
-    if (known.includes(operator)) parsed[operator] = read(operand, member(path, operator));
-    else errors.push({ path: member(path, operator), message: `must be ${known[0]} or ${known[1]}` });
+    const at = member(path, operator);
+    if (!operators.includes(operator)) {
+      errors.push({ path: at, message: `must be ${plain} or ${negation}` });
+      continue;
+    }
+    const entries = strings(operand, at, errors, accepts, expectation, maxEntries);
+    const message = Array.isArray(operand) && entries.length === operand.length ? fault(entries) : undefined;
+    if (message !== undefined) errors.push({ path: at, message });
+    parsed[operator] = entries;
   }
   return parsed;
 }
-
-function nonEmpty(
-  value: unknown,
-  path: string,
-  errors: FieldError[],
-  accepts: (text: string) => boolean,
-  expectation: string,
-  maxEntries = MAX_ENTRIES,
-) {
-  if (Array.isArray(value) && value.length === 0) errors.push({ path, message: 'must not be empty' });
-  return strings(value, path, errors, accepts, expectation, maxEntries);
-}
-
-function timeSpan(value: unknown, path: string, errors: FieldError[]): readonly [string, string] {
-  const isTime = (text: string, index: number) =>
-    (index === 0 ? parseTimeOfDay(text) : parseEndOfSpan(text)) !== undefined;
-  const read = strings(value, path, errors, isTime, 'must be HH:MM from 00:00 to 23:59 (an end may be 24:00)');
-  const [start, end] = read;
-  const well = Array.isArray(value) && read.length === value.length;
-  if (well && (read.length !== 2 || start === end))
-    errors.push({ path, message: 'must have a start and an end that differ' });
-  return [start ?? '', end ?? ''];
-}
-
-function isDay(text: string): text is DayName {
-  return DAY_NAMES.some((day) => day === text);
-}
-
-const WINDOW =
-  'must be days and a window, such as Mon-Fri 08:00-18:00 or Sat 22:00-02:00. The end may be 24:00 and must differ from the start';
-
-function isWeeklyWindow(text: string): boolean {
-  return parseWeeklyWindow(text) !== undefined;
-}
-
-const CIDR = 'must be an IP address or CIDR block without host bits, leading zeros or zone id';
 
 /** `conditions` of a policy: absent, null or `{}` is always. */
 export function parseConditions(value: unknown, path = '/conditions'): ValidationResult<Conditions> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
   if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
   const errors: FieldError[] = [];
-  const conditions: { -readonly [K in keyof Conditions]: Conditions[K] } = {};
+  const parsed: [string, unknown][] = [];
   for (const [key, operand] of Object.entries(value)) {
     const at = member(path, key);
-    switch (key) {
-      case 'ip_address': {
-        const networks = (list: unknown, where: string) =>
-          nonEmpty(list, where, errors, (text) => parseNetwork(text) !== undefined, CIDR);
-        conditions.ip_address = operators(operand, at, errors, ['in', 'not_in'], networks);
-        break;
-      }
-      case 'time':
-        conditions.time = operators(operand, at, errors, ['between', 'not_between'], (span, where) =>
-          timeSpan(span, where, errors),
-        );
-        break;
-      case 'day_of_week': {
-        const days = (list: unknown, where: string) =>
-          nonEmpty(list, where, errors, isDay, `must be one of ${DAY_NAMES.join(', ')}`).filter(isDay);
-        conditions.day_of_week = operators(operand, at, errors, ['in', 'not_in'], days);
-        break;
-      }
-      case 'weekly_hours': {
-        const windows = (list: unknown, where: string) =>
-          nonEmpty(list, where, errors, isWeeklyWindow, WINDOW, MAX_WEEKLY_WINDOWS);
-        conditions.weekly_hours = operators(operand, at, errors, ['in', 'not_in'], windows);
-        break;
-      }
-      case 'timezone':
-        if (typeof operand === 'string') conditions.timezone = operand;
-        errors.push(...validateTimezone(operand, at));
-        break;
-      default:
-        errors.push({ path: at, message: 'must be ip_address, time, day_of_week, weekly_hours or timezone' });
+    const condition = conditionOf(key);
+    if (condition !== undefined) parsed.push([key, parseOperators(condition, operand, at, errors)]);
+    else if (key !== 'timezone') errors.push({ path: at, message: `must be ${CONDITION_KEYS.join(', ')} or timezone` });
+    else {
+      errors.push(...validateTimezone(operand, at));
+      parsed.push([key, operand]);
     }
   }
-  return errors.length === 0 ? { kind: 'ok', value: conditions } : { kind: 'errors', errors };
+  return errors.length === 0 ? { kind: 'ok', value: Object.fromEntries(parsed) } : { kind: 'errors', errors };
 }
 
 export function validateConstraints(value: unknown, path?: string): readonly FieldError[] {

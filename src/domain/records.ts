@@ -18,18 +18,8 @@ export interface RoleRecord {
   readonly constraints: ResourceConstraints;
 }
 
-export interface Conditions {
-  readonly ip_address?: { readonly in?: readonly string[]; readonly not_in?: readonly string[] };
-  readonly time?: { readonly between?: readonly [string, string]; readonly not_between?: readonly [string, string] };
-  readonly day_of_week?: { readonly in?: readonly DayName[]; readonly not_in?: readonly DayName[] };
-  /** Windows such as `Mon-Fri 08:00-18:00`. */
-  readonly weekly_hours?: { readonly in?: readonly string[]; readonly not_in?: readonly string[] };
-  /** IANA name. */
-  readonly timezone?: string;
-}
-
-/** Conditions as the database holds them. A newer version may have written what this one cannot read; compiling them decides what that means. */
-export type StoredConditions = Conditions | Readonly<Record<string, unknown>>;
+/** The conditions of a policy as stored. A newer version may have stored what this one cannot read. */
+export type StoredConditions = Readonly<Record<string, unknown>>;
 
 export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 export type DayName = (typeof DAY_NAMES)[number];

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { weightOfPolicies } from '../../src/credential-cache/rules-weight.ts';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
-import type { Conditions, PolicyRecord } from '../../src/domain/records.ts';
+import type { PolicyRecord } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { must } from '../support/world.ts';
 

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
-import { type Conditions, DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
+import { DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
 import { enough, runs } from '../support/properties.ts';
 import { naiveWall } from './naive-wall.ts';
 

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
 import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
 import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
-import type { Conditions, PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
+import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../../src/domain/records.ts';
 import { builtinRoles } from '../support/builtin-roles.ts';
 import { enough, runs } from '../support/properties.ts';
 import { checkInput, must, roleName } from '../support/world.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
-import { type Conditions, DAY_NAMES } from '../../src/domain/records.ts';
+import { DAY_NAMES } from '../../src/domain/records.ts';
 import { naiveWall } from './naive-wall.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,16 +1,11 @@
 /** Random worlds: tenants with roles and policies, principals and requests, small enough that they often meet. */
 
 import fc from 'fast-check';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import type { Route } from '../../src/decision/model.ts';
 import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
-import type {
-  Conditions,
-  PolicyRecord,
-  ResourceConstraints,
-  RoleRecord,
-  TenantRecord,
-} from '../../src/domain/records.ts';
+import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
 import { must, roleName } from '../support/world.ts';
 import type { NaiveRequest } from './naive-decision.ts';
 

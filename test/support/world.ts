@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
+import type { Conditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type {
   CheckInput,
@@ -20,7 +21,6 @@ import type { PolicySet } from '../../src/decision/policies.ts';
 import { buildRouteTable, matchRoute, type RouteTable } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId, type RoleName } from '../../src/domain/ids.ts';
 import type {
-  Conditions,
   PolicyRecord,
   ResourceConstraints,
   RoleRecord,

@@ -1,9 +1,9 @@
 /** Making a policy, of the effective tenant or global. */
 
+import type { Conditions } from '../../decision/condition-table.ts';
 import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type PolicyName, parsePolicyName } from '../../domain/ids.ts';
-import type { Conditions } from '../../domain/records.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWritePolicy } from '../caller/escalation.ts';
 import { invalidField, notFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';

@@ -1,6 +1,7 @@
 /** /v1/iam/policies */
 
 import { Type } from 'typebox';
+import { CONDITION_KEYS } from '../../decision/condition-table.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
@@ -30,8 +31,7 @@ import { deletePolicy, updatePolicy } from './update.ts';
 const conditions = Type.Unsafe<unknown>({
   type: ['object', 'null'],
   ...someConditions,
-  description:
-    '`ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies.',
+  description: `${CONDITION_KEYS.map((key) => `\`${key}\``).join(', ')} and \`timezone\`. All must hold. Absent or empty: the policy always applies.`,
 });
 
 const OFFICE_HOURS = {

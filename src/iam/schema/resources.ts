@@ -1,7 +1,8 @@
 /** The schemas of the responses of /v1/iam that show users, sessions, roles, policies and tenants. */
 
-import { type TSchema, Type } from 'typebox';
-import { DAY_NAMES, type DirectorySuspension } from '../../domain/records.ts';
+import { Type } from 'typebox';
+import { CONDITIONS, type Condition } from '../../decision/condition-table.ts';
+import type { DirectorySuspension } from '../../domain/records.ts';
 import { component, nullable } from './keywords.ts';
 
 import { Constraints, instant, limit, Metadata, notices, text, texts, userId, withheld } from './resource-parts.ts';
@@ -97,17 +98,22 @@ export const Role = component(
   }),
 );
 
-const condition = (operators: readonly [string, string], operand: TSchema) =>
-  Type.Partial(Type.Object({ [operators[0]]: operand, [operators[1]]: operand }));
+/** The operators of a condition as a response shows them: stored operands are older than the bounds that requests have. */
+function shownCondition({ operators, schema, description }: Condition) {
+  const { items, minItems, maxItems } = schema;
+  const operand = Type.Array(
+    items.enum === undefined ? text : oneOf(...items.enum),
+    minItems === maxItems ? { minItems, maxItems } : {},
+  );
+  const members = Object.fromEntries(operators.map((operator) => [operator, Type.Optional(operand)]));
+  return Type.Optional(Type.Object(members, { description }));
+}
 
 export const Conditions = component(
   'PolicyConditions',
   Type.Object(
     {
-      ip_address: Type.Optional(condition(['in', 'not_in'], texts)),
-      time: Type.Optional(condition(['between', 'not_between'], Type.Array(text, { minItems: 2, maxItems: 2 }))),
-      day_of_week: Type.Optional(condition(['in', 'not_in'], Type.Array(oneOf(...DAY_NAMES)))),
-      weekly_hours: Type.Optional(condition(['in', 'not_in'], texts)),
+      ...Object.fromEntries(Object.entries(CONDITIONS).map(([key, condition]) => [key, shownCondition(condition)])),
       timezone: Type.Optional(text),
     },
     { description: 'All must hold. Empty: the policy always applies.' },

@@ -3,8 +3,9 @@
  * members stay as they are, and have their default in what is new.
  */
 
+import type { Conditions } from '../../decision/condition-table.ts';
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
-import type { Conditions, Metadata, ResourceConstraints } from '../../domain/records.ts';
+import type { Metadata, ResourceConstraints } from '../../domain/records.ts';
 import type { QuotasRequest, SettingsRequest } from '../tenants/merge.ts';
 
 /** Where a thing stands in the document: a JSON pointer, for problems that only the database shows. */

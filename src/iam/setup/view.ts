@@ -3,6 +3,7 @@
  * export writes it, and a plan is the difference of two. So a second run has nothing to do, and an export applied is the same again.
  */
 
+import { CONDITION_KEYS, CONDITIONS } from '../../decision/condition-table.ts';
 import type { Metadata, ResourceConstraints, StoredConditions } from '../../domain/records.ts';
 import type { StoredPolicy } from '../policies/queries.ts';
 import type { StoredRole } from '../roles/queries.ts';
@@ -61,13 +62,12 @@ function constraintsView({ models, collections, agents, ...others }: ResourceCon
   return present({ models, collections, agents, ...others });
 }
 
-const CONDITION_MEMBERS = ['ip_address', 'time', 'day_of_week', 'weekly_hours'] as const;
-const OPERATORS = ['in', 'not_in', 'between', 'not_between'] as const;
+const OPERATORS = [...new Set(Object.values(CONDITIONS).flatMap<string>(({ operators }) => operators))];
 
 /** As stored, with what this version reads first. A condition that it cannot read is written too, and `apply` refuses it. */
 function conditionsView(stored: StoredConditions): View {
   const { timezone, ...conditions }: View = { ...stored };
-  return { ...ordered(conditions, CONDITION_MEMBERS, operatorsView), ...(timezone === undefined ? {} : { timezone }) };
+  return { ...ordered(conditions, CONDITION_KEYS, operatorsView), ...(timezone === undefined ? {} : { timezone }) };
 }
 
 function operatorsView(condition: unknown): unknown {
