@@ -26,7 +26,7 @@ export class SingleFlight {
 export interface PeriodicFlush {
   /** Runs the work now, or joins the run that has begun. Never rejects. */
   readonly flush: () => Promise<void>;
-  /** Waits for the current run, runs the work once more, and never again. For the end of the process. */
+  /** Waits for the current run, runs the work one last time. For the end of the process. */
   readonly stop: () => Promise<void>;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Whether an account may be used, from what its entry says. At a login the bind decides and this adds what some servers let pass; when a
- * token is refreshed nobody binds and this is all there is.
+ * The state of an account, from its entry. At a login, the bind decides, and this adds states that some servers ignore. A refresh has no bind,
+ * so that only this decides.
  */
 
-import { type Entry, firstText, isTrue, numberOf } from './entry.ts';
+import { firstText, isTrue, type LdapEntry, numberOf } from './entry.ts';
 
 export type AccountState = 'usable' | 'disabled' | 'expired' | 'locked' | 'password_expired';
 
@@ -28,7 +28,7 @@ export const STATE_ATTRIBUTES: readonly string[] = [
   'pwdEndTime',
 ];
 
-/** Of a password policy that could be read; seconds, undefined = without end. */
+/** The times of a password policy, in seconds; undefined = without end. */
 export interface PolicyTimes {
   readonly lockoutSeconds: number | undefined;
 }
@@ -38,13 +38,13 @@ const DISABLED = 0x2n;
 const LOCKED = 0x10n;
 const DOES_NOT_EXPIRE = 0x1_0000n;
 const PASSWORD_EXPIRED = 0x80_0000n;
-/** accountExpires: both mean never. */
+/** Both values of accountExpires mean never. */
 const NEVER = [0n, 0x7fff_ffff_ffff_ffffn];
-/** Milliseconds from 1601, where Active Directory's clock begins, to 1970. */
+/** Milliseconds from 1601, the beginning of Active Directory's clock, to 1970. */
 const FILETIME_EPOCH_MS = 11_644_473_600_000n;
 
-/** @param policy of OpenLDAP, where the entry names one that can be read */
-export function accountState(entry: Entry, nowMs: number, policy?: PolicyTimes): AccountState {
+/** @param policy OpenLDAP's, if the entry names one that can be read */
+export function accountState(entry: LdapEntry, nowMs: number, policy?: PolicyTimes): AccountState {
   return (
     statePerBind(entry, nowMs) ??
     activeDirectoryState(entry, nowMs) ??
@@ -54,26 +54,26 @@ export function accountState(entry: Entry, nowMs: number, policy?: PolicyTimes):
   );
 }
 
-/** What a server may let pass at a bind: FreeIPA's expiries, and locks that the entry shows. */
-export function statePerBind(entry: Entry, nowMs: number): AccountState | undefined {
+/** Returns the states that a server may ignore at a bind: FreeIPA's expiries, and locks that the entry shows. */
+export function statePerBind(entry: LdapEntry, nowMs: number): AccountState | undefined {
   if (isTrue(entry, 'nsAccountLock')) return 'disabled';
   if (((numberOf(entry, 'userAccountControl') ?? 0n) & DISABLED) !== 0n) return 'disabled';
   if (isPast(timeOf(entry, 'krbPrincipalExpiration'), nowMs)) return 'expired';
   return isPast(timeOf(entry, 'krbPasswordExpiration'), nowMs) ? 'password_expired' : undefined;
 }
 
-/** What OpenLDAP does not tell at a bind that it refuses for it. */
-export function stateUntold(entry: Entry, nowMs: number): 'locked' | 'disabled' | 'expired' | undefined {
+/** Returns the state for which OpenLDAP rejects a bind without reporting it. */
+export function unreportedState(entry: LdapEntry, nowMs: number): 'locked' | 'disabled' | 'expired' | undefined {
   const state = openLdapState(entry, nowMs, undefined);
   return state === 'locked' || state === 'disabled' || state === 'expired' ? state : undefined;
 }
 
-function activeDirectoryState(entry: Entry, nowMs: number): AccountState | undefined {
+function activeDirectoryState(entry: LdapEntry, nowMs: number): AccountState | undefined {
   const control = numberOf(entry, 'userAccountControl') ?? 0n;
   const computed = numberOf(entry, 'msDS-User-Account-Control-Computed');
   const expires = numberOf(entry, 'accountExpires') ?? 0n;
   if (!NEVER.includes(expires) && expires / 10_000n - FILETIME_EPOCH_MS <= BigInt(nowMs)) return 'expired';
-  // Where the server computes the lock it knows how long one lasts; the bare time of the lock does not tell.
+  // If the server computes the lock, it considers the lock's duration. The time of the lock alone does not show that.
   const locked = computed === undefined ? (numberOf(entry, 'lockoutTime') ?? 0n) !== 0n : (computed & LOCKED) !== 0n;
   if (locked) return 'locked';
   if (((computed ?? 0n) & PASSWORD_EXPIRED) !== 0n) return 'password_expired';
@@ -81,9 +81,9 @@ function activeDirectoryState(entry: Entry, nowMs: number): AccountState | undef
 }
 
 /** slapo-ppolicy(5). */
-function openLdapState(entry: Entry, nowMs: number, policy: PolicyTimes | undefined): AccountState | undefined {
+function openLdapState(entry: LdapEntry, nowMs: number, policy: PolicyTimes | undefined): AccountState | undefined {
   const lockedAt = firstText(entry, 'pwdAccountLockedTime');
-  // Guessing locks an account at a time, only an administrator at none: that is how OpenLDAP disables an account.
+  // A lock after failed logins has a time. A lock by an administrator has none, which is OpenLDAP's way to disable an account.
   if (lockedAt?.startsWith('0000')) return 'disabled';
   if (lockedAt !== undefined && isLockInForce(lockedAt, nowMs, policy)) return 'locked';
   const startsAt = timeOf(entry, 'pwdStartTime');
@@ -92,15 +92,15 @@ function openLdapState(entry: Entry, nowMs: number, policy: PolicyTimes | undefi
   return isTrue(entry, 'pwdReset') ? 'password_expired' : undefined;
 }
 
-/** A lock without a known end is in force: whoever cannot be shown to be free is not. */
+/** A lock without a known end is in force. */
 function isLockInForce(lockedAt: string, nowMs: number, policy: PolicyTimes | undefined): boolean {
   const since = generalisedTime(lockedAt);
   if (since === undefined || policy?.lockoutSeconds === undefined) return true;
   return since + policy.lockoutSeconds * 1000 > nowMs;
 }
 
-/** 389 Directory Server: 1970 stands for "for ever" in a lock and for "must be changed" in an expiry. */
-function dsState(entry: Entry, nowMs: number): AccountState | undefined {
+/** In 389 Directory Server, 1970 means forever in a lock, and a required change in an expiry. */
+function dsState(entry: LdapEntry, nowMs: number): AccountState | undefined {
   const unlocksAt = timeOf(entry, 'accountUnlockTime');
   if (unlocksAt !== undefined && (unlocksAt === 0 || unlocksAt > nowMs)) return 'locked';
   return isPast(timeOf(entry, 'passwordExpirationTime'), nowMs) ? 'password_expired' : undefined;
@@ -110,7 +110,7 @@ function isPast(timeMs: number | undefined, nowMs: number): boolean {
   return timeMs !== undefined && timeMs <= nowMs;
 }
 
-function timeOf(entry: Entry, attribute: string): number | undefined {
+function timeOf(entry: LdapEntry, attribute: string): number | undefined {
   const text = firstText(entry, attribute);
   return text === undefined ? undefined : generalisedTime(text);
 }

@@ -1,17 +1,15 @@
-/** The sentence that says what to change when a step of a test fails. */
+/** The advice for a failed step of a test. */
 
-import type { TestStep } from './model.ts';
+import type { TestStepName } from './model.ts';
 
-type Step = TestStep['step'];
-
-interface Line {
-  readonly step: Step | 'any';
+interface Advice {
+  readonly step: TestStepName | 'any';
   readonly when: RegExp;
   readonly advice: string;
 }
 
-/** The first line that fits speaks. */
-const LINES: readonly Line[] = [
+/** The first entry that matches applies. */
+const ADVICE: readonly Advice[] = [
   {
     step: 'connect',
     when: /ENOTFOUND|EAI_AGAIN/,
@@ -138,7 +136,7 @@ const LINES: readonly Line[] = [
   { step: 'any', when: /./, advice: 'Read the log of the directory server about this connection.' },
 ];
 
-export function adviceFor(step: Step, detail: string): string {
-  const line = LINES.find((one) => (one.step === step || one.step === 'any') && one.when.test(detail));
-  return line?.advice ?? 'Read the log of the directory server.';
+export function adviceFor(step: TestStepName, detail: string): string {
+  const found = ADVICE.find((one) => (one.step === step || one.step === 'any') && one.when.test(detail));
+  return found?.advice ?? 'Read the log of the directory server.';
 }

@@ -1,9 +1,9 @@
-/** What a server's answer to a person's bind means. Every word that a server uses for it is in one of these tables. */
+/** The meaning of a server's answer to a person's bind. These tables have all texts and codes that servers use. */
 
 import type { DirectoryReason } from './model.ts';
 import type { PolicyError } from './password-policy.ts';
 
-/** The server's answer, as it came. */
+/** The server's answer. */
 export interface BindResult {
   /** RFC 4511, appendix A. */
   readonly code: number;
@@ -15,7 +15,7 @@ export type BindOutcome =
   | { readonly kind: 'proved' }
   | { readonly kind: 'password_expired'; readonly reason: 'expired' | 'must_change' }
   | { readonly kind: 'refused'; readonly reason: DirectoryReason }
-  /** No answer about the password: the server is busy, wants another transport, or speaks of something else. */
+  /** The answer does not concern the password: the server is busy, requires another transport, or reports something else. */
   | { readonly kind: 'fault'; readonly detail: string };
 
 const SUCCESS = 0;
@@ -25,7 +25,7 @@ const refused = (reason: DirectoryReason): BindOutcome => ({ kind: 'refused', re
 const EXPIRED: BindOutcome = { kind: 'password_expired', reason: 'expired' };
 const MUST_CHANGE: BindOutcome = { kind: 'password_expired', reason: 'must_change' };
 
-/** Active Directory's `data` of code 49, hexadecimal. It tells of expiry (532, 773) and of most states only when the password is right. */
+/** Active Directory's `data` of code 49, hexadecimal. It reports expiry (532, 773) and most states only if the password is right. */
 const AD_DATA: Readonly<Record<string, BindOutcome>> = {
   '525': refused('unknown_user'),
   '52e': refused('wrong_password'),
@@ -39,18 +39,18 @@ const AD_DATA: Readonly<Record<string, BindOutcome>> = {
   '775': refused('locked'),
 };
 
-/** Texts of 389 Directory Server and FreeIPA. The code goes with the text: with another one the words may say something else. */
+/** Texts of 389 Directory Server and FreeIPA, with their codes: with another code, the same words may have another meaning. */
 const TEXTS: readonly { readonly code: number; readonly text: RegExp; readonly outcome: BindOutcome }[] = [
   { code: INVALID_CREDENTIALS, text: /^password expired/i, outcome: EXPIRED },
   { code: 53, text: /inactivated|account is (?:disabled|locked by)/i, outcome: refused('disabled') },
   { code: 53, text: /too many failed logins/i, outcome: refused('locked') },
-  // Said before the password is looked at: it proves nothing.
+  // The server sends this before it verifies the password, so it proves nothing.
   { code: 53, text: /expired/i, outcome: refused('expired') },
   { code: 19, text: /retry limit|locked/i, outcome: refused('locked') },
   { code: 19, text: /inactivity limit/i, outcome: refused('expired') },
 ];
 
-/** Codes that end the matter without a text. */
+/** Codes that are sufficient without a text. */
 const CODES: Readonly<Record<number, BindOutcome>> = {
   19: refused('refused'),
   32: refused('unknown_user'),

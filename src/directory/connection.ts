@@ -1,6 +1,6 @@
 /**
- * One connection to one server, for one login. The client library is handed the one socket that was opened and checked here and can
- * make no other: left alone it would connect again by itself, in clear, and bind there.
+ * One connection to one server, for one login. The client library gets the socket that this module opened and verified, and cannot open
+ * another. By default, it would reconnect without TLS and bind there.
  */
 
 import type { Socket } from 'node:net';
@@ -8,14 +8,14 @@ import { Client, type Filter, ResultCodeError } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import type { BindResult } from './bind-outcome.ts';
 import type { Deadline } from './deadline.ts';
-import { type Entry, readEntry } from './entry.ts';
+import { type LdapEntry, readEntry } from './entry.ts';
 import { DirectoryFault, reasonOf } from './faults.ts';
 import { parseFilter } from './filter.ts';
 import { PasswordPolicyControl } from './password-policy.ts';
 import type { DirectoryUrl } from './settings.ts';
-import { isVerified, type Observer, openSocket, type Route } from './socket.ts';
+import { isVerified, type Observer, openSocket, type ServerTarget } from './socket.ts';
 
-export interface Question {
+export interface SearchRequest {
   readonly base: string;
   readonly scope: 'base' | 'sub';
   readonly filter: Filter | string;
@@ -24,52 +24,52 @@ export interface Question {
 
 export interface Connection {
   readonly url: DirectoryUrl;
-  /** A simple bind. Gives the server's answer whatever its code. @throws Fault for an empty password: a server may take that for an anonymous bind */
+  /** Sends a simple bind. Returns the server's answer with any code. @throws Fault for an empty password: a server may treat that as an anonymous bind */
   bind(name: string, password: string): Promise<BindResult>;
-  /** At most `limit` entries; none when the base of a `base` search does not exist. @throws DirectoryFault, Fault */
-  search(question: Question, limit: number): Promise<readonly Entry[]>;
-  /** All entries, in pages where the server wants that. @throws Fault when there are more than `max`, or when the server does not give all: half an answer is none */
-  searchAll(question: Question, max: number): Promise<readonly Entry[]>;
+  /** Returns at most `limit` entries; none if the base of a `base` search does not exist. @throws DirectoryFault, Fault */
+  search(request: SearchRequest, limit: number): Promise<readonly LdapEntry[]>;
+  /** Returns all entries, in pages if the server requires that. @throws Fault if there are more than `max`, or if the server does not send all */
+  searchAll(request: SearchRequest, max: number): Promise<readonly LdapEntry[]>;
   /**
-   * How many entries and references a search gives, without a size limit of ours: with one, the client library hides that the server gave
-   * less than it found. @throws DirectoryFault also when the server gives only a part
+   * Counts the entries and references of a search, without a size limit: with one, the client library hides that the server sent only a
+   * part. @throws DirectoryFault also if the server sends only a part
    */
-  count(question: Question): Promise<{ readonly entries: number; readonly references: number }>;
-  /** RFC 4532: `dn:…` or `u:…`; undefined when the server does not tell. */
+  count(request: SearchRequest): Promise<{ readonly entries: number; readonly references: number }>;
+  /** RFC 4532: `dn:…` or `u:…`; undefined if the server does not answer it. */
   whoAmI(): Promise<string | undefined>;
-  /** Says good-bye, then destroys the socket, whether the server listens or not. */
+  /** Sends an unbind request, then destroys the socket, even if the server does not read. */
   close(): void;
 }
 
-/** Values that are bytes, though they may look like text. */
+/** Attributes with binary values, which may look like text. */
 const BINARY = ['objectGUID', 'objectguid', 'objectSid', 'objectsid', 'tokenGroups', 'tokengroups'];
 const PAGE_SIZE = 500;
 /**
- * Of one connection: more than ten thousand groups take. The client library copies what it has with every piece that comes, so that a
- * message without end costs the square of this.
+ * The limit of one connection; ten thousand groups need less. The client library copies its buffer with every received piece, so that an
+ * endless message costs the square of this.
  */
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WHO_AM_I = '1.3.6.1.4.1.4203.1.11.3';
-/** UnbindRequest (RFC 4511, section 4.3) under the highest message id, which no operation here comes to. */
+/** UnbindRequest (RFC 4511, section 4.3) with the highest message id, which no operation of this module reaches. */
 const UNBIND = Buffer.from('300802047fffffff4200', 'hex');
 const UNBIND_MS = 200;
 const SIZE_LIMIT_EXCEEDED = 4;
 const NO_SUCH_OBJECT = 32;
 
-/** @throws Fault; a TlsFault when TLS is why */
+/** @throws Fault; a TlsFault if TLS failed */
 export async function connectTo(
-  route: Route,
+  target: ServerTarget,
   { opening, whole }: { readonly opening: Deadline; readonly whole: Deadline },
   observe?: Observer,
 ): Promise<Connection> {
-  const socket = await openSocket(route, opening, observe);
-  return wrap(route, socket, whole);
+  const socket = await openSocket(target, opening, observe);
+  return wrap(target, socket, whole);
 }
 
-function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Connection {
+function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadline): Connection {
   let given = false;
   const client = new Client({
-    // Only what createConnection gives is used; nothing is looked up under this name.
+    // The library uses only the socket of createConnection, and does not look up this name.
     url: 'ldap://directory.invalid',
     createConnection: () => {
       if (given) throw new Error('the connection has ended');
@@ -88,7 +88,7 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
   const run = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     if (socket.destroyed || deadline.passed) throw deadline.passed ? deadline.fault() : ended(url, what);
     try {
-      // The socket ends when the deadline passes, and with it whatever is under way.
+      // When the deadline passes, the socket closes, which ends every operation.
       return await work();
     } catch (error) {
       throw faultOf(error, url, what, deadline);
@@ -99,7 +99,7 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
     url,
     bind: async (name, password) => {
       if (password === '') throw new Fault('a bind without a password proves nothing and is never sent');
-      // Without these characters the client library may take the name for that of a SASL mechanism.
+      // Without these characters, the client library may treat the name as a SASL mechanism.
       if (!/[=@\\]/.test(name)) throw new Fault('a name to bind with is a DN, name@domain or DOMAIN\\name');
       if (mustBeSecure && !isVerified(socket)) throw ended(url, 'the bind');
       const policy = new PasswordPolicyControl();
@@ -113,28 +113,28 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
         }
       });
     },
-    search: (question, limit) =>
-      run(`the search below ${question.base}`, async () => {
+    search: (request, limit) =>
+      run(`the search below ${request.base}`, async () => {
         try {
-          const { searchEntries } = await client.search(question.base, {
-            ...optionsOf(question, deadline),
+          const { searchEntries } = await client.search(request.base, {
+            ...optionsOf(request, deadline),
             sizeLimit: limit,
           });
           return searchEntries.slice(0, limit).map(readEntry);
         } catch (error) {
-          if (question.scope === 'base' && isCode(error, NO_SUCH_OBJECT)) return [];
+          if (request.scope === 'base' && isCode(error, NO_SUCH_OBJECT)) return [];
           throw error;
         }
       }),
-    searchAll: (question, max) =>
-      run(`the search below ${question.base}`, async () => {
-        const entries = await all(client, question, deadline);
-        if (entries.length > max) throw new Fault(`the search below ${question.base} gave more than ${max} entries`);
+    searchAll: (request, max) =>
+      run(`the search below ${request.base}`, async () => {
+        const entries = await all(client, request, deadline);
+        if (entries.length > max) throw new Fault(`the search below ${request.base} gave more than ${max} entries`);
         return entries;
       }),
-    count: (question) =>
-      run(`the search below ${question.base}`, async () => {
-        const { searchEntries, searchReferences } = await client.search(question.base, optionsOf(question, deadline));
+    count: (request) =>
+      run(`the search below ${request.base}`, async () => {
+        const { searchEntries, searchReferences } = await client.search(request.base, optionsOf(request, deadline));
         return { entries: searchEntries.length, references: searchReferences.length };
       }),
     whoAmI: () =>
@@ -151,7 +151,7 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
       const timer = setTimeout(() => socket.destroy(), UNBIND_MS);
       timer.unref();
       socket.once('close', () => clearTimeout(timer));
-      // Past the library, which would make an error of every good-bye. What it still waits for fails when the socket closes.
+      // Written to the socket, because the library reports every unbind as an error. Its pending operations fail when the socket closes.
       if (socket.writable) socket.write(UNBIND);
       socket.destroySoon();
     },
@@ -159,25 +159,25 @@ function wrap({ url, startTls }: Route, socket: Socket, deadline: Deadline): Con
 }
 
 /**
- * In one piece, else in pages where the server gives no more at a time. No size limit of ours in either: with one, the client library
- * hides that the server stopped at its own. Pages come second because the library takes an empty page for the last one, which a server
- * may send when it is short of time.
+ * Searches in one piece; in pages if the server's limit is lower. Neither has a size limit: with one, the client library hides that the server
+ * stopped at its own. Pages come second because the library treats an empty page as the last one, and a server may send an empty page when it
+ * is short of time.
  */
-async function all(client: Client, question: Question, deadline: Deadline): Promise<readonly Entry[]> {
-  const options = optionsOf(question, deadline);
+async function all(client: Client, request: SearchRequest, deadline: Deadline): Promise<readonly LdapEntry[]> {
+  const options = optionsOf(request, deadline);
   try {
-    return (await client.search(question.base, options)).searchEntries.map(readEntry);
+    return (await client.search(request.base, options)).searchEntries.map(readEntry);
   } catch (error) {
     if (!isCode(error, SIZE_LIMIT_EXCEEDED)) throw error;
   }
-  const entries: Entry[] = [];
-  for await (const page of client.searchPaginated(question.base, { ...options, paged: { pageSize: PAGE_SIZE } })) {
+  const entries: LdapEntry[] = [];
+  for await (const page of client.searchPaginated(request.base, { ...options, paged: { pageSize: PAGE_SIZE } })) {
     entries.push(...page.searchEntries.map(readEntry));
   }
   return entries;
 }
 
-function optionsOf({ scope, filter, attributes }: Question, deadline: Deadline) {
+function optionsOf({ scope, filter, attributes }: SearchRequest, deadline: Deadline) {
   return {
     scope,
     filter: typeof filter === 'string' ? (parseFilter(filter) ?? filter) : filter,
@@ -188,7 +188,7 @@ function optionsOf({ scope, filter, attributes }: Question, deadline: Deadline) 
   };
 }
 
-/** The library adds the code to the server's text. */
+/** Removes the code that the library adds to the server's text. */
 function textOf(error: ResultCodeError): string {
   return error.message
     .replace(/ Code: 0x[0-9a-f]+$/, '')

@@ -1,4 +1,4 @@
-/** The one moment by which an answer must be there, however many servers and operations it takes. */
+/** The time by which an answer must arrive, for all servers and operations together. */
 
 import { Fault } from '../domain/errors.ts';
 
@@ -9,7 +9,7 @@ export class Deadline implements Disposable {
   readonly #timer: NodeJS.Timeout;
   #passed = false;
 
-  /** @param elapsedMs how much of the time is over already */
+  /** @param elapsedMs the part of the time that has already passed */
   constructor(timeoutMs: number, elapsedMs = 0) {
     const leftMs = Math.max(0, timeoutMs - elapsedMs);
     this.timeoutMs = timeoutMs;
@@ -29,12 +29,12 @@ export class Deadline implements Disposable {
     return Math.max(0, this.#endsAt - performance.now());
   }
 
-  /** For servers, which count in seconds; at least one. */
+  /** Returns whole seconds, at least one, because servers count in seconds. */
   remainingSeconds(): number {
     return Math.max(1, Math.ceil(this.remainingMs() / 1000));
   }
 
-  /** Calls back once when the moment comes; at once when it has passed. Gives what takes the call back. */
+  /** Calls `wake` when the deadline passes; at once if it has passed. Returns a function that cancels the call. */
   onPassing(wake: () => void): () => void {
     if (this.#passed) {
       wake();
@@ -44,7 +44,7 @@ export class Deadline implements Disposable {
     return () => this.#waiting.delete(wake);
   }
 
-  /** The work's outcome, or a Fault when the moment comes first; what the work does then is nobody's concern. */
+  /** Settles as the work does, or rejects with a Fault if the deadline passes first. A later outcome of the work is ignored. */
   async within<T>(work: Promise<T>): Promise<T> {
     let cancel = (): unknown => undefined;
     const passing = new Promise<never>((_, reject) => {

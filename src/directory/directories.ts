@@ -1,4 +1,4 @@
-/** The one door to all configured directories. */
+/** Access to all configured directories. */
 
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { Fault } from '../domain/errors.ts';
@@ -14,15 +14,15 @@ import { testDirectory } from './test-steps.ts';
 import { directoriesFor, isName } from './user-name.ts';
 
 export interface DirectoryLimits {
-  /** Connections to one directory at a time. */
+  /** The largest number of open connections to one directory. */
   readonly maxConnections: number;
-  /** Logins and look-ups that wait for one. */
+  /** The largest number of logins and lookups that wait for one. */
   readonly maxWaiting: number;
 }
 
 const LIMITS: DirectoryLimits = { maxConnections: 64, maxWaiting: 1000 };
 
-/** @param settings names are unique @throws Error when a configured CA is none */
+/** @param settings names are unique @throws Error if a configured CA is invalid */
 export function openDirectories(settings: readonly DirectorySettings[], limits: DirectoryLimits = LIMITS): Directories {
   const all = settings.map((one) => ({
     directory: makeDirectory(one),
@@ -38,7 +38,7 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
       if (password === '') return { kind: 'refused', reason: 'empty_password' };
       if (!isName(username)) return { kind: 'refused', reason: 'invalid_username' };
       if (!isPassword(password)) return { kind: 'refused', reason: 'wrong_password' };
-      return ask(directoriesFor(username, all), { username, password, elapsedMs });
+      return tryInOrder(directoriesFor(username, all), { username, password, elapsedMs });
     },
     lookup: async (name, stableId) => {
       const one = byName.get(name);
@@ -47,19 +47,19 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
       using deadline = new Deadline(directory.settings.timeoutMs);
       return await deadline.within(withConnection(connections, deadline, () => lookUp(directory, stableId, deadline)));
     },
-    test: async (question) => {
+    test: async (request) => {
       const candidates =
-        question.directory === undefined ? directoriesFor(question.username, all) : [byName.get(question.directory)];
+        request.directory === undefined ? directoriesFor(request.username, all) : [byName.get(request.directory)];
       const [first] = candidates;
-      if (first === undefined) return [unaskable(question.directory, all)];
+      if (first === undefined) return [noDirectory(request.directory, all)];
       using deadline = new Deadline(first.directory.settings.timeoutMs);
-      return await testDirectory(first.directory, question, deadline);
+      return await testDirectory(first.directory, request, deadline);
     },
   };
 }
 
-/** The step of a test that has no directory to go to. */
-function unaskable(
+/** Returns the step of a test for which no directory can be selected. */
+function noDirectory(
   name: string | undefined,
   all: readonly { readonly directory: Directory; readonly domains: readonly string[] }[],
 ): TestStep {
@@ -78,12 +78,12 @@ async function withConnection<T>(connections: Semaphore, deadline: Deadline, tas
   return await result;
 }
 
-/** More than any directory takes is not sent to one. */
+/** Reports whether a directory could accept the password. No other password is sent. */
 function isPassword(password: string): boolean {
   return password.length <= 1024 && password.isWellFormed();
 }
 
-/** A fault says which directory it is of: where several are asked, the caller does not know. */
+/** Adds the directory to a fault, because the caller of several directories does not know which one failed. */
 async function named<T>(directory: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -99,10 +99,11 @@ interface Login {
 }
 
 /**
- * In order, until one knows the name. Only a directory that finds nobody by a search, with the password sent to no server, lets the next one
- * be asked: neither a fault nor a checked password does. All of them together get the time of the most patient, each its share of what is left.
+ * Tries the directories in order until one finds the name. The next one is tried only if a search found no person and no server received the
+ * password: neither a fault nor a verified password allows it. All of them together get the longest of their timeouts, each its share of the
+ * rest.
  */
-async function ask(
+async function tryInOrder(
   candidates: readonly { readonly directory: Directory; readonly connections: Semaphore }[],
   { username, password, elapsedMs }: Login,
 ): Promise<DirectoryAnswer> {
@@ -115,12 +116,12 @@ async function ask(
     const { timeoutMs } = directory.settings;
     const left = candidates.length - index;
     const shareMs = Math.min(timeoutMs, Math.max(1, whole.remainingMs() / left));
-    // The last one has all that is left of its own time; it is told of as it was configured.
+    // The last one gets the rest of its own time, and its fault names the configured timeout.
     using deadline = left === 1 ? new Deadline(timeoutMs, timeoutMs - shareMs) : new Deadline(shareMs);
     const login = withConnection(connections, deadline, () => logIn(directory, { username, password }, deadline));
-    const asked = await named(directory.settings.name, deadline.within(login));
-    answer = asked.answer;
-    if (!asked.elsewhere) break;
+    const attempt = await named(directory.settings.name, deadline.within(login));
+    answer = attempt.answer;
+    if (!attempt.elsewhere) break;
   }
   return answer;
 }

@@ -1,35 +1,52 @@
-/** One configured directory, and what every question to it is made of. */
+/** One configured directory, and the steps that logins, lookups and tests share. */
 
 import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
-import type { Entry } from './entry.ts';
+import type { LdapEntry } from './entry.ts';
 import { type Servers, serversOf } from './failover.ts';
 import { DirectoryFault } from './faults.ts';
 import { hasNamesake } from './find-user.ts';
 import { groupsOf, isSearchedByName } from './groups.ts';
-import { type EntryIdentity, identify } from './identity.ts';
 import type { DirectoryPerson } from './model.ts';
-import { profileOf, rolesOf, tenantOf } from './person.ts';
+import {
+  type DirectoryProfile,
+  type EntryIdentity,
+  identify,
+  mapGroupsToRoles,
+  mapGroupsToTenant,
+  profileOf,
+} from './person.ts';
 import type { DirectorySettings } from './settings.ts';
-import { type TypeTraits, typeFinder } from './types.ts';
+import { typeFinder } from './types.ts';
+
+/** An open connection to a directory whose type is known. */
+export interface DirectoryReader extends DirectoryProfile {
+  readonly c: Connection;
+}
 
 export interface Directory {
   readonly settings: DirectorySettings;
   readonly servers: Servers;
-  readonly typeOf: (connection: Connection) => Promise<TypeTraits>;
+  /** Finds out the directory's type, if it is not known. Throws a Fault if the server does not report it. */
+  readonly readerOn: (c: Connection) => Promise<DirectoryReader>;
 }
 
-/** @throws Error when the configured CA is none */
+/** @throws Error if the configured CA is invalid */
 export function makeDirectory(settings: DirectorySettings): Directory {
-  // Reading the system's authorities takes a while: at the start, once, and only where they are needed.
+  // Node takes long to read the system's authorities, so they are read once, at the start, and only if TLS is used.
   const usesTls = settings.startTls || settings.urls.some(({ secure }) => secure);
   const trust = usesTls ? createSecureContext(settings.ca === undefined ? {} : { ca: settings.ca }) : undefined;
-  return { settings, servers: serversOf(settings, trust), typeOf: typeFinder(settings) };
+  const typeOf = typeFinder(settings);
+  return {
+    settings,
+    servers: serversOf(settings, trust),
+    readerOn: async (c) => ({ c, settings, traits: await typeOf(c) }),
+  };
 }
 
-/** Binds as the service account, where there is one. @throws Fault: that it cannot is no matter of who logs in */
+/** Binds as the service account, if there is one. @throws Fault if it cannot bind, because that does not depend on the person */
 export async function bindService(c: Connection, { serviceAccount }: DirectorySettings): Promise<void> {
   if (serviceAccount === undefined) return;
   const { code, text, policy } = await c.bind(serviceAccount.dn, serviceAccount.password);
@@ -38,7 +55,7 @@ export async function bindService(c: Connection, { serviceAccount }: DirectorySe
   throw new DirectoryFault(`${c.url.text}: the service account ${serviceAccount.dn} cannot bind: ${why}`, code);
 }
 
-/** A bind that cannot succeed, for a person who is not there: the answer takes as long as for one with another password. */
+/** Sends a bind that cannot succeed, so that the answer for an unknown person takes as long as for a wrong password. */
 export async function bindNobody(c: Connection, { baseDn }: DirectorySettings): Promise<void> {
   const name = `cn=${randomBytes(8).toString('hex')}`;
   await c.bind(baseDn === '' ? name : `${name},${baseDn}`, randomBytes(12).toString('hex'));
@@ -49,34 +66,31 @@ export type PersonAnswer =
   | Extract<EntryIdentity, { readonly kind: 'refused' }>
   | { readonly kind: 'refused'; readonly reason: 'ambiguous_user'; readonly detail: string };
 
-/** Reads the person that an entry identifies. @throws Fault when the entry shows no stable id, or when the groups cannot all be read */
-export async function personOf(
-  c: Connection,
-  { settings }: Pick<Directory, 'settings'>,
-  traits: TypeTraits,
-  { entry, typed }: { readonly entry: Entry; readonly typed: string },
-): Promise<PersonAnswer> {
-  const identity = identify(entry, settings, traits);
+/**
+ * Reads the person that an entry identifies.
+ * @param typed the username if the entry shows none
+ * @throws Fault if the entry shows no stable id, or if not all groups can be read
+ */
+export async function personOf(reader: DirectoryReader, entry: LdapEntry, typed: string): Promise<PersonAnswer> {
+  const { c, settings } = reader;
+  const identity = identify(entry, reader);
   if (identity.kind === 'hidden') throw new Fault(`${c.url.text}: ${identity.detail}`);
   if (identity.kind === 'refused') return identity;
-  const { account } = identity;
-  const isNamed = account !== undefined && isSearchedByName(settings, traits);
-  if (isNamed && (await hasNamesake(c, settings, traits, { dn: entry.dn, name: account }))) {
-    return {
-      kind: 'refused',
-      reason: 'ambiguous_user',
-      detail: `${entry.dn} is not the only entry with the user name ${account}`,
-    };
+  const { account, stableId } = identity;
+  const isNamed = account !== undefined && isSearchedByName(reader);
+  if (isNamed && (await hasNamesake(reader, { dn: entry.dn, name: account }))) {
+    const detail = `${entry.dn} is not the only entry with the user name ${account}`;
+    return { kind: 'refused', reason: 'ambiguous_user', detail };
   }
-  const groups = await groupsOf({ c, settings, traits, account }, entry);
+  const groups = await groupsOf({ ...reader, account }, entry);
   const person: DirectoryPerson = {
     directory: settings.name,
-    stableId: identity.stableId,
+    stableId,
     dn: entry.dn,
-    ...profileOf(entry, settings, traits, typed),
+    ...profileOf(entry, reader, typed),
     groups,
-    roles: rolesOf(groups, settings),
-    tenantId: tenantOf(groups, settings),
+    roles: mapGroupsToRoles(groups, settings),
+    tenantId: mapGroupsToTenant(groups, settings),
   };
   return { kind: 'person', person };
 }

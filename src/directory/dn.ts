@@ -1,25 +1,25 @@
-/** Distinguished names as text (RFC 4514): escaping, reading, and the one form in which they are compared. */
+/** Distinguished names as text (RFC 4514): escaping, parsing, and the form in which they are compared. */
 
 export interface NamePart {
-  /** Lower case; its short name where it has one. */
+  /** In lower case; the short name if there is one. */
   readonly type: string;
   readonly value: string;
 }
 
-/** From the entry upwards; more than one part where a level is named by several attributes. */
+/** From the entry upwards. A level has more than one part if several attributes name it. */
 export type Dn = readonly (readonly NamePart[])[];
 
 const TYPE = /^(?:[A-Za-z][A-Za-z0-9-]*|(?:[oO][iI][dD]\.)?\d+(?:\.\d+)*)$/;
 const HEX_PAIR = /^[0-9a-fA-F]{2}$/;
-/** RFC 4514, section 2.4: these stand for themselves only after a backslash. */
+/** RFC 4514, section 2.4: a value contains these only after a backslash. */
 const SPECIAL = '"+,;<>\\';
 const PLAIN = /^[A-Za-z0-9._-]+$/;
 const ASCII = /^\p{ASCII}*$/u;
-/** Characters of a value that stand for themselves. */
+/** Characters of a value that need no escape. */
 const RUN = /[^"+,;<>\\\0]+/y;
 const ESCAPABLE = `${SPECIAL} #=`;
 
-/** Other names of the attributes that names are made of (RFC 4519). */
+/** Other names of the attributes in DNs (RFC 4519). */
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   ['2.5.4.3', 'cn'],
   ['commonname', 'cn'],
@@ -43,7 +43,7 @@ const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   ['domaincomponent', 'dc'],
 ]);
 
-/** The value as it stands in a DN: one value, whatever it holds (RFC 4514, section 2.4). */
+/** Escapes a value for a DN, so that any text stays one value (RFC 4514, section 2.4). */
 export function escapeDnValue(value: string): string {
   if (PLAIN.test(value)) return value;
   const last = value.length - 1;
@@ -57,7 +57,7 @@ export function escapeDnValue(value: string): string {
     .join('');
 }
 
-/** Undefined for text that is no DN. The empty text is the empty DN: the root. */
+/** Returns undefined for text that is not a DN. The empty text is the empty DN: the root. */
 export function parseDn(text: string): Dn | undefined {
   if (text.trim() === '') return [];
   const reader = new Reader(text);
@@ -73,9 +73,9 @@ export function parseDn(text: string): Dn | undefined {
 }
 
 /**
- * The form in which two DNs of one entry are the same text: types by their short names, values in Unicode's compatible form, in lower
- * case and without needless spaces (the caseIgnoreMatch of RFC 4517, as directories compare names), escapes written one way, the parts
- * of a level sorted. Undefined for text that is no DN.
+ * Returns the form in which all DNs of one entry are the same text: short type names, values in Unicode's compatible form, in lower case and
+ * without redundant spaces (caseIgnoreMatch of RFC 4517, as directories compare names), uniform escapes, and sorted parts of a level. Returns
+ * undefined for text that is not a DN.
  */
 export function normaliseDn(text: string): string | undefined {
   return parseDn(text)
@@ -88,9 +88,9 @@ export function normaliseDn(text: string): string | undefined {
     .join(',');
 }
 
-/** As directories compare names of people and groups: neither case nor the number of spaces matters. */
+/** Returns the form in which directories compare names of people and groups: case and the number of spaces do not matter. */
 export function fold(value: string): string {
-  // In ASCII nothing has another compatible form.
+  // ASCII characters have no other compatible form.
   const folded = ASCII.test(value) ? value.toLowerCase() : value.normalize('NFKC').toLowerCase().normalize('NFKC');
   return folded.replace(/\s+/g, ' ').trim();
 }
@@ -103,14 +103,14 @@ class Reader {
     this.#text = text;
   }
 
-  /** The next character, which is then behind; undefined at the end. */
+  /** Reads the next character; undefined at the end. */
   take(): string | undefined {
     const char = this.#text[this.#at];
     this.#at += 1;
     return char;
   }
 
-  /** `type=value`, up to the separator. */
+  /** Reads `type=value`, up to the separator. */
   part(): NamePart | undefined {
     const equals = this.#text.indexOf('=', this.#at);
     const type = this.#text.slice(this.#at, Math.max(equals, this.#at)).trim();
@@ -147,13 +147,13 @@ class Reader {
     return this.#ends() ? run.replace(/ +$/, '') : run;
   }
 
-  /** Whether the value is over. */
+  /** Reports whether the value has ended. */
   #ends(): boolean {
     const char = this.#text[this.#at];
     return char === undefined || char === ',' || char === '+';
   }
 
-  /** A backslash and a special character, or two hexadecimal digits: one byte. */
+  /** Reads one byte: a backslash and a special character, or two hexadecimal digits. */
   #escaped(): Buffer | undefined {
     const pair = this.#text.slice(this.#at + 1, this.#at + 3);
     const char = pair[0] ?? '';
@@ -163,7 +163,7 @@ class Reader {
     return isHex ? Buffer.from(pair, 'hex') : Buffer.from(char);
   }
 
-  /** `#` and the value's BER in hexadecimal. A string is read; anything else stays as it is. */
+  /** Reads `#` and the value's BER in hexadecimal. It decodes a string, and returns any other value as text. */
   #encoded(): string | undefined {
     const digits = /^#((?:[0-9a-fA-F]{2})+) *(?=[,+]|$)/.exec(this.#text.slice(this.#at));
     if (digits?.[1] === undefined) return undefined;

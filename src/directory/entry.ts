@@ -1,27 +1,27 @@
-/** Reads an entry as a server gave it. Attribute names are compared without case, as directories do. */
+/** Reads the entry that a server sent. Attribute names are compared without case, as directories compare them. */
 
 import type { Entry as RawEntry } from 'ldapts';
 
-export interface Entry {
+export interface LdapEntry {
   readonly dn: string;
-  /** Values that are text; those that are not UTF-8 are left out. */
+  /** The values that are text, without those that are not UTF-8. */
   readonly texts: (attribute: string) => readonly string[];
   readonly bytes: (attribute: string) => readonly Buffer[];
-  /** The number of values, text or not, those under a language tag or another option (`uid;lang-en`) included. */
+  /** The number of values of any kind, including those under a language tag or another option (`uid;lang-en`). */
   readonly count: (attribute: string) => number;
-  /** The ranged form `attribute;range=0-1499` that Active Directory gives when there are more values than it sends at a time. */
-  readonly range: (attribute: string) => Range | undefined;
+  /** The ranged form `attribute;range=0-1499`, which Active Directory uses for more values than it sends at a time. */
+  readonly range: (attribute: string) => ValueRange | undefined;
 }
 
-export interface Range {
+export interface ValueRange {
   readonly values: readonly string[];
-  /** Where the rest starts; undefined = this was the last. */
+  /** The beginning of the next range; undefined = this is the last. */
   readonly next: number | undefined;
 }
 
 type Value = string | Buffer;
 
-export function readEntry(raw: RawEntry): Entry {
+export function readEntry(raw: RawEntry): LdapEntry {
   const attributes = new Map<string, readonly Value[]>();
   for (const [name, value] of Object.entries(raw)) {
     const values: readonly Value[] = Array.isArray(value) ? value : [value];
@@ -53,20 +53,20 @@ function texts(values: readonly Value[]): readonly string[] {
   return values.filter((value) => typeof value === 'string');
 }
 
-/** The first value that says something, without spaces around it. */
-export function firstText(entry: Entry, attribute: string): string | undefined {
+/** Returns the first value that is not blank, trimmed. */
+export function firstText(entry: LdapEntry, attribute: string): string | undefined {
   return entry
     .texts(attribute)
     .map((text) => text.trim())
     .find((text) => text !== '');
 }
 
-export function isTrue(entry: Entry, attribute: string): boolean {
+export function isTrue(entry: LdapEntry, attribute: string): boolean {
   return entry.texts(attribute).some((text) => text.toLowerCase() === 'true');
 }
 
-/** A whole number, which may be negative; undefined when there is none. */
-export function numberOf(entry: Entry, attribute: string): bigint | undefined {
+/** Returns a whole number, which may be negative; undefined if there is none. */
+export function numberOf(entry: LdapEntry, attribute: string): bigint | undefined {
   const text = firstText(entry, attribute);
   return text !== undefined && /^-?\d{1,20}$/.test(text) ? BigInt(text) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Several servers of one directory: in order, each with its share of the time, and those that failed lately last. */
+/** The servers of one directory, tried in order, each within its share of the time. Servers that failed recently come last. */
 
 import type { SecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
@@ -8,14 +8,14 @@ import { DirectoryFault, reasonOf } from './faults.ts';
 import type { DirectorySettings, DirectoryUrl } from './settings.ts';
 import { type Observer, TlsFault } from './socket.ts';
 
-/** How long a server that failed is asked only after the others. */
+/** A server that failed is tried after the others for this time. */
 const SHUN_MS = 30_000;
 
-/** What is done first on a new connection, such as the service account's bind. A failure of it counts as the server's. */
+/** The first operation on a new connection, such as the service account's bind. Its failure counts as the server's. */
 export type Greeting = (connection: Connection) => Promise<void>;
 
 export interface Servers {
-  /** @throws Fault that names every server and why it is not used; a TlsFault when TLS is why */
+  /** @throws Fault that names every server and the reason for its failure; a TlsFault if TLS failed at all of them */
   open(deadline: Deadline, greet: Greeting, observe?: Observer): Promise<Connection>;
 }
 
@@ -36,9 +36,9 @@ export function serversOf(settings: DirectorySettings, trust: SecureContext | un
           shunnedUntil.delete(url);
           return connection;
         } catch (error) {
-          // What still comes of it is not for this login any more.
+          // The connection may still open later, and is then closed.
           attempt.then((late) => late.close()).catch(() => undefined);
-          if (isSaidByAll(error)) throw error;
+          if (isSameForAll(error)) throw error;
           shunnedUntil.set(url, performance.now() + SHUN_MS);
           faults.push(error);
         }
@@ -52,22 +52,22 @@ export function serversOf(settings: DirectorySettings, trust: SecureContext | un
   };
 }
 
-/** @param left servers that are still to be asked, this one included */
+/** @param left the number of servers that remain, including this one */
 function shareOf(whole: Deadline, left: number): Deadline {
   const leftMs = whole.remainingMs();
-  // The last one has all that is left; that the time is over is told of it as it was configured, whichever of the two notices first.
+  // The last one gets the rest of the time. Its fault names the configured timeout, as that of the whole deadline does.
   return left === 1 ? new Deadline(whole.timeoutMs, whole.timeoutMs - leftMs) : new Deadline(leftMs / left);
 }
 
-/** Codes that say something of the one server: in trouble, busy, going down. */
+/** Codes that apply to one server only: an internal error, busy, shutting down. */
 const OF_THE_SERVER = [1, 3, 11, 51, 52, 80];
 
-/** What the next server would say too. Asking it would only bring the service account nearer to its lock. */
-function isSaidByAll(error: unknown): boolean {
+/** Reports whether every server would give the same answer. Another attempt would only bring the service account closer to its lock. */
+function isSameForAll(error: unknown): boolean {
   return error instanceof DirectoryFault && !OF_THE_SERVER.includes(error.code);
 }
 
-interface Attempt {
+interface ConnectionAttempt {
   readonly deadline: Deadline;
   readonly share: Deadline;
   readonly greet: Greeting;
@@ -75,10 +75,10 @@ interface Attempt {
 }
 
 async function begin(
-  route: Parameters<typeof connectTo>[0],
-  { deadline, share, greet, observe }: Attempt,
+  target: Parameters<typeof connectTo>[0],
+  { deadline, share, greet, observe }: ConnectionAttempt,
 ): Promise<Connection> {
-  const connection = await connectTo(route, { opening: share, whole: deadline }, observe);
+  const connection = await connectTo(target, { opening: share, whole: deadline }, observe);
   const cancel = share.onPassing(() => connection.close());
   try {
     await greet(connection);

@@ -1,9 +1,8 @@
 import { Fault } from '../domain/errors.ts';
 
-/** The directory answered, and with a result code (RFC 4511, appendix A) that leaves the question open. */
-/** A directory could not be asked, or its answer was none. */
+/** A directory is unreachable, or its answer is a fault. */
 export class UnavailableDirectory extends Fault {
-  /** As it is configured. */
+  /** The configured name. */
   readonly directory: string;
 
   constructor(directory: string, fault: Fault) {
@@ -12,6 +11,7 @@ export class UnavailableDirectory extends Fault {
   }
 }
 
+/** The directory answered with a result code (RFC 4511, appendix A) that does not answer the request. */
 export class DirectoryFault extends Fault {
   readonly code: number;
 
@@ -21,7 +21,7 @@ export class DirectoryFault extends Fault {
   }
 }
 
-/** What went wrong, in the words of the socket or of the server. */
+/** Returns the message of the socket or of the server. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

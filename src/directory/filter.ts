@@ -1,4 +1,4 @@
-/** Search filters as text (RFC 4515): escaping, templates with `{0}`, and whether a configured one can be read at all. */
+/** Search filters as text (RFC 4515): escaping, templates with `{0}`, and validation. */
 
 import {
   AndFilter,
@@ -15,7 +15,7 @@ import {
   SubstringFilter,
 } from 'ldapts';
 
-/** The value as it stands in a filter: one value, whatever it holds (RFC 4515, section 3). */
+/** Escapes a value for a filter, so that any text stays one value (RFC 4515, section 3). */
 export function escapeFilterValue(value: string): string {
   return value.replace(
     /[*()\\]|(?=\p{ASCII})\p{Cc}/gu,
@@ -23,7 +23,7 @@ export function escapeFilterValue(value: string): string {
   );
 }
 
-/** @param values for `{0}`, `{1}`; escaped here, and never looked at for placeholders themselves */
+/** @param values for `{0}` and `{1}`. This escapes them, and does not replace placeholders in them. */
 export function fillFilter(template: string, values: readonly string[]): string {
   return template.replace(/\{(\d)\}/g, (whole, digit: string) => {
     const value = values[Number(digit)];
@@ -31,19 +31,19 @@ export function fillFilter(template: string, values: readonly string[]): string 
   });
 }
 
-/** The template with every `{0}` and `{1}` standing for any value, so that it says who could match at all. */
+/** Returns the template with `*` for every `{0}` and `{1}`, so that it matches every entry that some value can match. */
 export function anyOf(template: string): string {
   return template.replace(/(:=)?\{\d\}/g, (_, rule: string | undefined) => `${rule ?? ''}*`);
 }
 
-/** Whether `anyOf` means what it says: a matching rule takes `*` for a star. */
+/** Reports whether `anyOf` works for the template: a matching rule treats `*` as a character. */
 export function hasAnyForm(template: string): boolean {
   return !/:=[^()]*\{\d\}/.test(template);
 }
 
 /**
- * Bytes above 127 that are written as `\c3\a9` become the characters that they encode; undefined when they encode none. The client's
- * parser would take each for a character of its own.
+ * Decodes bytes above 127 that are written as `\c3\a9`, because the client's parser would treat each as a character. Returns undefined if they
+ * encode no character.
  */
 export function decodeHighBytes(template: string): string | undefined {
   const text = template.replace(/(?:\\[89a-fA-F][0-9a-fA-F])+/g, (run) =>
@@ -54,7 +54,7 @@ export function decodeHighBytes(template: string): string | undefined {
 
 /** An attribute description (RFC 4512, section 2.5): a name or an object identifier, and options. */
 const DESCRIPTION = /(?<=\()(?:[A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)(?:;[A-Za-z0-9-]+)*(?=[~<>:]?=|:)/g;
-/** The descriptions that the client's parser reads. */
+/** The descriptions that the client's parser supports. */
 const PLAIN = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** A name that no attribute has. */
 const STAND_IN = /^_(\d+)$/;
@@ -72,7 +72,7 @@ export function parseFilter(text: string): Filter | undefined {
   }
 }
 
-/** Puts the descriptions back in the place of their stand-ins. */
+/** Replaces the stand-ins by their descriptions. */
 function describe(filter: Filter, described: readonly string[]): void {
   const nameOf = (attribute: string): string => described[Number(STAND_IN.exec(attribute)?.[1])] ?? attribute;
   if (filter instanceof AndFilter || filter instanceof OrFilter) {
@@ -93,12 +93,12 @@ function describe(filter: Filter, described: readonly string[]): void {
   }
 }
 
-/** Whether a template can be filled and read. */
+/** Reports whether a filled template is a valid filter. */
 export function isFilterTemplate(template: string): boolean {
   return isBalanced(template) && parseFilter(fillFilter(template, ['x', 'x'])) !== undefined;
 }
 
-/** One pair of parentheses around all. The client's parser forgives what is missing at the end; a server may read that otherwise. */
+/** Reports whether one pair of parentheses encloses the text. The client's parser accepts missing ones at the end; a server may not. */
 function isBalanced(text: string): boolean {
   let depth = 0;
   for (const [index, char] of [...text].entries()) {

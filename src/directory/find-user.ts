@@ -1,44 +1,44 @@
-/** From a name to the one entry that it names. */
+/** Finds the one entry that a name or an id identifies. */
 
 import { EqualityFilter, type Filter, PresenceFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import { STATE_ATTRIBUTES } from './account-state.ts';
-import type { Connection } from './connection.ts';
+import type { DirectoryReader } from './directory.ts';
 import { normaliseDn } from './dn.ts';
-import { type Entry, firstText } from './entry.ts';
+import { firstText, type LdapEntry } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
 import { anyOf, fillFilter, hasAnyForm, parseFilter } from './filter.ts';
 import { attributeOfId, bothFilters, idFilter } from './ids.ts';
 import type { DirectorySettings } from './settings.ts';
-import { attributesOf, type TypeTraits, trustsMemberOf } from './types.ts';
+import { attributesOf, trustsMemberOf } from './types.ts';
 import { domainsOfPattern, isDnPattern, splitDomain, type TypedName } from './user-name.ts';
 
-export type Found =
-  | { readonly kind: 'one'; readonly entry: Entry }
+export type FoundEntry =
+  | { readonly kind: 'one'; readonly entry: LdapEntry }
   | { readonly kind: 'none' }
   | { readonly kind: 'several' };
 
-/** Whom a bind by the pattern authenticated. */
-export type BoundFound =
-  | Exclude<Found, { readonly kind: 'one' }>
-  /** `isSaid`: the server itself says that this account is bound; otherwise it was found by the same name, which may be another's. */
-  | { readonly kind: 'one'; readonly entry: Entry; readonly isSaid: boolean }
+/** The account that a bind by the pattern authenticated. */
+export type BoundEntry =
+  | Exclude<FoundEntry, { readonly kind: 'one' }>
+  /** `isConfirmed`: the server reports that this account is bound. Otherwise it only has the same name, and may be another person's. */
+  | { readonly kind: 'one'; readonly entry: LdapEntry; readonly isConfirmed: boolean }
   | { readonly kind: 'other_domain'; readonly detail: string };
 
-/** Codes by which a server says that this account may not read, as after a bind with a password that must be changed. */
+/** Codes that report that this account may not read, for example after a bind with a password that must be changed. */
 const NOT_READABLE = [1, 8, 13, 32, 50, 53];
 
 export function isUnreadable(error: unknown): boolean {
   return error instanceof DirectoryFault && NOT_READABLE.includes(error.code);
 }
 
-/** The whole name of an account, `CORP\alice` (MS-ADTS). Constructed: it can be read, and no filter finds it. */
+/** The full name of an account, `CORP\alice` (MS-ADTS). It is a constructed attribute: it can be read, and no filter finds it. */
 const PRINCIPAL_NAME = 'msDS-PrincipalName';
-/** Accounts with one name in the domains of a forest. */
+/** The largest number of accounts with one name in the domains of a forest. */
 const MAX_NAMESAKES = 100;
 
-/** What is read of a person's entry, at a login and at a look-up alike. */
-export function personAttributes(settings: DirectorySettings, traits: TypeTraits): readonly string[] {
+/** Returns the attributes that logins and lookups read of a person's entry. */
+export function personAttributes({ settings, traits }: Omit<DirectoryReader, 'c'>): readonly string[] {
   const { username, email, displayName, groups } = attributesOf(traits, settings);
   const names = [username, email, displayName, 'cn', traits.id, ...STATE_ATTRIBUTES];
   const trusted = trustsMemberOf(traits, settings) ? [groups] : [];
@@ -46,107 +46,87 @@ export function personAttributes(settings: DirectorySettings, traits: TypeTraits
   return [...new Set([...names, ...trusted, ...ofType])];
 }
 
-export async function searchUser(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  user: TypedName,
-): Promise<Found> {
-  const filter = fillFilter(settings.userSearchFilter ?? traits.userFilter, [user.name, user.typed]);
-  return one(c, settings, traits, filter);
+export async function searchUser(reader: DirectoryReader, user: TypedName): Promise<FoundEntry> {
+  const { settings, traits } = reader;
+  return findOne(reader, fillFilter(settings.userSearchFilter ?? traits.userFilter, [user.name, user.typed]));
 }
 
 /**
- * The entry of the account that is bound by the pattern. Read by that account, or by the service account afterwards.
- * @param bound `name`: what was bound as; `authorization`: the server's answer to "who am I" (RFC 4532), where it gives one
- * @throws Fault when the server's answer cannot be compared with the entry
+ * Finds the entry of the account that is bound by the pattern. That account reads it, or the service account afterwards.
+ * @param bound `name`: the name in the bind; `authorization`: the server's answer to "who am I" (RFC 4532), if it gives one
+ * @throws Fault if the server's answer cannot be compared with the entry
  */
 export async function boundUser(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  bound: { readonly name: string; readonly authorization: string | undefined },
-): Promise<BoundFound> {
-  const { name, authorization = '' } = bound;
-  if (isDnPattern(settings.userDnPattern ?? '')) return said(await entryAt(c, settings, traits, name));
-  if (/^dn:./.test(authorization)) return said(await entryAt(c, settings, traits, authorization.slice('dn:'.length)));
-  if (/^u:.*\\/s.test(authorization)) return byPrincipalName(c, settings, traits, authorization.slice('u:'.length));
-  const byAccount = async (account: string): Promise<BoundFound> =>
-    unsaid(await one(c, settings, traits, admittedBy(settings, equals('sAMAccountName', account))));
-  const own = splitDomain(name)?.name ?? name;
-  if (name.includes('\\')) return byAccount(own);
-  // In the order in which Active Directory itself reads such a name: as somebody's UPN before anybody's account name.
-  const byUpn = unsaid(await one(c, settings, traits, admittedBy(settings, equals('userPrincipalName', name))));
-  return byUpn.kind === 'none' ? byAccount(own) : byUpn;
+  reader: DirectoryReader,
+  { name, authorization = '' }: { readonly name: string; readonly authorization: string | undefined },
+): Promise<BoundEntry> {
+  if (isDnPattern(reader.settings.userDnPattern ?? '')) return bound(await entryAt(reader, name), true);
+  if (/^dn:./.test(authorization)) return bound(await entryAt(reader, authorization.slice('dn:'.length)), true);
+  if (/^u:.*\\/s.test(authorization)) return byPrincipalName(reader, authorization.slice('u:'.length));
+  const byAttribute = async (attribute: string, value: string): Promise<BoundEntry> =>
+    bound(await findOne(reader, admittedBy(reader.settings, equals(attribute, value))), false);
+  const account = splitDomain(name)?.name ?? name;
+  if (name.includes('\\')) return byAttribute('sAMAccountName', account);
+  // Active Directory itself reads such a name in this order: first as a UPN, then as an account name.
+  const byUpn = await byAttribute('userPrincipalName', name);
+  return byUpn.kind === 'none' ? byAttribute('sAMAccountName', account) : byUpn;
 }
 
-const said = (found: Found): BoundFound => (found.kind === 'one' ? { ...found, isSaid: true } : found);
-const unsaid = (found: Found): BoundFound => (found.kind === 'one' ? { ...found, isSaid: false } : found);
+function bound(found: FoundEntry, isConfirmed: boolean): BoundEntry {
+  return found.kind === 'one' ? { ...found, isConfirmed } : found;
+}
 
 /**
- * The account with this whole name, `CORP\alice`. In a forest a domain controller also authenticates the accounts of other domains, where the
- * same account name is another person's.
+ * Finds the account with this full name, `CORP\alice`. In a forest, a domain controller also authenticates the accounts of other domains, in
+ * which the same account name belongs to another person.
  */
-async function byPrincipalName(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  principal: string,
-): Promise<BoundFound> {
+async function byPrincipalName(reader: DirectoryReader, principal: string): Promise<BoundEntry> {
+  const { c, settings } = reader;
   const { domain, name } = splitDomain(principal) ?? { domain: '', name: principal };
   const domains = domainsOfPattern(settings.userDnPattern ?? '', settings.domains);
   if (!domains.includes(domain)) {
-    return {
-      kind: 'other_domain',
-      detail: `the directory authenticated ${principal}, whose domain is not in ldap.domain`,
-    };
+    const detail = `the directory authenticated ${principal}, whose domain is not in ldap.domain`;
+    return { kind: 'other_domain', detail };
   }
-  const filter = admittedBy(settings, equals('sAMAccountName', name));
-  const entries = await entriesBelow(c, settings, traits, { filter, limit: MAX_NAMESAKES });
+  const entries = await entriesBelow(reader, admittedBy(settings, equals('sAMAccountName', name)), MAX_NAMESAKES);
   const hidden = entries.find((entry) => firstText(entry, PRINCIPAL_NAME) === undefined);
   if (hidden !== undefined) {
     throw new Fault(
       `${c.url.text}: ${hidden.dn} shows no ${PRINCIPAL_NAME} to compare with ${principal}, which is bound`,
     );
   }
-  const isBound = (entry: Entry): boolean =>
+  const isBound = (entry: LdapEntry): boolean =>
     firstText(entry, PRINCIPAL_NAME)?.toLowerCase() === principal.toLowerCase();
   const [entry, other] = entries.filter(isBound);
-  if (entry !== undefined) return other === undefined ? { kind: 'one', entry, isSaid: true } : { kind: 'several' };
+  if (entry !== undefined) return other === undefined ? { kind: 'one', entry, isConfirmed: true } : { kind: 'several' };
   if (entries.length === 0) return { kind: 'none' };
   return { kind: 'other_domain', detail: `the directory authenticated ${principal}, and not ${entries[0]?.dn ?? ''}` };
 }
 
 /**
- * The entry that has this id now. One that the configured filter would no longer find is not found here either.
- * @throws Fault for text that is no stable id, and for an id under another attribute than that of the directory's type: people may be able
+ * Finds the entry that has this id now, unless the configured filter excludes it.
+ * @throws Fault for text that is not a stable id, and for an id under another attribute than that of the directory's type: people may be able
  *   to write such an attribute
  */
-export async function userById(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  stableId: string,
-): Promise<Found> {
+export async function userById(reader: DirectoryReader, stableId: string): Promise<FoundEntry> {
+  const { settings, traits } = reader;
   const byId = idFilter(stableId);
-  if (byId === undefined) throw new Fault('what is kept as the id of a directory user is none');
+  if (byId === undefined) throw new Fault('the stored id of a directory user is not an id');
   const attribute = attributeOfId(stableId);
   if (attribute !== traits.id) {
     throw new Fault(
       `a user of ${settings.name} is stored under ${attribute}, and people of the type ${traits.type} are identified by ${traits.id}: correct ldap.type, or delete the user`,
     );
   }
-  return one(c, settings, traits, admittedBy(settings, byId));
+  return findOne(reader, admittedBy(settings, byId));
 }
 
 /**
- * Reports whether another person has this name. An entry that was found by its id, by its DN or by another attribute may have been given a
- * colleague's name by its own owner, and groups would list the colleague by it.
+ * Reports whether another person has this name. The owner of an entry that was found by its id, its DN or another attribute may have given it
+ * a colleague's name, and groups would list the colleague by it.
  */
 export async function hasNamesake(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
+  { c, settings, traits }: DirectoryReader,
   { dn, name }: { readonly dn: string; readonly name: string },
 ): Promise<boolean> {
   const filter = admittedBy(
@@ -159,7 +139,7 @@ export async function hasNamesake(
   return entries.some((entry) => comparable(entry.dn) !== comparable(dn));
 }
 
-/** Who is found otherwise than by the configured filter must be one whom it could find. */
+/** Restricts a filter to the entries that the configured user filter can find. */
 export function admittedBy(
   { userSearchFilter: template }: Pick<DirectorySettings, 'userSearchFilter'>,
   filter: Filter,
@@ -172,31 +152,26 @@ function equals(attribute: string, value: string): Filter {
   return new EqualityFilter({ attribute, value });
 }
 
-async function entryAt(c: Connection, settings: DirectorySettings, traits: TypeTraits, dn: string): Promise<Found> {
-  const attributes = personAttributes(settings, traits);
-  const filter = admittedBy(settings, new PresenceFilter({ attribute: 'objectClass' }));
-  const [entry] = await c.search({ base: dn, scope: 'base', filter, attributes }, 1);
+async function entryAt(reader: DirectoryReader, dn: string): Promise<FoundEntry> {
+  const filter = admittedBy(reader.settings, new PresenceFilter({ attribute: 'objectClass' }));
+  const search = { base: dn, scope: 'base', filter, attributes: personAttributes(reader) } as const;
+  const [entry] = await reader.c.search(search, 1);
   return entry === undefined ? { kind: 'none' } : { kind: 'one', entry };
 }
 
-async function one(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  filter: Filter | string,
-): Promise<Found> {
-  // One more than wanted tells one from several.
-  const [entry, other] = await entriesBelow(c, settings, traits, { filter, limit: 2 });
+async function findOne(reader: DirectoryReader, filter: Filter | string): Promise<FoundEntry> {
+  // Two entries distinguish one from several.
+  const [entry, other] = await entriesBelow(reader, filter, 2);
   if (entry === undefined) return { kind: 'none' };
   return other === undefined ? { kind: 'one', entry } : { kind: 'several' };
 }
 
 async function entriesBelow(
-  c: Connection,
-  settings: DirectorySettings,
-  traits: TypeTraits,
-  { filter, limit }: { readonly filter: Filter | string; readonly limit: number },
-): Promise<readonly Entry[]> {
+  reader: DirectoryReader,
+  filter: Filter | string,
+  limit: number,
+): Promise<readonly LdapEntry[]> {
+  const { c, settings } = reader;
   const base = settings.userSearchBase ?? settings.baseDn;
-  return c.search({ base, scope: 'sub', filter, attributes: personAttributes(settings, traits) }, limit);
+  return c.search({ base, scope: 'sub', filter, attributes: personAttributes(reader) }, limit);
 }

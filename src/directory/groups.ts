@@ -1,53 +1,76 @@
 /**
- * The groups of a person, direct and through other groups: those of the entry where it is trusted to name them, those that the search for
- * groups finds, Active Directory's primary group, and the groups above all of them.
+ * The groups of a person, direct and nested: those that the entry names if it is trusted, those that the search for groups finds, Active
+ * Directory's primary group, and the groups that contain them.
  */
 
 import { randomUUID } from 'node:crypto';
 import { AndFilter, EqualityFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
-import { type Entry, numberOf } from './entry.ts';
+import type { DirectoryReader } from './directory.ts';
+import { normaliseDn } from './dn.ts';
+import { type LdapEntry, numberOf } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
 import { fillFilter } from './filter.ts';
-import { GroupSet } from './group-set.ts';
-import type { DirectorySettings } from './settings.ts';
-import { siblingSid } from './sid.ts';
-import { attributesOf, type TypeTraits, trustsMemberOf } from './types.ts';
+import type { DirectoryProfile } from './person.ts';
+import { attributesOf, trustsMemberOf } from './types.ts';
 
 /** LDAP_MATCHING_RULE_IN_CHAIN (MS-ADTS, 3.1.1.3.4.4.3): follows groups in groups on the server. */
 const IN_CHAIN = '1.2.840.113556.1.4.1941';
 const MAX_ENTRIES = 10_000;
+/** More groups than this indicate a wrong filter, or a directory that is too large to walk at each login. */
+const MAX_GROUPS = 10_000;
 const MAX_DEPTH = 32;
 /** groupOfNames, groupOfUniqueNames and posixGroup. */
 const USUAL_FILTER = '(|(member={0})(uniqueMember={0})(memberUid={1}))';
-/** The groups that a group is in, where the configured filter finds people by name only. */
+/** Finds the groups that contain a group, if the configured filter finds people by name only. */
 const NESTED_FILTER = '(|(member={0})(uniqueMember={0}))';
-/** Groups asked about in one search. */
+/** The largest number of members in one search. */
 const CHUNK = 50;
-/** Codes by which a server says that an answer is larger than it gives: sizeLimitExceeded, adminLimitExceeded. */
+/** The codes sizeLimitExceeded and adminLimitExceeded: the answer is larger than the server's limit. */
 const OVER_A_LIMIT = [4, 11];
-/** Groups read at a time over the one connection. */
+/** The number of groups that are read at the same time over the one connection. */
 const PARALLEL = 16;
 
-interface Walk {
-  readonly c: Connection;
-  readonly settings: DirectorySettings;
-  readonly traits: TypeTraits;
+interface Walk extends DirectoryReader {
   /** The person's name in the directory, for `{1}`; undefined = the entry shows none, and no group can list it. */
   readonly account: string | undefined;
 }
 
-/** Normalised DNs, sorted. @throws Fault when not all of them could be read */
-export async function groupsOf(walk: Walk, person: Entry): Promise<readonly string[]> {
+/** The groups found so far, each once by its normalised DN. */
+class GroupSet {
+  /** From the normalised DN to the server's spelling, which later searches use. */
+  readonly #dns = new Map<string, string>();
+
+  /** Returns the new ones, in the server's spelling. Ignores text that is not a DN. @throws Fault if there are too many */
+  add(dns: Iterable<string>): readonly string[] {
+    const added: string[] = [];
+    for (const dn of dns) {
+      const normal = normaliseDn(dn);
+      if (normal === undefined || normal === '' || this.#dns.has(normal)) continue;
+      if (this.#dns.size >= MAX_GROUPS) throw new Fault(`a person is in more than ${MAX_GROUPS} groups`);
+      this.#dns.set(normal, dn);
+      added.push(dn);
+    }
+    return added;
+  }
+
+  /** Normalised and sorted. */
+  list(): readonly string[] {
+    return [...this.#dns.keys()].toSorted((a, b) => (a < b ? -1 : 1));
+  }
+}
+
+/** Returns normalised DNs, sorted. @throws Fault if not all groups can be read */
+export async function groupsOf(walk: Walk, person: LdapEntry): Promise<readonly string[]> {
   const { settings, traits } = walk;
   const found = new GroupSet();
   const isTrusted = trustsMemberOf(traits, settings);
   const named = isTrusted ? found.add(await allValues(walk.c, person, attributesOf(traits, settings).groups)) : [];
   const isWalked = settings.nestedGroups && traits.type !== 'active-directory';
-  const template = groupFilter(settings, traits);
+  const template = groupFilter(walk);
   if (isWalked && template?.includes('{0}') === true) {
-    // The person is asked about together with the groups that are known already: nearly always that one search finds all.
+    // The first search has the person and the groups that are known already. It nearly always finds all others.
     await walkUp(found, [person.dn, ...named], {
       maxLevels: MAX_DEPTH + 1,
       above: (level) => searchGroups(walk, template, level),
@@ -72,34 +95,35 @@ export async function groupsOf(walk: Walk, person: Entry): Promise<readonly stri
 }
 
 /**
- * The search for groups; undefined when there is none. Active Directory needs none: its entries and its matching rule say all. Where the
- * entry is not trusted there is always one.
+ * Returns the filter of the search for groups; undefined if there is none. Active Directory needs none, because its entries and its matching
+ * rule give all groups. If the entry is not trusted, there always is one.
  */
-function groupFilter(settings: DirectorySettings, traits: TypeTraits): string | undefined {
+function groupFilter({ settings, traits }: DirectoryProfile): string | undefined {
   const isSearched = settings.groupSearchBase !== undefined && traits.type !== 'active-directory';
   return settings.groupSearchFilter ?? (isSearched || !trustsMemberOf(traits, settings) ? USUAL_FILTER : undefined);
 }
 
-/** Reports whether groups are searched that list people by name. */
-export function isSearchedByName(settings: DirectorySettings, traits: TypeTraits): boolean {
-  return groupFilter(settings, traits)?.includes('{1}') === true;
+/** Reports whether the search finds groups that list people by name. */
+export function isSearchedByName(profile: DirectoryProfile): boolean {
+  return groupFilter(profile)?.includes('{1}') === true;
 }
 
-/** Whether more than the person's own entry must be read to know the groups. */
-export function needsReading(settings: DirectorySettings, traits: TypeTraits, person: Entry): boolean {
+/** Reports whether the groups are in other entries than the person's own. */
+export function needsReading(profile: DirectoryProfile, person: LdapEntry): boolean {
+  const { settings, traits } = profile;
   const { groups } = attributesOf(traits, settings);
-  if (traits.type === 'active-directory' || groupFilter(settings, traits) !== undefined) return true;
+  if (traits.type === 'active-directory' || groupFilter(profile) !== undefined) return true;
   if (person.range(groups) !== undefined) return true;
   return settings.nestedGroups && traits.nesting === 'walk' && person.texts(groups).length > 0;
 }
 
 interface Steps {
   readonly maxLevels: number;
-  /** The groups that those of one level are in. */
+  /** Returns the groups that contain those of one level. */
   readonly above: (level: readonly string[]) => Promise<readonly string[]>;
 }
 
-/** Level by level, each group once, so that a circle of groups ends where it began. */
+/** Walks level by level and visits each group once, so that a cycle of groups ends. */
 async function walkUp(found: GroupSet, start: readonly string[], { maxLevels, above }: Steps): Promise<void> {
   let level = start;
   for (let depth = 0; level.length > 0; depth++) {
@@ -117,9 +141,9 @@ async function searchGroups(walk: Walk, template: string, members: readonly stri
   return dns;
 }
 
-/** In one search, unless all of them together are in more groups than the server gives at a time: then half by half. */
+/** Uses one search, unless its answer exceeds the server's limit: then one for each half. */
 async function searchTogether(walk: Walk, template: string, members: readonly string[]): Promise<readonly string[]> {
-  // A name that nobody has: the filter stays whole, and its part by name finds nothing.
+  // A random name keeps the filter complete, and its part by name finds nothing.
   const { c, settings, account = randomUUID() } = walk;
   const filters = members.map((dn) => fillFilter(template, [dn, account]));
   const filter = filters.length === 1 ? (filters[0] ?? '') : `(|${filters.join('')})`;
@@ -135,7 +159,7 @@ async function searchTogether(walk: Walk, template: string, members: readonly st
   return [...first, ...(await searchTogether(walk, template, members.slice(half)))];
 }
 
-/** Where no search is configured: what the groups' own entries say that they are in. */
+/** Reads the groups from the groups' own entries, if no search is configured. */
 async function groupsOfGroups({ c, settings, traits }: Walk, groups: readonly string[]): Promise<readonly string[]> {
   const attribute = attributesOf(traits, settings).groups;
   const dns: string[] = [];
@@ -149,19 +173,19 @@ async function groupsOfGroups({ c, settings, traits }: Walk, groups: readonly st
   return dns;
 }
 
-/** All groups above these, by the server's own rule. */
+/** Finds all groups that contain the members, by the server's own rule. */
 async function inChain({ c, settings }: Walk, members: readonly string[]): Promise<readonly string[]> {
   const filters = members.map((value) => new ExtensibleFilter({ matchType: 'member', rule: IN_CHAIN, value }));
   const base = settings.groupSearchBase ?? settings.baseDn;
-  // Without it the server tries the rule on every entry of the domain.
+  // Without this condition, the server applies the rule to every entry of the domain.
   const isGroup = new EqualityFilter({ attribute: 'objectCategory', value: 'group' });
   const filter = new AndFilter({ filters: [isGroup, new OrFilter({ filters })] });
   const entries = await c.searchAll({ base, scope: 'sub', filter, attributes: ['1.1'] }, MAX_ENTRIES);
   return entries.map(({ dn }) => dn);
 }
 
-/** In Active Directory nobody is listed as a member of the primary group, and `memberOf` leaves it out: the entry names it by number. */
-async function primaryGroup({ c, settings }: Walk, person: Entry): Promise<readonly string[]> {
+/** In Active Directory, the primary group does not list its members, and `memberOf` does not include it. The entry has its number. */
+async function primaryGroup({ c, settings }: Walk, person: LdapEntry): Promise<readonly string[]> {
   const [sid, relativeId] = [person.bytes('objectSid')[0], numberOf(person, 'primaryGroupID')];
   const value = sid && relativeId !== undefined ? siblingSid(sid, Number(relativeId)) : undefined;
   if (value === undefined) return [];
@@ -170,8 +194,21 @@ async function primaryGroup({ c, settings }: Walk, person: Entry): Promise<reado
   return entries.map(({ dn }) => dn);
 }
 
-/** Every value of an attribute, also where the server gives them in pieces (MS-ADTS, 3.1.1.3.1.3.3). */
-export async function allValues(c: Connection, entry: Entry, attribute: string): Promise<readonly string[]> {
+/**
+ * Returns the SID of another object of the same domain: the last sub-authority replaced (MS-DTYP, 2.4.2.2). Returns undefined for bytes that
+ * are not the SID of a domain's object.
+ */
+export function siblingSid(sid: Buffer, relativeId: number): Buffer | undefined {
+  const count = sid[1] ?? 0;
+  const isDomainSid = sid[0] === 1 && count >= 2 && count <= 15 && sid.length === 8 + 4 * count;
+  if (!isDomainSid || !Number.isInteger(relativeId) || relativeId < 0 || relativeId > 0xffff_ffff) return undefined;
+  const sibling = Buffer.from(sid);
+  sibling.writeUInt32LE(relativeId, sid.length - 4);
+  return sibling;
+}
+
+/** Reads all values of an attribute, also if the server sends them in ranges (MS-ADTS, 3.1.1.3.1.3.3). */
+async function allValues(c: Connection, entry: LdapEntry, attribute: string): Promise<readonly string[]> {
   const values = [...entry.texts(attribute)];
   let range = entry.range(attribute);
   while (range !== undefined) {
@@ -180,13 +217,9 @@ export async function allValues(c: Connection, entry: Entry, attribute: string):
     if (next === undefined) break;
     if (values.length > MAX_ENTRIES || range.values.length === 0)
       throw new Fault(`the values of ${attribute} do not end`);
-    const question = {
-      base: entry.dn,
-      scope: 'base',
-      filter: '(objectClass=*)',
-      attributes: [`${attribute};range=${next}-*`],
-    } as const;
-    const [rest] = await c.search(question, 1);
+    const attributes = [`${attribute};range=${next}-*`];
+    const search = { base: entry.dn, scope: 'base', filter: '(objectClass=*)', attributes } as const;
+    const [rest] = await c.search(search, 1);
     range = rest?.range(attribute);
     if (range === undefined) throw new Fault(`the rest of ${attribute} could not be read`);
   }

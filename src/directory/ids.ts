@@ -1,23 +1,23 @@
 /**
- * The id of an entry that stays when it is renamed or moved. Each type of directory has exactly one attribute for it: an attribute that is
- * operational in one product may be an ordinary one in another, which people can write into their own entries.
+ * The id of an entry, which does not change if the entry is renamed or moved. Each type of directory has exactly one attribute for it: an
+ * attribute that is operational in one product may be an ordinary one in another, which people can write into their own entries.
  */
 
 import { AndFilter, EqualityFilter, type Filter } from 'ldapts';
-import type { Entry } from './entry.ts';
+import type { LdapEntry } from './entry.ts';
 
 export type IdAttribute = 'objectGUID' | 'ipaUniqueID' | 'nsUniqueId' | 'entryUUID';
 
 export type ReadId =
   | { readonly kind: 'one'; readonly stableId: string }
   | { readonly kind: 'several' }
-  /** The reader sees none, or a value that is no id. */
+  /** The reader sees no value, or a value that is not an id. */
   | { readonly kind: 'none' };
 
 interface IdForm {
-  /** The text of the value that the entry has. */
-  readonly read: (entry: Entry, attribute: IdAttribute) => string | undefined;
-  /** The value to search for; undefined for text that is no id. */
+  /** Returns the entry's id as text. */
+  readonly read: (entry: LdapEntry, attribute: IdAttribute) => string | undefined;
+  /** Returns the value to search for; undefined for text that is not an id. */
   readonly value: (text: string) => string | Buffer | undefined;
 }
 
@@ -41,19 +41,19 @@ const FORMS: Readonly<Record<IdAttribute, IdForm>> = {
 };
 
 /** Reads the id from the attribute of the directory's type, such as `entryuuid:7c3f…`. No other attribute of the entry counts. */
-export function readId(entry: Entry, attribute: IdAttribute): ReadId {
+export function readId(entry: LdapEntry, attribute: IdAttribute): ReadId {
   if (entry.count(attribute) > 1) return { kind: 'several' };
   const text = FORMS[attribute].read(entry, attribute);
   return text === undefined ? { kind: 'none' } : { kind: 'one', stableId: `${attribute.toLowerCase()}:${text}` };
 }
 
-/** Returns the attribute under which an id was stored; undefined for text that is no stable id of any type of directory. */
+/** Returns the attribute under which an id was stored; undefined for text that is not a stable id of any type of directory. */
 export function attributeOfId(stableId: string): IdAttribute | undefined {
   const [attribute] = parse(stableId) ?? [];
   return attribute;
 }
 
-/** The filter that finds the entry; undefined for text that is no stable id. */
+/** Returns the filter that finds the entry; undefined for text that is not a stable id. */
 export function idFilter(stableId: string): Filter | undefined {
   const [attribute, value] = parse(stableId) ?? [];
   return attribute === undefined || value === undefined ? undefined : new EqualityFilter({ attribute, value });

@@ -1,11 +1,11 @@
 /**
- * What a corporate directory says about a person, and the one door through which the rest of Postern asks it. Everything here is already
- * parsed: DNs are normalised, roles and tenants are those of the mapping, and a reason is a word of the list below.
+ * The interface of this module: the answers of a corporate directory about a person. All values are parsed: DNs are normalised, roles and
+ * tenants are those of the mapping, and a reason is a word of the list below.
  */
 
 import type { RoleName, TenantId } from '../domain/ids.ts';
 
-/** Why a login was turned away. For audit and metrics alone: the answer outside is the same for all of them. */
+/** The reason of a rejected login, for audit and metrics only. Clients get the same answer for all of them. */
 export type DirectoryReason =
   | 'wrong_password'
   | 'unknown_user'
@@ -22,7 +22,7 @@ export type DirectoryReason =
   | 'several_ids'
   /** The directory authenticated an account of a domain that is not configured, or another account than the entry found. */
   | 'other_domain'
-  /** Several directories are configured, and the name does not say which one is meant. */
+  /** Several directories are configured, and the name does not select one. */
   | 'no_domain'
   | 'refused';
 
@@ -30,26 +30,26 @@ export interface DirectoryPerson {
   /** The configured directory's `ldap.name`. */
   readonly directory: string;
   /**
-   * What stays when a person is renamed or moved: the identity attribute of the directory's type, a colon, and its lower-case text,
-   * such as `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
+   * An id that does not change if a person is renamed or moved: the identity attribute of the directory's type, a colon, and its
+   * lower-case text, such as `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
    */
   readonly stableId: string;
   readonly dn: string;
-  /** By `ldap.attribute-mapping.username`, else the name that was typed. For display; groups that list names are searched by the former only. */
+  /** The value of `ldap.attribute-mapping.username`, otherwise the typed name. For display. Only the former finds groups that list names. */
   readonly username: string;
   readonly email: string | undefined;
   readonly displayName: string | undefined;
-  /** Normalised DNs, direct and nested, sorted, without repeats. */
+  /** Normalised DNs, direct and nested, sorted and unique. */
   readonly groups: readonly string[];
-  /** By `ldap.group-role-mapping`, sorted, without repeats. */
+  /** By `ldap.group-role-mapping`, sorted and unique. */
   readonly roles: readonly RoleName[];
-  /** By `ldap.group-tenant-mapping`, else `ldap.tenant-id`. */
+  /** By `ldap.group-tenant-mapping`, otherwise `ldap.tenant-id`. */
   readonly tenantId: TenantId;
 }
 
 export type DirectoryAnswer =
   | { readonly kind: 'proved'; readonly person: DirectoryPerson }
-  /** The password is right, which the directory has confirmed, and may not be used until it is changed there. */
+  /** The directory has confirmed the password, but it must be changed there before it can be used. */
   | {
       readonly kind: 'password_expired';
       readonly reason: 'expired' | 'must_change';
@@ -60,9 +60,9 @@ export type DirectoryAnswer =
       readonly kind: 'refused';
       readonly reason: DirectoryReason;
       readonly directory?: string;
-      /** The account that the directory does not let in as it is `disabled` or `expired`, as far as its entry was read. */
+      /** The account that the directory rejects because it is `disabled` or `expired`, if its entry was read. */
       readonly stableId?: string;
-      /** What an administrator should know about it, without secrets. */
+      /** Information for administrators, without secrets. */
       readonly detail?: string;
     };
 
@@ -72,7 +72,7 @@ export type LookupAnswer =
 
 /**
  * `several_names` and `several_ids`: the entry no longer identifies one person, which only a change of the entry itself can cause.
- * `ambiguous_user`: another entry has the same user name.
+ * `ambiguous_user`: another entry has the same username.
  */
 export type GoneReason =
   | 'removed'
@@ -84,44 +84,46 @@ export type GoneReason =
   | 'several_ids'
   | 'ambiguous_user';
 
+export type TestStepName =
+  | 'connect'
+  | 'tls'
+  | 'service_bind'
+  | 'find_user'
+  | 'user_bind'
+  | 'attributes'
+  | 'groups'
+  | 'roles'
+  | 'tenant';
+
 export interface TestStep {
-  readonly step:
-    | 'connect'
-    | 'tls'
-    | 'service_bind'
-    | 'find_user'
-    | 'user_bind'
-    | 'attributes'
-    | 'groups'
-    | 'roles'
-    | 'tenant';
+  readonly step: TestStepName;
   readonly ok: boolean;
-  /** What happened. Holds no secret. */
+  /** The result, without secrets. */
   readonly detail: string;
-  /** One sentence: what to change. Only with a step that failed or that deserves a second look. */
+  /** The change to make, in one sentence. Present if the step failed, or if its result may be wrong. */
   readonly advice?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-export interface TestQuestion {
+export interface LoginTestRequest {
   readonly username: string;
-  /** Absent = everything but the person's own bind is tried. */
+  /** Absent = all steps except the person's own bind. */
   readonly password?: string;
-  /** Absent = the directory that a login with this name would ask first. */
+  /** Absent = the first directory that a login with this name uses. */
   readonly directory?: string;
 }
 
-/** One facade over the list of configured directories. */
+/** All configured directories. */
 export interface Directories {
   /**
-   * Rejects with Fault when a directory is down, slow, or its TLS is not to be trusted. An empty name or password opens no connection.
-   * @param elapsedMs for how long the person has waited: the time-out is for the whole wait; 0 unless told
+   * Rejects with a Fault if a directory is unreachable or slow, or its TLS is not trusted. An empty name or password opens no connection.
+   * @param elapsedMs the time that the person has already waited, which counts toward the timeout; default: 0
    */
   authenticate(username: string, password: string, elapsedMs?: number): Promise<DirectoryAnswer>;
-  /** What the directory says now of a person it proved earlier. Rejects with Fault like `authenticate`; so does a name that is not configured. */
+  /** Looks up a person that the directory proved earlier. Rejects with a Fault like `authenticate`, and for a name that is not configured. */
   lookup(directory: string, stableId: string): Promise<LookupAnswer>;
-  /** What a login goes through, step by step, up to the first that fails. Never rejects. */
-  test(question: TestQuestion): Promise<readonly TestStep[]>;
+  /** Runs the steps of a login, up to the first that fails. Never rejects. */
+  test(request: LoginTestRequest): Promise<readonly TestStep[]>;
   /** Sentences for the log at start and for the details of `/readyz`. */
   readonly problems: readonly string[];
 }

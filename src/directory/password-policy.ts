@@ -1,4 +1,4 @@
-/** The password policy control (draft-behera-ldap-password-policy, section 6): what the server says of a password beside the result code. */
+/** The password policy control (draft-behera-ldap-password-policy, section 6): the server's report about a password, besides the result code. */
 
 import { type BerReader, Control } from 'ldapts';
 
@@ -10,7 +10,7 @@ const OID = '1.3.6.1.4.1.42.2.27.8.5.1';
 const SEQUENCE = 0x30;
 const ERROR = 0x81;
 
-/** Sent with a bind, never critical; the client fills it from the answer. */
+/** Sent with a bind, never critical. The client sets it from the answer. */
 export class PasswordPolicyControl extends Control {
   error: PolicyError | undefined;
 
@@ -23,7 +23,7 @@ export class PasswordPolicyControl extends Control {
   }
 }
 
-/** Total: what is not understood says nothing. */
+/** Returns undefined for a value that it cannot read. Never throws. */
 export function readPolicyError(value: Uint8Array): PolicyError | undefined {
   const whole = readElement(value);
   if (whole?.tag !== SEQUENCE || whole.rest.length > 0) return undefined;
@@ -41,7 +41,7 @@ interface Element {
   readonly rest: Uint8Array;
 }
 
-/** The first element, its length in either definite form (X.690, section 8.1.3): 389 Directory Server writes five bytes where one would do. */
+/** Reads the first element, with either definite form of its length (X.690, section 8.1.3): 389 Directory Server writes five bytes instead of one. */
 function readElement(bytes: Uint8Array): Element | undefined {
   const [tag, first] = bytes;
   if (tag === undefined || first === undefined || first === 0x80) return undefined;

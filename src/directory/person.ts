@@ -1,20 +1,53 @@
-/** From an entry and its groups to the person that Postern knows. */
+/** Turns an entry and its groups into the person that Postern knows. */
 
 import type { RoleName, TenantId } from '../domain/ids.ts';
-import type { Entry } from './entry.ts';
-import { firstText } from './entry.ts';
+import { firstText, type LdapEntry } from './entry.ts';
+import { readId } from './ids.ts';
 import type { DirectoryPerson } from './model.ts';
 import type { DirectorySettings } from './settings.ts';
 import { attributesOf, type TypeTraits } from './types.ts';
+
+/** A directory's settings, with the traits of its type. */
+export interface DirectoryProfile {
+  readonly settings: DirectorySettings;
+  readonly traits: TypeTraits;
+}
+
+export type EntryIdentity =
+  | {
+      readonly kind: 'one';
+      readonly stableId: string;
+      /** The value that names the person in groups (`memberUid`); undefined = the reader cannot see one. */
+      readonly account: string | undefined;
+    }
+  | { readonly kind: 'refused'; readonly reason: 'several_names' | 'several_ids'; readonly detail: string }
+  | { readonly kind: 'hidden'; readonly detail: string };
+
+/**
+ * Reads the identity of an entry: one value of the identity attribute, and at most one value of the attribute that names people. An entry with
+ * several values of either identifies no person: if people can write their own entries, a second value may belong to another person.
+ */
+export function identify(entry: LdapEntry, { settings, traits }: DirectoryProfile): EntryIdentity {
+  const { username } = attributesOf(traits, settings);
+  const id = readId(entry, traits.id);
+  const several = (attribute: string): string => `${entry.dn} has ${entry.count(attribute)} values of ${attribute}`;
+  if (id.kind === 'several') return { kind: 'refused', reason: 'several_ids', detail: several(traits.id) };
+  if (entry.count(username) > 1) return { kind: 'refused', reason: 'several_names', detail: several(username) };
+  if (id.kind === 'none') {
+    const detail = `${entry.dn} shows no ${traits.id}, which identifies people of the type ${traits.type}`;
+    return { kind: 'hidden', detail };
+  }
+  return { kind: 'one', stableId: id.stableId, account: firstText(entry, username) };
+}
 
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
 const MAX_DISPLAY_NAME = 200;
 const MAX_USERNAME = 256;
 
-export type Profile = Pick<DirectoryPerson, 'username' | 'email' | 'displayName'>;
+export type PersonProfile = Pick<DirectoryPerson, 'username' | 'email' | 'displayName'>;
 
-/** @param typed stands in for the name where the entry shows none */
-export function profileOf(entry: Entry, settings: DirectorySettings, traits: TypeTraits, typed: string): Profile {
+/** @param typed the username if the entry shows none */
+export function profileOf(entry: LdapEntry, { settings, traits }: DirectoryProfile, typed: string): PersonProfile {
   const names = attributesOf(traits, settings);
   const email = entry
     .texts(names.email)
@@ -29,23 +62,20 @@ export function profileOf(entry: Entry, settings: DirectorySettings, traits: Typ
 }
 
 /** @param groups normalised */
-export function rolesOf(
+export function mapGroupsToRoles(
   groups: readonly string[],
-  settings: Pick<DirectorySettings, 'groupRoles'>,
+  { groupRoles }: Pick<DirectorySettings, 'groupRoles'>,
 ): readonly RoleName[] {
-  return [...new Set(groups.flatMap((group) => settings.groupRoles.get(group) ?? []))].toSorted((a, b) =>
-    a < b ? -1 : 1,
-  );
+  const roles = new Set(groups.flatMap((group) => groupRoles.get(group) ?? []));
+  return [...roles].toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** The first line of the mapping that the person is in decides. @param groups normalised */
-export function tenantOf(
+/** The first entry of the mapping whose group has the person decides. @param groups normalised */
+export function mapGroupsToTenant(
   groups: readonly string[],
-  settings: Pick<DirectorySettings, 'groupTenants' | 'tenantId'>,
+  { groupTenants, tenantId }: Pick<DirectorySettings, 'groupTenants' | 'tenantId'>,
 ): TenantId {
-  const mine = new Set(groups);
-  for (const [group, tenant] of settings.groupTenants) {
-    if (mine.has(group)) return tenant;
-  }
-  return settings.tenantId;
+  const own = new Set(groups);
+  for (const [group, tenant] of groupTenants) if (own.has(group)) return tenant;
+  return tenantId;
 }

@@ -1,4 +1,4 @@
-/** What an administrator should know about the configuration of directories that nothing refuses. */
+/** Warnings about valid configurations of directories, for administrators. */
 
 import { BlockList, isIP } from 'node:net';
 import type { DirectorySettings } from './settings.ts';
@@ -28,7 +28,7 @@ export function problemsOf(settings: DirectorySettings): readonly string[] {
   return [...inClear, ...alone, ...domainless];
 }
 
-/** What the directories together let pass. */
+/** Returns warnings about the combination of directories. */
 export function problemsTogether(all: readonly DirectorySettings[]): readonly string[] {
   const open = all.filter(({ namesWithoutDomain }) => namesWithoutDomain).map(({ name }) => name);
   return all.length > 1 && open.length > 1

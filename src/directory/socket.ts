@@ -1,4 +1,4 @@
-/** The way to a server: TCP, and TLS over it. What this gives is either plain on purpose or TLS whose certificate names the host. */
+/** Opens sockets to servers: TCP, or TLS whose certificate names the host. A socket is unencrypted only if that is configured. */
 
 import { connect, isIP, type Socket } from 'node:net';
 import {
@@ -15,30 +15,30 @@ import { reasonOf } from './faults.ts';
 import type { DirectoryUrl } from './settings.ts';
 import { askForTls } from './start-tls.ts';
 
-/** How far it came, for who wants to know; see `TestStep`. */
+/** Receives the completed stages of a connection, for the steps of a test. */
 export type Observer = (stage: 'connect' | 'tls', detail: string, data?: Readonly<Record<string, unknown>>) => void;
 
-export interface Route {
+export interface ServerTarget {
   readonly url: DirectoryUrl;
   readonly startTls: boolean;
-  /** Whose certificates are believed; undefined where TLS is not used. */
+  /** The trusted authorities; undefined if TLS is not used. */
   readonly trust: SecureContext | undefined;
 }
 
-/** A failure after TCP stood: a matter of TLS. */
+/** A failure of TLS on an open TCP connection. */
 export class TlsFault extends Fault {}
 
-/** @throws Fault; a TlsFault when TLS is why */
-export async function openSocket(route: Route, deadline: Deadline, observe?: Observer): Promise<Socket> {
-  const { url, startTls } = route;
+/** @throws Fault; a TlsFault if TLS failed */
+export async function openSocket(target: ServerTarget, deadline: Deadline, observe?: Observer): Promise<Socket> {
+  const { url, startTls } = target;
   const address = { host: url.host, port: url.port, noDelay: true };
-  const opened = url.secure ? protectedBy(route, address) : connect(address);
+  const opened = url.secure ? protectedBy(target, address) : connect(address);
   const cancel = deadline.onPassing(() => opened.destroy(deadline.fault()));
   try {
     await event(opened, 'connect');
     observe?.('connect', `connected to ${url.text}`, { address: opened.remoteAddress, port: opened.remotePort });
     if (opened instanceof TLSSocket) return await secured(url, opened, observe);
-    return startTls ? await upgraded(route, opened, deadline, observe) : opened;
+    return startTls ? await upgraded(target, opened, deadline, observe) : opened;
   } catch (error) {
     opened.destroy();
     if (error instanceof TlsFault) throw error;
@@ -48,25 +48,25 @@ export async function openSocket(route: Route, deadline: Deadline, observe?: Obs
   }
 }
 
-/** TLS whose certificate must be by an authority that is trusted, and name the host of the URL. */
-function protectedBy({ url, trust }: Route, way: ConnectionOptions): TLSSocket {
+/** Begins TLS. The certificate must come from a trusted authority and name the host of the URL. */
+function protectedBy({ url, trust }: ServerTarget, address: ConnectionOptions): TLSSocket {
   const socket: TLSSocket = connectTls({
-    ...way,
+    ...address,
     ...(isIP(url.host) === 0 ? { servername: url.host } : {}),
     ...(trust === undefined ? {} : { secureContext: trust }),
     rejectUnauthorized: true,
     checkServerIdentity: () => wrongName(socket, url.host),
   });
-  // Node reads every certificate of the chain into an object for the check of the name, which costs a fifth of what TLS costs. The chain
-  // is verified by then, and the check above reads what it needs by itself.
+  // To check the name, Node reads every certificate of the chain into an object, which takes a fifth of the time of TLS. The chain is
+  // verified before that, and the check above reads the certificate itself.
   return Object.defineProperty(socket, 'getPeerCertificate', { value: () => undefined });
 }
 
-/** RFC 6125: undefined when the certificate is one of the host. */
+/** Checks the name by RFC 6125. Returns undefined if the certificate is valid for the host. */
 function wrongName(socket: TLSSocket, host: string): Error | undefined {
   const certificate = socket.getPeerX509Certificate();
   const name = isIP(host) === 0 ? certificate?.checkHost(host) : certificate?.checkIP(host);
-  // Says why.
+  // The error has the reason.
   return name === undefined ? checkServerIdentity(host, peerCertificate(socket)) : undefined;
 }
 
@@ -74,9 +74,9 @@ function peerCertificate(socket: TLSSocket): PeerCertificate {
   return TLSSocket.prototype.getPeerCertificate.call(socket, false);
 }
 
-/** StartTLS, and TLS from then on. */
+/** Upgrades the connection by StartTLS. */
 async function upgraded(
-  route: Route,
+  target: ServerTarget,
   plain: Socket,
   deadline: Deadline,
   observe: Observer | undefined,
@@ -84,12 +84,12 @@ async function upgraded(
   try {
     await askForTls(plain);
   } catch (error) {
-    throw new TlsFault(`${route.url.text}: ${reasonOf(error)}`);
+    throw new TlsFault(`${target.url.text}: ${reasonOf(error)}`);
   }
-  const socket = protectedBy(route, { socket: plain, host: route.url.host });
+  const socket = protectedBy(target, { socket: plain, host: target.url.host });
   const cancel = deadline.onPassing(() => socket.destroy(deadline.fault()));
   try {
-    return await secured(route.url, socket, observe);
+    return await secured(target.url, socket, observe);
   } finally {
     cancel();
   }
@@ -102,7 +102,7 @@ async function secured(url: DirectoryUrl, socket: TLSSocket, observe: Observer |
   } catch (error) {
     throw new TlsFault(`${url.text}: ${reasonOf(error)}`);
   }
-  // Reading the certificate once more costs a tenth of what TLS costs, so it is read only for who wants to see it.
+  // Another read of the certificate takes a tenth of the time of TLS, so it happens only for an observer.
   if (observe !== undefined) {
     const { subject, issuer, valid_to: validTo } = peerCertificate(socket);
     observe('tls', `${socket.getProtocol()}, certificate of ${url.host} verified`, {
@@ -115,17 +115,17 @@ async function secured(url: DirectoryUrl, socket: TLSSocket, observe: Observer |
   return socket;
 }
 
-/** Whether what is written to the socket is read by nobody but the host of the URL. */
+/** Reports whether only the host of the URL can read the data that is written to the socket. */
 export function isVerified(socket: Socket): boolean {
   return socket instanceof TLSSocket && socket.encrypted && socket.authorized && !socket.destroyed;
 }
 
-/** Waits for it; rejects when the socket fails or closes first. */
+/** Waits for an event. Rejects if the socket fails or closes before it. */
 function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {
       socket.off(name, arrived).off('error', failed).off('close', closed);
-      // Whatever fails between here and the next listener shows when the socket is used.
+      // A failure before the next listener appears when the socket is used.
       socket.on('error', () => undefined);
       act();
     };

@@ -1,6 +1,6 @@
 /**
- * StartTLS (RFC 4511, section 4.14) on a bare socket. The client library does not see the connection before TLS has begun: whatever
- * somebody slipped in front of it in clear would still lie in the library's buffer and be read as if the server had said it.
+ * StartTLS (RFC 4511, section 4.14) on a bare socket. The client library gets the connection only after TLS has begun. Otherwise, unencrypted
+ * data that an attacker injected before TLS would stay in the library's buffer, and the library would treat it as the server's.
  */
 
 import type { Socket } from 'node:net';
@@ -11,7 +11,7 @@ const REQUEST = Buffer.concat([Buffer.from('301d02010177188016', 'hex'), Buffer.
 const EXTENDED_RESPONSE = 0x78;
 const MAX_ANSWER_BYTES = 4096;
 
-/** Resolves when the server has agreed and sent nothing beyond. The caller's deadline destroys the socket, which ends the wait. */
+/** Resolves when the server has agreed, unless it has sent anything else. The caller's deadline destroys the socket, which ends the wait. */
 export function askForTls(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     let held = Buffer.alloc(0);
@@ -32,7 +32,7 @@ export function askForTls(socket: Socket): Promise<void> {
   });
 }
 
-/** `agreed`, `incomplete`, or the sentence that says what is wrong. */
+/** Returns `agreed`, `incomplete`, or the sentence of an error. */
 function readAnswer(bytes: Buffer): string {
   if (bytes.length > 0 && bytes[0] !== 0x30) return 'the server sent something else';
   const message = element(bytes, 0);
@@ -55,7 +55,7 @@ function readAnswer(bytes: Buffer): string {
   return result === 0 ? 'agreed' : `the server refused it with code ${result}`;
 }
 
-/** Tag, and where the content starts and ends. Undefined when the header is not all there yet. */
+/** Returns the tag, and the bounds of the content; undefined if the header is incomplete. */
 function element(
   bytes: Buffer,
   at: number,

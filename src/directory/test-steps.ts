@@ -1,31 +1,27 @@
-/** A login taken apart: each step by the code that a login runs, with what it found and, where it fails, what to change. */
+/** Runs a login step by step, with the code of logins. Each step reports its result and, if it fails, advice. */
 
 import { accountState } from './account-state.ts';
 import { adviceFor } from './advice.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
-import { bindService, type Directory, personOf } from './directory.ts';
-import type { Entry } from './entry.ts';
+import { bindService, type Directory, type DirectoryReader, personOf } from './directory.ts';
+import type { LdapEntry } from './entry.ts';
 import { reasonOf } from './faults.ts';
-import { type BoundFound, boundUser, type Found, searchUser } from './find-user.ts';
-import { identify } from './identity.ts';
+import { type BoundEntry, boundUser, type FoundEntry, searchUser } from './find-user.ts';
 import { outcomeFor, readBound } from './login.ts';
-import type { TestQuestion, TestStep } from './model.ts';
-import { profileOf } from './person.ts';
+import type { LoginTestRequest, TestStep, TestStepName } from './model.ts';
+import { identify, profileOf } from './person.ts';
 import { TlsFault } from './socket.ts';
-import type { TypeTraits } from './types.ts';
 import { fillPattern, isExact, isName, type TypedName, typedName } from './user-name.ts';
 
-type Step = TestStep['step'];
-
-/** A step has failed and has said so: nothing follows. */
+/** Ends a test after a failed step was recorded. */
 class Stopped extends Error {}
 
-/** Never rejects. Ends with the first step that fails. */
+/** Ends with the first step that fails. Never rejects. */
 export async function testDirectory(
   directory: Directory,
-  question: TestQuestion,
+  request: LoginTestRequest,
   deadline: Deadline,
 ): Promise<readonly TestStep[]> {
   const protocol = new Protocol();
@@ -33,7 +29,7 @@ export async function testDirectory(
   const run = async (): Promise<void> => {
     const c = await open(directory, deadline, protocol);
     opened.push(c);
-    await walk(c, directory, question, protocol);
+    await runSteps(c, directory, request, protocol);
   };
   try {
     await deadline.within(run());
@@ -47,24 +43,24 @@ export async function testDirectory(
 
 class Protocol {
   readonly steps: TestStep[] = [];
-  /** What is being tried, for a failure that comes from anywhere. */
-  next: Step = 'connect';
+  /** The current step, for failures of other code. */
+  next: TestStepName = 'connect';
 
-  done(step: Step, detail: string, data?: TestStep['data']): void {
+  done(step: TestStepName, detail: string, data?: TestStep['data']): void {
     this.steps.push({ step, ok: true, detail, ...(data === undefined ? {} : { data }) });
   }
 
-  failed(step: Step, error: unknown): void {
+  failed(step: TestStepName, error: unknown): void {
     const detail = typeof error === 'string' ? error : reasonOf(error);
     this.steps.push({ step, ok: false, detail, advice: adviceFor(step, detail) });
   }
 
-  stop(step: Step, detail: string, advice = adviceFor(step, detail)): never {
+  stop(step: TestStepName, detail: string, advice = adviceFor(step, detail)): never {
     this.steps.push({ step, ok: false, detail, advice });
     throw new Stopped();
   }
 
-  async try<T>(step: Step, work: () => Promise<T>): Promise<T> {
+  async try<T>(step: TestStepName, work: () => Promise<T>): Promise<T> {
     this.next = step;
     try {
       return await work();
@@ -98,63 +94,62 @@ async function open(directory: Directory, deadline: Deadline, protocol: Protocol
   }
 }
 
-async function walk(c: Connection, directory: Directory, question: TestQuestion, protocol: Protocol): Promise<void> {
-  const { settings } = directory;
-  if (!isName(question.username))
+async function runSteps(
+  c: Connection,
+  directory: Directory,
+  { username, password }: LoginTestRequest,
+  protocol: Protocol,
+): Promise<void> {
+  const { domains, userDnPattern: pattern } = directory.settings;
+  if (!isName(username))
     protocol.stop('find_user', 'the name is empty or too long', 'Use a name of 1 to 256 characters.');
-  const user = typedName(question.username, settings.domains);
+  const user = typedName(username, domains);
   if (!isExact(user.name)) {
-    protocol.stop(
-      'find_user',
-      'the name has leading or trailing blanks, or control characters',
-      'Remove them from the name.',
-    );
+    const detail = 'the name has leading or trailing blanks, or control characters';
+    protocol.stop('find_user', detail, 'Remove them from the name.');
   }
-  const { password } = question;
-  const { entry, traits } =
-    settings.userDnPattern === undefined
+  const { entry, reader } =
+    pattern === undefined
       ? await findThenBind(c, directory, { user, password }, protocol)
-      : await byPattern(c, directory, { user, password, pattern: settings.userDnPattern }, protocol);
-  await readPerson(c, directory, traits, { entry, user }, protocol);
+      : await bindThenFind(c, directory, { user, password, pattern }, protocol);
+  await readPerson(reader, { entry, user }, protocol);
 }
 
-interface Tried {
+interface Login {
   readonly user: TypedName;
+  /** Undefined = no bind as the person. */
   readonly password: string | undefined;
 }
 
-interface Known {
-  readonly entry: Entry;
-  readonly traits: TypeTraits;
+interface FoundPerson {
+  readonly entry: LdapEntry;
+  readonly reader: DirectoryReader;
 }
 
 async function findThenBind(
   c: Connection,
   directory: Directory,
-  { user, password }: Tried,
+  { user, password }: Login,
   protocol: Protocol,
-): Promise<Known> {
-  const known = await protocol.try('find_user', async () => {
-    const traits = await directory.typeOf(c);
-    return { entry: theOne(await searchUser(c, directory.settings, traits, user), user, protocol), traits };
+): Promise<FoundPerson> {
+  const found = await protocol.try('find_user', async () => {
+    const reader = await directory.readerOn(c);
+    return { entry: theOne(await searchUser(reader, user), user, protocol), reader };
   });
-  protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
+  reportFound(found, protocol);
+  const { entry } = found;
   if (password !== undefined) {
-    await bindUser(
-      c,
-      { name: known.entry.dn, password, explain: (outcome) => outcomeFor(known.entry, outcome) },
-      protocol,
-    );
+    await bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(entry, outcome) }, protocol);
   }
-  return known;
+  return found;
 }
 
-async function byPattern(
+async function bindThenFind(
   c: Connection,
   directory: Directory,
-  { user, password, pattern }: Tried & { readonly pattern: string },
+  { user, password, pattern }: Login & { readonly pattern: string },
   protocol: Protocol,
-): Promise<Known> {
+): Promise<FoundPerson> {
   const name = fillPattern(pattern, user.name);
   if (name === undefined) {
     protocol.stop(
@@ -164,22 +159,23 @@ async function byPattern(
     );
   }
   if (password !== undefined) await bindUser(c, { name, password, explain: (outcome) => outcome }, protocol);
-  const known = await protocol.try('find_user', async () => {
+  const person = await protocol.try('find_user', async () => {
     if (password !== undefined) {
-      const { found, traits } = await readBound(c, directory, { name, password, outcome: 'proved' });
-      return { entry: theOne(found, user, protocol), traits };
+      const { found, reader } = await readBound(c, directory, { name, password, outcome: 'proved' });
+      return { entry: theOne(found, user, protocol), reader };
     }
-    const traits = await directory.typeOf(c);
-    return {
-      entry: theOne(await boundUser(c, directory.settings, traits, { name, authorization: undefined }), user, protocol),
-      traits,
-    };
+    const reader = await directory.readerOn(c);
+    return { entry: theOne(await boundUser(reader, { name, authorization: undefined }), user, protocol), reader };
   });
-  protocol.done('find_user', `found ${known.entry.dn}`, { dn: known.entry.dn, type: known.traits.type });
-  return known;
+  reportFound(person, protocol);
+  return person;
 }
 
-function theOne(found: Found | BoundFound, user: TypedName, protocol: Protocol): Entry {
+function reportFound({ entry: { dn }, reader }: FoundPerson, protocol: Protocol): void {
+  protocol.done('find_user', `found ${dn}`, { dn, type: reader.traits.type });
+}
+
+function theOne(found: FoundEntry | BoundEntry, user: TypedName, protocol: Protocol): LdapEntry {
   if (found.kind === 'one') return found.entry;
   if (found.kind === 'other_domain') return protocol.stop('find_user', found.detail);
   return protocol.stop(
@@ -191,7 +187,7 @@ function theOne(found: Found | BoundFound, user: TypedName, protocol: Protocol):
 interface Binding {
   readonly name: string;
   readonly password: string;
-  /** Returns the outcome with what else is known of the account. */
+  /** Adds the state of the account to the outcome. */
   readonly explain: (outcome: BindOutcome) => BindOutcome;
 }
 
@@ -233,15 +229,12 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 async function readPerson(
-  c: Connection,
-  directory: Directory,
-  traits: TypeTraits,
-  { entry, user }: { readonly entry: Entry; readonly user: TypedName },
+  reader: DirectoryReader,
+  { entry, user }: { readonly entry: LdapEntry; readonly user: TypedName },
   protocol: Protocol,
 ): Promise<void> {
-  const { settings } = directory;
-  const profile = profileOf(entry, settings, traits, user.name);
-  const identity = identify(entry, settings, traits);
+  const profile = profileOf(entry, reader, user.name);
+  const identity = identify(entry, reader);
   if (identity.kind !== 'one') protocol.stop('attributes', identity.detail);
   const state = accountState(entry, Date.now());
   const email =
@@ -250,8 +243,8 @@ async function readPerson(
       : '';
   protocol.done('attributes', `${profile.username}${email}`, { id: identity.stableId, ...profile, state });
   const read = await protocol.try('groups', async () => {
-    await bindService(c, settings);
-    return personOf(c, directory, traits, { entry, typed: user.name });
+    await bindService(reader.c, reader.settings);
+    return personOf(reader, entry, user.name);
   });
   if (read.kind === 'refused') protocol.stop('attributes', read.detail);
   const { person } = read;

@@ -1,25 +1,22 @@
-/** What differs between the four types of directory, one row each, and how a server is told apart by its root entry. */
+/** The differences between the four types of directory, one row each, and the detection of the type from the root entry. */
 
 import { Fault } from '../domain/errors.ts';
 import type { Connection } from './connection.ts';
-import { type Entry, firstText } from './entry.ts';
+import { firstText, type LdapEntry } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
 import type { IdAttribute } from './ids.ts';
 import type { AttributeNames, DirectorySettings, DirectoryType, MemberOf } from './settings.ts';
 
 export interface TypeTraits {
   readonly type: DirectoryType;
-  /** The one attribute that identifies people. It never changes: an id that is stored must stay the one that is found. */
+  /** The one attribute that identifies people. It never changes, so that a stored id always finds the same entry. */
   readonly id: IdAttribute;
-  /** `{0}`: the name without the directory's domain; `{1}`: as it was typed. */
+  /** `{0}`: the name without the directory's domain; `{1}`: the typed name. */
   readonly userFilter: string;
   readonly attributes: AttributeNames;
-  /** With `ldap.member-of: auto`. In OpenLDAP a schema can make `memberOf` an ordinary attribute, and access rules let people write it. */
+  /** The value for `ldap.member-of: auto`. In OpenLDAP, a schema can make `memberOf` an ordinary attribute, and access rules may allow people to write it. */
   readonly memberOf: Exclude<MemberOf, 'auto'>;
-  /**
-   * How groups in groups are found: by Active Directory's matching rule, by walking up, or not at all because `memberOf` holds them
-   * already.
-   */
+  /** The way to find nested groups: Active Directory's matching rule, a walk upwards, or none because `memberOf` has them. */
   readonly nesting: 'in-chain' | 'walk' | 'in-member-of';
 }
 
@@ -62,7 +59,7 @@ export const TYPES: Readonly<Record<DirectoryType, TypeTraits>> = {
 
 /** MS-ADTS, 3.1.1.3.4.3: Active Directory, as a domain controller or as a lightweight service. */
 const AD_CAPABILITIES = ['1.2.840.113556.1.4.800', '1.2.840.113556.1.4.1851'];
-/** Under these FreeIPA's plug-ins of 389 Directory Server number their extended operations. */
+/** The prefix of the extended operations of FreeIPA's plug-ins for 389 Directory Server. */
 const FREEIPA_EXTENSIONS = '2.16.840.1.113730.3.8.10.';
 
 export function attributesOf(traits: TypeTraits, settings: DirectorySettings): AttributeNames {
@@ -75,8 +72,8 @@ export function trustsMemberOf(traits: TypeTraits, { memberOf }: Pick<DirectoryS
 }
 
 /**
- * Finds the type once and remembers it. The root entry belongs to the server: no person of the directory can write it.
- * @throws Fault when the root entry is hidden or names no known product. A guess could identify people by an attribute that they can write
+ * Detects the type once. The root entry belongs to the server, so that no person of the directory can write it.
+ * @throws Fault if the root entry is hidden or names no known product. A guess could identify people by an attribute that they can write
  */
 export function typeFinder(settings: DirectorySettings): (connection: Connection) => Promise<TypeTraits> {
   let known = settings.type === 'auto' ? undefined : TYPES[settings.type];
@@ -98,8 +95,8 @@ async function detect(connection: Connection): Promise<TypeTraits | undefined> {
   }
 }
 
-/** Returns the type that the root entry names; undefined when it names none of the four. */
-export function typeOfRoot(root: Entry): TypeTraits | undefined {
+/** Returns the type that the root entry names; undefined if it names none of the four. */
+export function typeOfRoot(root: LdapEntry): TypeTraits | undefined {
   if (root.texts('supportedCapabilities').some((oid) => AD_CAPABILITIES.includes(oid)))
     return TYPES['active-directory'];
   const vendor = `${firstText(root, 'vendorName') ?? ''} ${firstText(root, 'vendorVersion') ?? ''}`;

@@ -1,33 +1,32 @@
-/** The name that somebody typed: whether it can be one, which domain it names, and what is bound as. */
+/** Typed usernames: validation, the domain, and the name of the bind. */
 
 import { escapeDnValue, fold } from './dn.ts';
 import type { DirectorySettings } from './settings.ts';
 
 export interface TypedName {
-  /** As it was typed. */
   readonly typed: string;
-  /** Without the domain, where that is one of the directory's. */
+  /** The name without the domain, if that is one of the directory's. */
   readonly name: string;
 }
 
 const MAX_LENGTH = 256;
-/** What no pattern but that of a DN can hold as part of one name. */
+/** Characters that a name cannot have in a pattern other than a DN. */
 const UNFIT = /[\p{Cc}@\\]/u;
 
 /**
- * Directories overlook blanks around a name when they compare, and 389 Directory Server what comes after a NUL. Such a name finds the entry
- * of another one, and is nobody's here.
+ * Reports whether the name has no blanks around it and no control characters. Directories ignore such blanks, and 389 Directory Server ignores
+ * the text after a NUL, so that such a name would find the entry of another name.
  */
 export function isExact(name: string): boolean {
   return !/\p{Cc}/u.test(name) && name.trim() === name;
 }
 
-/** Empty, immoderate or broken text names nobody, and no server is asked. */
+/** Reports whether the text can be a name: not empty, not too long, and well formed. No server receives any other text. */
 export function isName(text: string): boolean {
   return text !== '' && text.length <= MAX_LENGTH && text.isWellFormed();
 }
 
-/** `CORP\alice` and `alice@corp.example`: the domain in lower case, and the rest. */
+/** Splits `CORP\alice` and `alice@corp.example` into the domain in lower case and the name. */
 export function splitDomain(typed: string): { readonly domain: string; readonly name: string } | undefined {
   const slash = typed.indexOf('\\');
   if (slash > 0 && slash < typed.length - 1)
@@ -42,8 +41,8 @@ export function typedName(typed: string, domains: readonly string[]): TypedName 
 }
 
 /**
- * Returns the directories that may be asked for a name, in their order: those with the name's domain. A name without one of the configured
- * domains belongs to the only directory, or to those that are configured to take such names.
+ * Returns the directories for a name, in their order: those with the name's domain. A name without a configured domain belongs to the only
+ * directory, or to those that are configured to accept such names.
  */
 export function directoriesFor<T extends Pick<DirectorySettings, 'domains' | 'namesWithoutDomain'>>(
   typed: string,
@@ -55,20 +54,18 @@ export function directoriesFor<T extends Pick<DirectorySettings, 'domains' | 'na
   return directories.filter(({ namesWithoutDomain }) => namesWithoutDomain);
 }
 
-/** DN patterns hold an unescaped `=` before the placeholder; the others are a UPN or a down-level logon name. */
+/** A DN pattern has an unescaped `=` before the placeholder. The other patterns are a UPN or a down-level logon name. */
 export function isDnPattern(pattern: string): boolean {
   return pattern.slice(0, pattern.indexOf('{0}')).includes('=');
 }
 
-/**
- * Returns the domains whose accounts may log in by a pattern that is no DN, in lower case: those of the directory, and the pattern's own.
- */
+/** Returns the domains, in lower case, whose accounts may log in by a pattern that is not a DN: the directory's and the pattern's own. */
 export function domainsOfPattern(pattern: string, domains: readonly string[]): readonly string[] {
   const own = splitDomain(pattern)?.domain;
   return own === undefined || domains.includes(own) ? domains : [...domains, own];
 }
 
-/** What to bind as; undefined when the name cannot stand in the pattern as one name. */
+/** Returns the name of the bind; undefined if the pattern cannot contain the name as one name. */
 export function fillPattern(pattern: string, name: string): string | undefined {
   if (isDnPattern(pattern)) return pattern.replace('{0}', () => escapeDnValue(name));
   return UNFIT.test(name) || name.trim() !== name ? undefined : pattern.replace('{0}', () => name);

@@ -85,7 +85,7 @@ export class Budgets {
   #acked: number[] = [];
   /** Whether a statement is to be sent even if it has no requests. */
   #polls = false;
-  /** Whether the store was silent for so long that it may have taken all holds. Its next answer clears it. */
+  /** Whether the store may have taken all holds because it was silent for `holdTtlMs`. Its next answer clears this. */
   #doubted = false;
   #stopping = false;
   #processes = 1;

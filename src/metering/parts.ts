@@ -1,6 +1,6 @@
 import type { MeteringCounts } from './counts.ts';
 
-/** What every part of metering gets from `Limits`. */
+/** The common parameters of all parts of metering. */
 export interface MeteringParts {
   /** This process, see `processIdOf`. */
   readonly processId: string;

@@ -1,4 +1,4 @@
-/** What metering needs from the store that all processes share. Implemented in `store`, and in memory by tests. */
+/** The interface of the store that all processes share. Implemented in `store`, and in memory by tests. */
 
 /** A request for a lease of one subject's window. A statement carries many. */
 export interface RateLeaseRequest {

@@ -1,9 +1,9 @@
-/** The walk over groups where no server here can be made to answer so: pieces of attributes, and trees without end. */
+/** Groups, with answers that no server of these tests gives: ranges of values, and trees without end. */
 
 import { AndFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { describe, expect, it } from 'vitest';
-import type { Connection, Question } from '../../../src/directory/connection.ts';
-import type { Entry } from '../../../src/directory/entry.ts';
+import type { Connection, SearchRequest } from '../../../src/directory/connection.ts';
+import type { LdapEntry } from '../../../src/directory/entry.ts';
 import { DirectoryFault } from '../../../src/directory/faults.ts';
 import { groupsOf } from '../../../src/directory/groups.ts';
 import type { DirectorySettings } from '../../../src/directory/settings.ts';
@@ -12,12 +12,12 @@ import { Fault } from '../../../src/domain/errors.ts';
 import { entryOf } from './entries.ts';
 import { settingsWith, urlOf } from './fake-settings.ts';
 
-/** A connection that answers searches by the function, and remembers them. */
-function answering(answer: (question: Question) => readonly Entry[]) {
-  const asked: Question[] = [];
-  const search = async (question: Question): Promise<readonly Entry[]> => {
-    asked.push(question);
-    return answer(question);
+/** A connection that answers searches by a function, and records them. */
+function answering(answer: (request: SearchRequest) => readonly LdapEntry[]) {
+  const asked: SearchRequest[] = [];
+  const search = async (request: SearchRequest): Promise<readonly LdapEntry[]> => {
+    asked.push(request);
+    return answer(request);
   };
   const never = (): never => {
     throw new Error('not asked here');
@@ -106,10 +106,10 @@ describe('groups in groups', () => {
   it('that are too many for one answer are searched in parts, and when one part is still too large it is a fault', async () => {
     const named = entryOf({ memberOf: [1, 2, 3].map(group) });
     const settings = { groupSearchFilter: '(member={0})' };
-    const members = ({ filter }: Question): number => String(filter).split('member=').length - 1;
-    const limited = answering((question) => {
-      if (members(question) > 1) throw new DirectoryFault('too many', 4);
-      return String(question.filter).includes(group(3)) ? [entryOf({}, group(4))] : [];
+    const members = ({ filter }: SearchRequest): number => String(filter).split('member=').length - 1;
+    const limited = answering((request) => {
+      if (members(request) > 1) throw new DirectoryFault('too many', 4);
+      return String(request.filter).includes(group(3)) ? [entryOf({}, group(4))] : [];
     });
     expect(await groupsOf(walk(limited.c, settings), named)).toEqual([1, 2, 3, 4].map(group));
     for (const code of [4, 11]) {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { EqualityFilter } from 'ldapts';
 import { describe, expect, it } from 'vitest';
-import { identify } from '../../../src/directory/identity.ts';
+import { siblingSid } from '../../../src/directory/groups.ts';
 import { attributeOfId, idFilter, readId } from '../../../src/directory/ids.ts';
-import { siblingSid } from '../../../src/directory/sid.ts';
+import { identify } from '../../../src/directory/person.ts';
 import { TYPES, typeOfRoot } from '../../../src/directory/types.ts';
 import { entryOf } from './entries.ts';
 import { settingsWith } from './fake-settings.ts';
@@ -85,11 +85,10 @@ describe('the id that stays', () => {
 
 describe('whom an entry identifies', () => {
   const identified = (attributes: Parameters<typeof entryOf>[0], username?: string) =>
-    identify(
-      entryOf(attributes),
-      settingsWith({ attributes: username === undefined ? {} : { username } }),
-      TYPES.openldap,
-    );
+    identify(entryOf(attributes), {
+      settings: settingsWith({ attributes: username === undefined ? {} : { username } }),
+      traits: TYPES.openldap,
+    });
 
   it('is the one value of the name, by the configured attribute', () => {
     expect(identified({ entryUUID: UUID, uid: 'alice', cn: ['Alice', 'A'] })).toMatchObject({
@@ -136,11 +135,10 @@ it('an entry identifies a person exactly when it has one identity and at most on
   );
   fc.assert(
     fc.property(entries, ([ids, names, others]) => {
-      const found = identify(
-        entryOf(Object.fromEntries([...ids, ...names, ...others])),
-        settingsWith({}),
-        TYPES.openldap,
-      );
+      const found = identify(entryOf(Object.fromEntries([...ids, ...names, ...others])), {
+        settings: settingsWith({}),
+        traits: TYPES.openldap,
+      });
       const count = (list: readonly (readonly [string, readonly string[]])[]): number =>
         list.flatMap(([, values]) => values).length;
       const plain = ids.find(([name]) => name === 'entryUUID')?.[1][0];
