@@ -2,7 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import { type PooledConnection, runOn } from './pool.ts';
 import type { Queryable } from './queryable.ts';
+import type { Transaction } from './transaction.ts';
 
 /** A statement with a name of its own, and `$1`, `$2` for its values. */
 export interface Prepared {
@@ -19,6 +21,24 @@ export async function runPrepared<R extends pg.QueryResultRow>(
   // knex replaces each `?` by a position, except after a backslash.
   const { rows } = await q.raw<{ rows: R[] }>(text.replaceAll('?', '\\?')).options({ name, values });
   return rows;
+}
+
+export type Call = readonly [statement: Prepared, ...values: readonly unknown[]];
+
+/**
+ * Runs statements of a transaction in one round trip: it sends all of them before PostgreSQL answers the first.
+ * PostgreSQL runs them in order, and each sees the effects of those before it. Use it only while locks are held that
+ * other transactions wait for.
+ * @returns the rows of each. Rejects with the error of the first that failed, after all of them ended.
+ */
+export async function runPipelined<R extends pg.QueryResultRow>(
+  trx: Transaction,
+  calls: readonly Call[],
+): Promise<readonly (readonly R[])[]> {
+  const connection: PooledConnection = await trx.client.acquireConnection();
+  const answers = calls.map(([statement, ...values]) => runOn<R>(connection, { ...statement, values }));
+  await Promise.allSettled(answers);
+  return Promise.all(answers);
 }
 
 type Value = string | number | boolean | Date | null;

@@ -2,7 +2,7 @@ import { createServer, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { runPrepared } from '../../src/store/prepared.ts';
+import { runPipelined, runPrepared } from '../../src/store/prepared.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
@@ -150,12 +150,30 @@ describe('statements in a transaction', () => {
     expect(await named('b')).toBe('before');
   });
 
-  test('that were sent at once: the first that fails is reported, not what failed for it, and nothing is kept', async () => {
+  test('of one pipeline run in order, and each sees the effects of those before it', async () => {
+    const read = { name: 'read_name', text: 'select name from tenants where id = $1' };
+    const rows = await transaction(fresh.db, (trx) =>
+      runPipelined(trx, [
+        [rename, 'a', 'one'],
+        [read, 'a'],
+        [rename, 'a', 'two'],
+        [read, 'a'],
+      ]),
+    );
+    expect(rows).toEqual([[], [{ name: 'one' }], [], [{ name: 'two' }]]);
+  });
+
+  test('of one pipeline are rejected after the end of the transaction', async () => {
+    const over = await transaction(fresh.db, async (trx) => trx.raw('select 1').then(() => trx));
+    await expect(runPipelined(over, [[rename, 'a', 'late']])).rejects.toBeInstanceOf(Fault);
+  });
+
+  test('of one pipeline: the first that fails is reported, not what failed for it, and nothing is kept', async () => {
     const work = transaction(fresh.db, (trx) =>
-      Promise.all([
-        runPrepared(trx, rename, ['b', 'first of several']),
-        runPrepared(trx, fails, [0]),
-        runPrepared(trx, rename, ['b', 'last of several']),
+      runPipelined(trx, [
+        [rename, 'b', 'first of several'],
+        [fails, 0],
+        [rename, 'b', 'last of several'],
       ]),
     );
     await expect(work).rejects.toMatchObject({ code: '22012' });

@@ -18,7 +18,7 @@ import { ADMIN } from '../../domain/roles.ts';
 import { finish } from '../../domain/steps.ts';
 import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/cache-loader.ts';
 import type { Row } from '../../store/pool.ts';
-import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { type Call, type Prepared, runPipelined, runPrepared } from '../../store/prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../../store/rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { ADMINISTRATORS_LOCK } from '../users/administrator-queries.ts';
@@ -139,44 +139,51 @@ const STATEMENTS = {
   },
 } as const;
 
-/** Locks the rows of the caller until the transaction ends, then reads them. Each lock is awaited before the next one. */
+/**
+ * Locks the rows of the caller until the transaction ends, then reads them. It takes one round trip, because other
+ * changes wait for these locks.
+ */
 export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Promise<HeldRows> {
   const { credential, userId, own, effective, writes } = caller;
-  const run = (statement: Prepared, ...values: readonly unknown[]): Promise<readonly Row[]> =>
-    runPrepared<Row>(trx, statement, values);
+  const calls: Call[] = [];
+  /** Returns the position of the statement's rows. */
+  const add = (...call: Call): number => calls.push(call) - 1;
   const turns = turnsOf(caller);
   const names = inOrder(...turns.keys());
-  await run(
+  add(
     STATEMENTS.turns,
     names,
     names.map((name) => turns.get(name)),
   );
-  for (const id of inOrder(own, effective, writes.tenant)) await run(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
+  for (const id of inOrder(own, effective, writes.tenant)) add(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
   if (writes.user !== undefined || writes.tenant !== undefined) {
-    await run(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
+    add(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
   }
-  let user: Row | undefined;
+  let user: number | undefined;
   for (const id of inOrder(userId, writes.user)) {
-    if (id === userId) [user] = await run(STATEMENTS.user[modeOf(id, writes.user)], id);
-    else await run(STATEMENTS.otherUser, id, effective);
+    if (id === userId) user = add(STATEMENTS.user[modeOf(id, writes.user)], id);
+    else add(STATEMENTS.otherUser, id, effective);
   }
   const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
-  const lockKeys = async (keys: readonly KeyId[]): Promise<void> => {
-    if (keys.length > 0) await run(STATEMENTS.otherKeys, keys, effective);
+  const addKeys = (keys: readonly KeyId[]): void => {
+    if (keys.length > 0) add(STATEMENTS.otherKeys, keys, effective);
   };
-  await lockKeys(otherKeys.filter((id) => id < credential.id));
-  let proof: Row | undefined;
+  addKeys(otherKeys.filter((id) => id < credential.id));
+  let proof: number | undefined;
   for (const id of inOrder<string>(credential.id, writes.session, writes.key)) {
-    if (id === credential.id) [proof] = await run(...proofOf(credential, writes));
-    else if (id === writes.session) await run(STATEMENTS.otherSession, id, userId);
-    else await run(STATEMENTS.otherKey, id, effective);
+    if (id === credential.id) proof = add(...proofOf(credential, writes));
+    else if (id === writes.session) add(STATEMENTS.otherSession, id, userId);
+    else add(STATEMENTS.otherKey, id, effective);
   }
-  await lockKeys(otherKeys.filter((id) => id > credential.id));
-  const rights = await run(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
-  return recordsOf(credential, rights, { proof, user });
+  addKeys(otherKeys.filter((id) => id > credential.id));
+  const rights = add(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
+  const rows = await runPipelined<Row>(trx, calls);
+  const rowsAt = (position: number | undefined): readonly Row[] =>
+    position === undefined ? [] : (rows[position] ?? []);
+  return recordsOf(credential, rowsAt(rights), { proof: rowsAt(proof)[0], user: rowsAt(user)[0] });
 }
 
-function proofOf(credential: HeldCredential, writes: WrittenRows): readonly [Prepared, ...unknown[]] {
+function proofOf(credential: HeldCredential, writes: WrittenRows): Call {
   const { id } = credential;
   switch (credential.kind) {
     case 'session':
