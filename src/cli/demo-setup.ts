@@ -1,34 +1,46 @@
-/**
- * The tenants of the demonstration with their roles, policies and users: demo-setup.yaml, applied once as `postern
- * apply` does it.
- */
+/** The tenants of the demo with their roles, policies and users: demo-setup.yaml, applied once like `postern apply`. */
 
 import { fileURLToPath } from 'node:url';
 import { Refusal } from '../domain/errors.ts';
-import { parseTenantId, type TenantId } from '../domain/ids.ts';
+import { parseTenantId, type TenantId, type UserId } from '../domain/ids.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { applySetup, previewSetup } from '../iam/setup/apply.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
-import { readSetupFile } from './apply-file.ts';
+import { listUsers } from '../iam/users/page-queries.ts';
+import { readSetupFile, readSetupText, type SetupFile } from './apply-file.ts';
 
 /** The tenant in which the console opens and whose key the demo prints. */
 export const ACME = tenantOf('acme');
-/** The tenant with tight limits. */
+/** The tenant with small limits. */
 export const TRIAL = tenantOf('trial');
-/** As the file has them. */
+/** The limits in demo-setup.yaml. */
 export const TRIAL_LIMITS = { requestsPerMinute: 5, monthlyTokens: 100_000 };
 export const DEVELOPER = 'developer@acme.example';
 
 const FILE = fileURLToPath(new URL('demo-setup.yaml', import.meta.url));
 
+/** The owner of the printed key, as demo-setup.yaml has it. */
+const OWNER = `version: 1
+tenants: [{ id: acme, users: [{ email: ${DEVELOPER}, name: Dana Developer, roles: [developer] }] }]
+`;
+
 /**
- * Applies the file to a database that does not have `acme`; otherwise does nothing, so that changes of the demo's users
- * stay.
+ * Applies the file to a database that does not have `acme`, and creates the owner of the printed key again if it was
+ * deleted. Otherwise it does nothing, so that changes of the demo's users stay.
+ * @returns the owner
  * @throws Refusal `already_exists` if one of the tenants was deleted
  */
-export async function ensureSetup({ db, random, now }: AdminParts): Promise<void> {
-  if ((await findTenant(db.knex, ACME)) !== undefined) return;
-  const file = await readSetupFile(FILE);
+export async function ensureSetup(parts: AdminParts): Promise<UserId> {
+  if ((await findTenant(parts.db.knex, ACME)) === undefined) await apply(parts, await readSetupFile(FILE));
+  const owner = await userOf(parts, ACME, DEVELOPER);
+  if (owner !== undefined) return owner;
+  await apply(parts, readSetupText(DEVELOPER, Buffer.from(OWNER)));
+  const created = await userOf(parts, ACME, DEVELOPER);
+  if (created === undefined) throw new Error(`The user ${DEVELOPER} could not be created.`);
+  return created;
+}
+
+async function apply({ db, random, now }: AdminParts, file: SetupFile): Promise<void> {
   if (file.kind === 'problems') throw new Error(`${FILE}: ${file.problems.map(({ message }) => message).join('; ')}`);
   const options = { prune: false, pruneTenants: false, force: false, setupTokens: false, nowMs: now() };
   const plan = await previewSetup({ db, random }, file.setup, options);
@@ -44,7 +56,12 @@ export async function ensureSetup({ db, random, now }: AdminParts): Promise<void
     throw new Refusal('already_exists', 'Another process is filling this database. Start the demo again.');
 }
 
-/** A name written in the code of the demo; a wrong one shows at the first start. */
+export async function userOf({ db }: AdminParts, tenant: TenantId, email: string): Promise<UserId | undefined> {
+  const [user] = await listUsers(db.knex, { kind: 'one', tenant }, { email }, { after: undefined, take: 1 });
+  return user?.id;
+}
+
+/** @throws Error for a text that is not a tenant id */
 function tenantOf(id: string): TenantId {
   const parsed = parseTenantId(id);
   if (parsed === undefined) throw new Error(`${id} is not a tenant id`);

@@ -18,6 +18,7 @@ import { type Transaction, transaction } from '../store/transaction.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import { demoKeys } from './demo-keys.ts';
 import { ACME, TRIAL } from './demo-setup.ts';
+import { withLongTimeout } from './with-store.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 const MONTH_MS = 31 * 86_400_000;
@@ -25,18 +26,18 @@ const MONTH_MS = 31 * 86_400_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 export async function seedTraffic(parts: AdminParts): Promise<void> {
-  const patient = parts.db.reopen({ queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 });
   const uses = new KeyUses({ db: parts.db });
   try {
     const keys = await demoKeys(parts);
-    for (const tenant of [ACME, TRIAL]) {
-      const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
-      const slots = await transaction(patient, (trx) => writeSlots(trx, tenant, timezone, keys, parts.now()));
-      for (const [key, usedMs] of lastUses(slots, tenant, keys)) uses.note(key, usedMs);
-    }
+    await withLongTimeout(parts.db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 }, async (longTimeoutDb) => {
+      for (const tenant of [ACME, TRIAL]) {
+        const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
+        const slots = await transaction(longTimeoutDb, (trx) => writeSlots(trx, tenant, timezone, keys, parts.now()));
+        for (const [key, usedMs] of lastUses(slots, tenant, keys)) uses.note(key, usedMs);
+      }
+    });
   } finally {
     await uses.stop();
-    await patient.close();
   }
 }
 

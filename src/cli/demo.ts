@@ -22,6 +22,7 @@ import { childKind, reportUnhandled } from './serve.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { startSupervised } from './supervisor.ts';
+import { NO_CACHE } from './with-store.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:10000';
 const UPSTREAM_PORT = 8081;
@@ -84,8 +85,7 @@ async function run(
   // The server starts afterwards, so no cache is out of date.
   const { made, ...access } = await seedDemo({
     db: store.db,
-    feed: { catchUp: async () => undefined },
-    flush: () => undefined,
+    ...NO_CACHE,
     now: Date.now,
     random: (size) => randomBytes(size),
     passwords,

@@ -125,7 +125,37 @@ describe('the seed of the demo', () => {
     expect(second.key).not.toBe(first.key);
   });
 
-  it('brings nothing back that somebody changed, revoked or deleted', async () => {
+  it('creates the owner of the printed key again if it was deleted, and changes no other user', async () => {
+    await seedDemo(partsAt(NOON));
+    const users = `select email, name, status, department from users where tenant_id = 'acme' order by email`;
+    await fresh.db.query({ text: `update users set name = 'Priya R.' where email = 'priya.raman@acme.example'` });
+    const before = await read(users);
+    await fresh.db.query({ text: `delete from users where email = 'developer@acme.example'` });
+    const { key } = await seedDemo(partsAt(NOON));
+    expect(await read(users)).toEqual(
+      before.map((row) => (row['email'] === 'developer@acme.example' ? { ...row, department: null } : row)),
+    );
+    const [printed] = await read(
+      `select u.email from api_keys k join users u on u.id = k.user_id where k.name = 'demo' and k.last_four = '${key.slice(-4)}'`,
+    );
+    expect(printed).toEqual({ email: 'developer@acme.example' });
+  });
+
+  it('audits each key that it creates, renews and revokes, with the resource and without the secret', async () => {
+    await seedDemo(partsAt(NOON));
+    await seedDemo(partsAt(NOON));
+    const actions = await read(
+      `select action, count(*)::int as rows, bool_and(after ->> 'id' = target_id) as complete from audit_log
+       where action like 'api_key.%' and tenant_id in ('acme', 'trial') and actor_type = 'system' group by 1 order by 1`,
+    );
+    expect(actions).toEqual([
+      { action: 'api_key.create', rows: 10, complete: true },
+      { action: 'api_key.revoke', rows: 1, complete: true },
+      { action: 'api_key.rotate', rows: 2, complete: true },
+    ]);
+  });
+
+  it('brings nothing back that an operator changed, revoked or deleted', async () => {
     await seedDemo(partsAt(NOON));
     await fresh.db.query({ text: `update tenants set settings = '{"rate_limit_rpm": 7}' where id = 'acme'` });
     await fresh.db.query({ text: `delete from policies where name = 'allow-batch'` });
