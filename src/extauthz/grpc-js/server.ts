@@ -1,4 +1,4 @@
-/** The gRPC server on `@grpc/grpc-js`: the definitions come from `protos/`, and messages stay raw bytes. */
+/** The gRPC server on `@grpc/grpc-js`. The definitions of its methods come from `protos/`, and messages stay raw bytes. */
 
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -10,10 +10,10 @@ import {
   type ServerOptions,
   setLogVerbosity,
 } from '@grpc/grpc-js';
-import { load, type MethodDefinition } from '@grpc/proto-loader';
+import { load } from '@grpc/proto-loader';
 import { everySweep } from '../grpc/call-stats.ts';
 import { MAX_MESSAGE_BYTES } from '../grpc/messages.ts';
-import type { GrpcMethod } from '../grpc/methods.ts';
+import type { GrpcMethods } from '../grpc/methods.ts';
 import type { StartGrpc } from '../grpc/server.ts';
 import { MAX_STREAMS, PING_EVERY_MS } from '../http2/bounds.ts';
 import { type ListenAt, secureOptions, type TlsMaterial } from '../http2/listener.ts';
@@ -25,7 +25,6 @@ const SERVICES = [
   'envoy/service/accesslog/v3/als.proto',
   'grpc/health/v1/health.proto',
 ];
-
 const OPTIONS: ServerOptions = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   'grpc.max_concurrent_streams': MAX_STREAMS,
@@ -35,21 +34,16 @@ const OPTIONS: ServerOptions = {
   // MB of header fields and outgoing frames of one connection.
   'grpc-node.max_session_memory': 64,
 };
+const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** Starts a server on grpc-js. Rejects when `protos/` does not define one of the methods. */
+/** Starts a server on grpc-js. Also rejects if the definition files do not have one of the methods. */
 export const startGrpcOnGrpcJs: StartGrpc = async (methods, at, tls, options = {}) => {
-  // grpc-js writes to stderr, which is for this server's own log.
+  // grpc-js writes text to stderr, which is for this server's own log.
   setLogVerbosity(logVerbosity.NONE);
   const calls = new GrpcJsCalls(options.nowMs);
-  const certificates = tls === undefined ? undefined : new Certificates(tls);
   const server = new Server({ ...OPTIONS, interceptors: [calls.interceptor] });
-  const definitions = await readDefinitions(options.protos ?? SERVICES);
-  for (const [path, method] of Object.entries(methods)) {
-    server.addService(
-      { [path]: rawDefinition(path, method, definitions.get(path)) },
-      { [path]: calls.handlerOf(method) },
-    );
-  }
+  await register(server, methods, calls, options.protos ?? SERVICES);
+  const certificates = tls === undefined ? undefined : new Certificates(tls);
   const port = await bind(server, at, certificates?.credentials() ?? ServerCredentials.createInsecure());
   const stopSweeps = (options.sweeping ?? everySweep)(() => calls.sweep());
   return {
@@ -76,35 +70,18 @@ export const startGrpcOnGrpcJs: StartGrpc = async (methods, at, tls, options = {
   };
 };
 
-async function readDefinitions(
-  files: readonly string[],
-): Promise<ReadonlyMap<string, MethodDefinition<object, object>>> {
-  const definitions = await load([...files], { includeDirs: [PROTOS] });
-  const methods = Object.values(definitions).flatMap((definition) =>
-    'format' in definition ? [] : Object.values(definition),
-  );
-  return new Map(methods.map((method) => [method.path, method]));
-}
+const TYPES = { unary: 'unary', 'server-stream': 'serverStream', 'client-stream': 'clientStream' } as const;
 
-/** The definition with its messages as raw bytes. */
-function rawDefinition(path: string, method: GrpcMethod, definition: MethodDefinition<object, object> | undefined) {
-  if (definition === undefined) throw new Error(`no definition file has the method ${path}`);
-  const requestStream = method.kind === 'client-stream';
-  const responseStream = method.kind === 'server-stream';
-  // A method that answers a stream of messages once may be defined with a stream of answers.
-  if (definition.requestStream !== requestStream || (!requestStream && definition.responseStream !== responseStream)) {
-    throw new Error(`the definition of ${path} is not a ${method.kind} call`);
+async function register(server: Server, methods: GrpcMethods, calls: GrpcJsCalls, files: readonly string[]) {
+  const definitions = Object.values(await load([...files], { includeDirs: [PROTOS] }));
+  const known = definitions.flatMap((definition) => ('format' in definition ? [] : Object.values(definition)));
+  for (const [path, method] of Object.entries(methods)) {
+    const definition = known.find((each) => each.path === path);
+    if (definition?.requestStream !== (method.kind === 'client-stream')) {
+      throw new Error(`the definition files have no ${method.kind} method ${path}`);
+    }
+    server.register(path, calls.handlerOf(method), asIs, asIs, TYPES[method.kind]);
   }
-  const asIs = (bytes: Buffer): Buffer => bytes;
-  return {
-    path,
-    requestStream,
-    responseStream,
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  };
 }
 
 /** Returns the port; 0 for a Unix socket. */
@@ -136,7 +113,7 @@ class Certificates implements experimental.CertificateProvider {
     return experimental.createCertificateProviderServerCredentials(this, requiresClient ? this : null, requiresClient);
   }
 
-  /** Throws before it changes anything: grpc-js rejects every connection after a certificate that it cannot use. */
+  /** Throws before it changes anything: after a certificate that it cannot use, grpc-js rejects every connection. */
   replace(tls: TlsMaterial): void {
     createSecureContext(secureOptions(tls));
     this.#tls = tls;
@@ -149,7 +126,7 @@ class Certificates implements experimental.CertificateProvider {
 
   addIdentityCertificateListener(listener: experimental.IdentityCertificateUpdateListener): void {
     this.#onIdentity = listener;
-    // grpc-js does not apply an update that comes before the listener is registered.
+    // grpc-js does not apply an update that comes before this call returns.
     queueMicrotask(() => this.#publish());
   }
 
