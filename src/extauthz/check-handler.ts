@@ -1,33 +1,31 @@
 /**
- * The gate: one CheckRequest in, one CheckResponse out, whatever happens between.
+ * Handles one check: one CheckRequest in, one CheckResponse out.
  *
- * read -> match the route -> read the credential -> resolve it -> decide -> write. Warm, nothing here waits. Every answer begins as a
- * denial: the bytes of an allow exist only once the last stage has made them of an `Allow`, and anything thrown on the way, at any
- * stage, is this request's 503 and no other's.
+ * The stages are: read the message, match the route, resolve the credential, limit the bytes of bodies, decide, apply
+ * the limits, answer. If everything is cached, no stage awaits. Every answer is a denial until the last stage writes the
+ * bytes of an `Allow`. An error in any stage is a 503 for that request only.
  *
- * A check that has to wait is given up before its caller gives up, so that the client gets this server's 503 with `Retry-After` and not
- * Envoy's empty one. A check whose call is over is not decided, and what the limits reserve for it is released when they have answered.
+ * A check that waits ends before the time of its caller is over, so that the client gets this server's 503 with
+ * `Retry-After` and not Envoy's empty one. A check whose call is over is not decided. What the limits reserve for it is
+ * released when they have answered.
  */
 
 import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import { decide } from '../decision/decide.ts';
-import type { Allow, Decision, PublicAllow } from '../decision/model.ts';
+import type { Allow, Principal, PublicAllow, Route } from '../decision/model.ts';
 import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes.ts';
 import { Fault } from '../domain/errors.ts';
-import type { RequestId } from '../domain/ids.ts';
 import { readCredential } from '../identity/credential.ts';
 import type { LimitDecision } from '../metering/admission.ts';
-import type { Span, Tracing } from '../telemetry/tracing.ts';
-import { notSentFaults } from './body-not-sent.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { type BodyRateOptions, BodyRates } from './body-rates.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
+import { CheckAnswers, type CheckAttempt, LAST_RESORT } from './check-answers.ts';
 import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
-import { createAllowWriter } from './check-response.ts';
-import { type Denial, denialAnswer } from './denied-response.ts';
+import type { Denial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
-import { isMessagesPath } from './messages-path.ts';
-import type { Limiter, Observer, Outcome } from './ports.ts';
+import type { Limiter, Observer } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
 import { traceparentOf } from './trace-header.ts';
@@ -36,36 +34,37 @@ import { CANCELLED, within } from './within.ts';
 export interface CheckHandlerParts {
   readonly routes: RouteTable;
   readonly resolver: CredentialResolver;
-  /** Absent: nothing is limited. */
+  /** Default: no limits. */
   readonly limiter?: Limiter;
   readonly observer: Observer;
-  /** Proxies in front of Envoy that `X-Forwarded-For` is believed from; 0 = the connection's peer is the client. */
+  /** Trusted proxies in front of Envoy that write `X-Forwarded-For`; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
   /** Whether the upstream gets the headers that carry a credential. */
   readonly forwardCredential: boolean;
-  /** The largest body that is read, in bytes; default: 1 MiB. */
+  /** The largest body that the handler reads, in bytes; default: 1 MiB. */
   readonly maxBodyBytes?: number;
-  /** How many bytes of bodies are read for one caller and for one tenant. Absent: as many as they send. */
+  /** The rates at which the handler reads bodies of one caller and of one tenant; default: no bound. */
   readonly bodyRates?: BodyRateOptions;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** The clock of `performance.now()`, in milliseconds: for deadlines, and for how long a check takes. */
+  /** The clock of `performance.now()`, in milliseconds: for deadlines, and for the duration of a check. */
   readonly monotonicMs?: () => number;
   readonly random?: RandomPool;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;
-  /** How long a check may wait, for its lookups and its limits together, before it is a fault; less if its deadline is nearer. */
+  /** How long a check may wait for its lookups and limits together before it is a fault; default: 2000. */
   readonly maxWaitMs?: number;
 }
 
-/** Answers one check; default: a call that never ends. Never throws, and the promise never rejects. */
+/** Answers one check. Never throws, and the promise never rejects. @param call default: a call that never ends */
 export type CheckHandler = (bytes: Buffer, call?: UnaryCall) => Buffer | Promise<Buffer>;
 
 const DEFAULT_MAX_WAIT_MS = 2000;
-/** What is left of a caller's time for the answer's way back, and for an event loop that is busy: a fifth, but no more than 100 ms. */
+/** The part of a caller's time that is left for the answer's way back and for a busy event loop. */
 const MARGIN_SHARE = 0.2;
 const MAX_MARGIN_MS = 100;
-type Admitted = Extract<LimitDecision, { readonly kind: 'admitted' }>;
+
+type MatchedRoute = Extract<RouteMatch, { readonly kind: 'matched' }>;
 
 const monotonic = (): number => performance.now();
 const PUBLIC: PublicAllow = Object.freeze({ kind: 'public' });
@@ -81,272 +80,221 @@ const MALFORMED: Denial = Object.freeze({
   detail:
     'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
 });
-const UNAVAILABLE: Denial = Object.freeze({
-  code: 'unavailable',
-  detail: 'The server cannot decide the request at the moment. Try again in a few seconds.',
-});
 const TOO_MANY_BYTES =
   'The caller or its tenant sends more bytes of request bodies than the server reads in a second. Send smaller bodies, or fewer at once.';
-const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
-/** For when not even an answer can be written. */
-const LAST_RESORT = denialAnswer(UNAVAILABLE, 'req_00000000000000000000000000', false);
-
-/** What is known of a check under way. */
-interface Attempt {
-  readonly call: UnaryCall;
-  /** Milliseconds since the epoch. */
-  readonly startedAtMs: number;
-  /** By the monotonic clock. */
-  readonly cameAtMs: number;
-  readonly requestId: RequestId;
-  request: CheckRequest | undefined;
-  /** Of a sampled request while traces are on. */
-  span: Span | undefined;
-}
-
-function denialOf({ request, requestId }: Attempt, denial: Denial): Buffer {
-  return denialAnswer(denial, requestId, request !== undefined && isMessagesPath(request.input.path));
-}
 
 export function createCheckHandler(parts: CheckHandlerParts): CheckHandler {
-  const {
-    routes,
-    resolver,
-    limiter = UNLIMITED,
-    observer,
-    trustedHops,
-    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
-    now = Date.now,
-    monotonicMs = monotonic,
-    random = createRandomPool(),
-    maxWaitMs = DEFAULT_MAX_WAIT_MS,
-    tracing,
-  } = parts;
-  const requestIds = createRequestIds(random);
-  const notSent = notSentFaults();
-  const bodyRates = parts.bodyRates && new BodyRates(parts.bodyRates);
-  const writer = createAllowWriter(parts.forwardCredential, random);
+  const checks = new Checks(parts);
+  return (bytes, call = ENDLESS) => checks.handle(bytes, call);
+}
 
-  function check(bytes: Buffer, call = ENDLESS): Buffer | Promise<Buffer> {
-    let attempt: Attempt | undefined;
+class Checks {
+  readonly #parts: CheckHandlerParts;
+  readonly #limiter: Limiter;
+  readonly #maxBodyBytes: number;
+  readonly #maxWaitMs: number;
+  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
+  readonly #requestIds: ReturnType<typeof createRequestIds>;
+  readonly #bodyRates: BodyRates | undefined;
+  readonly #answers: CheckAnswers;
+
+  constructor(parts: CheckHandlerParts) {
+    const { bodyRates, forwardCredential, observer, monotonicMs = monotonic, random = createRandomPool() } = parts;
+    this.#parts = parts;
+    this.#limiter = parts.limiter ?? UNLIMITED;
+    this.#maxBodyBytes = parts.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
+    this.#maxWaitMs = parts.maxWaitMs ?? DEFAULT_MAX_WAIT_MS;
+    this.#now = parts.now ?? Date.now;
+    this.#monotonicMs = monotonicMs;
+    this.#requestIds = createRequestIds(random);
+    this.#bodyRates = bodyRates && new BodyRates(bodyRates);
+    this.#answers = new CheckAnswers({ observer, forwardCredential, random, monotonicMs });
+  }
+
+  handle(bytes: Buffer, call: UnaryCall): Buffer | Promise<Buffer> {
+    let attempt: CheckAttempt | undefined;
     try {
-      const cameAtMs = monotonicMs();
-      const startedAtMs = now();
-      attempt = {
-        call,
-        startedAtMs,
-        cameAtMs,
-        requestId: requestIds(startedAtMs),
-        request: undefined,
-        span: undefined,
-      };
+      const cameAtMs = this.#monotonicMs();
+      const startedAtMs = this.#now();
+      const requestId = this.#requestIds(startedAtMs);
+      attempt = { call, startedAtMs, cameAtMs, requestId, request: undefined, span: undefined };
       if (cameAtMs >= call.deadlineMs)
         throw new Fault('the deadline of the check had passed when its message was complete');
-      const message = readCheckRequest(bytes, trustedHops, maxBodyBytes);
-      if (message.kind === 'malformed') return deny(attempt, MALFORMED, undefined);
+      const { trustedHops, tracing } = this.#parts;
+      const message = readCheckRequest(bytes, trustedHops, this.#maxBodyBytes);
+      if (message.kind === 'malformed') return this.#answers.deny(attempt, MALFORMED, undefined);
       attempt.request = message;
-      return tracing === undefined ? route(attempt, message) : traced(tracing, attempt, message, bytes);
+      return tracing === undefined ? this.#route(attempt, message) : this.#trace(tracing, attempt, message, bytes);
     } catch (error) {
-      return fault(attempt, error);
+      return attempt === undefined ? LAST_RESORT : this.#fault(attempt, error);
     }
   }
 
-  /** The span of a check ends with its answer. A check that did not wait has none: it takes less time than a span. */
-  function traced(on: Tracing, attempt: Attempt, request: CheckRequest, bytes: Buffer): Buffer | Promise<Buffer> {
-    const span = on.request('check', traceparentOf(bytes));
-    if (span === undefined) return route(attempt, request);
+  /** Routes a check in a span that ends with its answer. */
+  #trace(tracing: Tracing, attempt: CheckAttempt, request: CheckRequest, bytes: Buffer): Buffer | Promise<Buffer> {
+    const span = tracing.request('check', traceparentOf(bytes));
+    if (span === undefined) return this.#route(attempt, request);
     attempt.span = span;
-    const answered = on.within(span, () => route(attempt, request));
-    if (answered instanceof Promise) void answered.then(() => span.end());
-    return answered;
+    const answer = tracing.within(span, () => this.#route(attempt, request));
+    // A check that did not wait has no span, because it takes less time than a span.
+    if (answer instanceof Promise) void answer.then(() => span.end());
+    return answer;
   }
 
-  function route(attempt: Attempt, request: CheckRequest): Buffer | Promise<Buffer> {
-    const { input } = request;
-    const match = matchRoute(routes, input);
+  #route(attempt: CheckAttempt, request: CheckRequest): Buffer | Promise<Buffer> {
+    const match = matchRoute(this.#parts.routes, request.input);
     switch (match.kind) {
       case 'public':
-        return answer(attempt, request, PUBLIC);
-      case 'denied':
-        return answer(attempt, request, { kind: 'deny', code: match.code, detail: match.detail });
-      case 'matched': {
-        const credential = readCredential(input.authorization, input.apiKey);
-        const { call, cameAtMs, startedAtMs } = attempt;
-        // A load must not take capacity after its caller has gone.
-        const waitMs = Math.min(maxWaitMs, call.deadlineMs - cameAtMs);
-        const resolution = resolver.resolve(credential, input.tenant, startedAtMs, input.clientAddress, waitMs);
-        if (resolution instanceof Promise) return wait(attempt, request, match, resolution);
-        return conclude(attempt, request, match, resolution, attempt.startedAtMs);
+        return this.#answers.public(attempt, request, PUBLIC);
+      case 'denied': {
+        const { code, detail } = match;
+        const decision = { kind: 'deny', code, detail } as const;
+        return this.#answers.deny(attempt, decision, decision);
       }
+      case 'matched':
+        return this.#resolve(attempt, request, match);
       default:
         return match satisfies never;
     }
   }
 
-  async function wait(
-    attempt: Attempt,
+  #resolve(attempt: CheckAttempt, request: CheckRequest, match: MatchedRoute): Buffer | Promise<Buffer> {
+    const { authorization, apiKey, tenant, clientAddress } = request.input;
+    const { call, cameAtMs, startedAtMs } = attempt;
+    const credential = readCredential(authorization, apiKey);
+    // A lookup must not take capacity after its caller has gone.
+    const waitMs = Math.min(this.#maxWaitMs, call.deadlineMs - cameAtMs);
+    const resolution = this.#parts.resolver.resolve(credential, tenant, startedAtMs, clientAddress, waitMs);
+    if (resolution instanceof Promise) return this.#awaitResolution(attempt, request, match, resolution);
+    return this.#decide(attempt, request, match, resolution, startedAtMs);
+  }
+
+  async #awaitResolution(
+    attempt: CheckAttempt,
     request: CheckRequest,
-    match: RouteMatch,
+    match: MatchedRoute,
     pending: Promise<Resolution>,
   ): Promise<Buffer> {
     try {
-      const resolution = await within(pending, mayWaitMs(attempt), attempt.call);
-      return conclude(attempt, request, match, resolution, now());
+      const resolution = await within(pending, this.#remainingWaitMs(attempt), attempt.call);
+      return this.#decide(attempt, request, match, resolution, this.#now());
     } catch (error) {
-      return fault(attempt, error);
+      return this.#fault(attempt, error);
     }
   }
 
-  /** Returns how long this check may still wait, in milliseconds. */
-  function mayWaitMs({ call, cameAtMs }: Attempt): number {
-    const margin = Math.min(MAX_MARGIN_MS, (call.deadlineMs - cameAtMs) * MARGIN_SHARE);
-    return Math.max(0, Math.min(cameAtMs + maxWaitMs, call.deadlineMs - margin) - monotonicMs());
-  }
-
-  /** The rate of bodies, lines 5 to 15 of the decision, and then what limits allow. */
-  function conclude(
-    attempt: Attempt,
+  #decide(
+    attempt: CheckAttempt,
     request: CheckRequest,
-    match: RouteMatch,
-    resolution: Resolution,
+    match: MatchedRoute,
+    { identity, snapshot }: Resolution,
     nowMs: number,
   ): Buffer | Promise<Buffer> {
-    const { identity, snapshot } = resolution;
-    if (identity.kind === 'proved' && snapshot === undefined) throw new Fault('an identity has no snapshot');
-    if (bodyRates !== undefined && identity.kind === 'proved' && match.kind === 'matched' && match.route.readsBody) {
-      const { principal } = identity;
-      const { id, tenantId } = principal;
-      const retryAfterSeconds = bodyRates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
-      if (retryAfterSeconds !== undefined) {
-        const refusal = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route: match.route, principal } as const;
-        return deny(attempt, { ...refusal, retryAfterSeconds }, { kind: 'deny', ...refusal });
-      }
+    if (identity.kind === 'proved') {
+      if (snapshot === undefined) throw new Fault('an identity has no snapshot');
+      const denied = this.#denyBeyondBodyRate(attempt, request, match.route, identity.principal);
+      if (denied !== undefined) return denied;
     }
     const decision = decide(match, request.input, identity, snapshot, nowMs);
-    if (decision.kind === 'public' || (decision.kind === 'allow' && identity.kind !== 'proved')) {
-      throw new Fault('a decision allows a request without an identity');
-    }
-    if (decision.kind !== 'allow') return answer(attempt, request, decision);
-    const admission = limiter.admit(decision, nowMs);
-    if (admission instanceof Promise) return awaitAdmission(attempt, request, decision, admission);
-    return admit(attempt, request, decision, admission);
-  }
-
-  async function awaitAdmission(
-    attempt: Attempt,
-    request: CheckRequest,
-    allow: Allow,
-    pending: Promise<LimitDecision>,
-  ): Promise<Buffer> {
-    let admission: LimitDecision;
-    try {
-      admission = await within(pending, mayWaitMs(attempt), attempt.call);
-    } catch (error) {
-      // The limits may still admit what was given up.
-      pending.then(release, () => undefined);
-      return fault(attempt, error);
-    }
-    try {
-      return admit(attempt, request, allow, admission);
-    } catch (error) {
-      return fault(attempt, error);
-    }
-  }
-
-  function release(admission: LimitDecision): void {
-    if (admission.kind === 'admitted' && admission.reservation !== undefined) limiter.release(admission.reservation);
-  }
-
-  /** Lines 16 and 17. */
-  function admit(attempt: Attempt, request: CheckRequest, allow: Allow, admission: LimitDecision): Buffer {
-    switch (admission.kind) {
-      case 'admitted': {
-        const bytes = writeAllow(attempt, request, allow, admission);
-        if (admission.reservation !== undefined) attempt.call.releaseUnlessDelivered(limiter, admission.reservation);
-        report(attempt, 'allow', allow, undefined);
-        return bytes;
-      }
-      case 'refused': {
-        const { kind: _refused, ...refusal } = admission;
-        const { route, principal, resources } = allow;
-        const { code, detail } = refusal;
-        return deny(
-          attempt,
-          { ...refusal, route, principal },
-          { kind: 'deny', code, detail, route, principal, tenant: allow.tenant.id, resources },
-        );
-      }
-      default:
-        return admission satisfies never;
-    }
-  }
-
-  function writeAllow(attempt: Attempt, request: CheckRequest, allow: Allow, admission: Admitted): Buffer {
-    try {
-      return writer.allow(allow, admission, attempt.requestId, request.aliases, isMessagesPath(request.input.path));
-    } catch (error) {
-      release(admission);
-      throw error;
-    }
-  }
-
-  function answer(attempt: Attempt, request: CheckRequest, decision: Exclude<Decision, Allow>): Buffer {
     switch (decision.kind) {
-      case 'public': {
-        const bytes = writer.public(decision, attempt.requestId, request.aliases);
-        report(attempt, 'public', decision, undefined);
-        return bytes;
+      case 'allow': {
+        if (identity.kind !== 'proved') throw new Fault('a decision allows a request without an identity');
+        const limited = this.#limiter.admit(decision, nowMs);
+        if (limited instanceof Promise) return this.#awaitAdmission(attempt, request, decision, limited);
+        return this.#applyLimits(attempt, request, decision, limited);
       }
+      case 'public':
+        throw new Fault('a decision allows a request without an identity');
       case 'deny':
-        return deny(attempt, decision, decision);
-      case 'fault': {
-        const { route, principal } = decision;
-        const bytes = denialOf(attempt, { ...UNAVAILABLE, route, principal });
-        report(attempt, 'unavailable', decision, notSent(route));
-        return bytes;
-      }
+        return this.#answers.deny(attempt, decision, decision);
+      case 'fault':
+        return this.#answers.undecided(attempt, decision);
       default:
         return decision satisfies never;
     }
   }
 
-  function deny(attempt: Attempt, denial: Denial, decision: Decision | undefined): Buffer {
-    const bytes = denialOf(attempt, denial);
-    report(attempt, denial.code, decision, undefined);
-    return bytes;
+  /** Returns a denial if the caller or its tenant sends more bytes of bodies than the rates allow to read. */
+  #denyBeyondBodyRate(
+    attempt: CheckAttempt,
+    request: CheckRequest,
+    route: Route,
+    principal: Principal,
+  ): Buffer | undefined {
+    if (this.#bodyRates === undefined || !route.readsBody) return undefined;
+    const { id, tenantId } = principal;
+    const retryAfterSeconds = this.#bodyRates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
+    if (retryAfterSeconds === undefined) return undefined;
+    const denial = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route, principal } as const;
+    return this.#answers.deny(attempt, { ...denial, retryAfterSeconds }, { kind: 'deny', ...denial });
   }
 
-  function fault(attempt: Attempt | undefined, error: unknown): Buffer {
-    // A cancelled check has no outcome, because it gets no answer. The server counts such calls.
-    if (error === CANCELLED) return LAST_RESORT;
-    let bytes = LAST_RESORT;
+  async #awaitAdmission(
+    attempt: CheckAttempt,
+    request: CheckRequest,
+    allow: Allow,
+    pending: Promise<LimitDecision>,
+  ): Promise<Buffer> {
+    let limited: LimitDecision;
     try {
-      if (attempt !== undefined) bytes = denialOf(attempt, UNAVAILABLE);
-    } catch {
-      // The prepared denial stands.
+      limited = await within(pending, this.#remainingWaitMs(attempt), attempt.call);
+    } catch (error) {
+      // The limits may still admit the check that no longer waits.
+      pending.then(
+        (late) => this.#release(late),
+        () => undefined,
+      );
+      return this.#fault(attempt, error);
     }
-    report(attempt, 'unavailable', undefined, error);
-    return bytes;
-  }
-
-  function report(
-    attempt: Attempt | undefined,
-    code: Outcome['code'],
-    decision: Decision | undefined,
-    error: unknown,
-  ): void {
-    if (attempt === undefined) return;
     try {
-      const { requestId, startedAtMs, request, span } = attempt;
-      const tookMs = monotonicMs() - attempt.cameAtMs;
-      const { input, clientRequestId } = request ?? NO_REQUEST;
-      span?.set({ 'postern.code': code, 'postern.request_id': requestId });
-      const traceId = span?.traceId;
-      observer.observe({ code, requestId, startedAtMs, input, clientRequestId, traceId, decision, error, tookMs });
-    } catch {
-      // An observer's failure is no reason to change an answer, and there is nobody else to tell.
+      return this.#applyLimits(attempt, request, allow, limited);
+    } catch (error) {
+      return this.#fault(attempt, error);
     }
   }
 
-  return check;
+  #applyLimits(attempt: CheckAttempt, request: CheckRequest, allow: Allow, limited: LimitDecision): Buffer {
+    switch (limited.kind) {
+      case 'admitted': {
+        const { reservation } = limited;
+        let bytes: Buffer;
+        try {
+          bytes = this.#answers.allow(attempt, request, allow, limited);
+        } catch (error) {
+          this.#release(limited);
+          throw error;
+        }
+        if (reservation !== undefined) attempt.call.releaseUnlessDelivered(this.#limiter, reservation);
+        return bytes;
+      }
+      case 'refused': {
+        const { kind: _refused, ...refusal } = limited;
+        const { code, detail } = refusal;
+        const { route, principal, resources, tenant } = allow;
+        return this.#answers.deny(
+          attempt,
+          { ...refusal, route, principal },
+          { kind: 'deny', code, detail, route, principal, tenant: tenant.id, resources },
+        );
+      }
+      default:
+        return limited satisfies never;
+    }
+  }
+
+  #release(limited: LimitDecision): void {
+    if (limited.kind === 'admitted' && limited.reservation !== undefined) this.#limiter.release(limited.reservation);
+  }
+
+  /** Returns how long this check may still wait, in milliseconds. */
+  #remainingWaitMs({ call, cameAtMs }: CheckAttempt): number {
+    const margin = Math.min(MAX_MARGIN_MS, (call.deadlineMs - cameAtMs) * MARGIN_SHARE);
+    return Math.max(0, Math.min(cameAtMs + this.#maxWaitMs, call.deadlineMs - margin) - this.#monotonicMs());
+  }
+
+  #fault(attempt: CheckAttempt, error: unknown): Buffer {
+    // A cancelled check has no outcome, because it gets no answer. The transport counts such calls.
+    return error === CANCELLED ? LAST_RESORT : this.#answers.fault(attempt, error);
+  }
 }

@@ -75,26 +75,48 @@ const NO_ID = '\x7f'.repeat(30);
 /** Prepared answers kept at most: 2 MB in all. */
 const MAX_PREPARED = 1024;
 
-/** Prepared answers by route and detail, at the index that `variantOf` returns. */
-const prepared = new Map<Route | undefined, Map<string, Prepared[]>>();
-let preparedCount = 0;
+/** @param isMessages true: the answer has the form that Anthropic's SDKs read */
+export type DenialWriter = (denial: Denial, requestId: string, isMessages: boolean) => Buffer;
 
 /**
- * Writes the answer. Where no principal is known, anybody can ask for it, and it must not cost more than an allow: such an answer comes from
- * prepared bytes.
- * @param isMessages true: the answer has the shape that Anthropic's SDKs read
+ * Creates a writer that keeps up to 1,024 prepared answers. Any client can cause a denial without a principal, and such
+ * a denial must not cost more than an allow. The writer therefore copies prepared bytes.
  */
-export function denialAnswer(denial: Denial, requestId: string, isMessages: boolean): Buffer {
-  const { principal, policy, permission, param, resetsAt, rate, retryAfterSeconds } = denial;
-  const own = principal ?? policy ?? permission ?? param ?? resetsAt ?? rate ?? retryAfterSeconds;
-  if (own !== undefined || requestId.length !== NO_ID.length) return writeDenial(denial, requestId, isMessages);
-  const { bytes, holes } = preparedOf(denial, isMessages);
-  const answer = Buffer.allocUnsafe(bytes.length);
-  answer.set(bytes);
-  const [first = NO_HOLE, second = NO_HOLE, third = NO_HOLE, fourth = NO_HOLE] = holes;
-  fillAscii(answer, requestId, first, second, third);
-  if (fourth !== NO_HOLE) fillAscii(answer, requestId, fourth, NO_HOLE, NO_HOLE);
-  return answer;
+export function createDenialWriter(): DenialWriter {
+  /** Prepared answers by route and detail, at the index that `variantOf` returns. */
+  const prepared = new Map<Route | undefined, Map<string, Prepared[]>>();
+  let preparedCount = 0;
+
+  function preparedOf(denial: Denial, isMessages: boolean): Prepared {
+    const { code, route, detail } = denial;
+    const variant = variantOf(denial, isMessages);
+    const known = prepared.get(route)?.get(detail)?.[variant];
+    if (known !== undefined && known.code === code) return known;
+    if (preparedCount >= MAX_PREPARED) {
+      prepared.clear();
+      preparedCount = 0;
+    }
+    const made = prepare(denial, isMessages);
+    const ofRoute = prepared.get(route) ?? new Map<string, Prepared[]>();
+    const ofDetail = ofRoute.get(detail) ?? [];
+    ofDetail[variant] = made;
+    prepared.set(route, ofRoute.set(detail, ofDetail));
+    preparedCount++;
+    return made;
+  }
+
+  return (denial, requestId, isMessages) => {
+    const { principal, policy, permission, param, resetsAt, rate, retryAfterSeconds } = denial;
+    const own = principal ?? policy ?? permission ?? param ?? resetsAt ?? rate ?? retryAfterSeconds;
+    if (own !== undefined || requestId.length !== NO_ID.length) return writeDenial(denial, requestId, isMessages);
+    const { bytes, holes } = preparedOf(denial, isMessages);
+    const answer = Buffer.allocUnsafe(bytes.length);
+    answer.set(bytes);
+    const [first = NO_HOLE, second = NO_HOLE, third = NO_HOLE, fourth = NO_HOLE] = holes;
+    fillAscii(answer, requestId, first, second, third);
+    if (fourth !== NO_HOLE) fillAscii(answer, requestId, fourth, NO_HOLE, NO_HOLE);
+    return answer;
+  };
 }
 
 /** Distinguishes denials of one code, route and detail, beside which their answers depend on these two. */
@@ -102,25 +124,11 @@ function variantOf({ reason }: Denial, isMessages: boolean): number {
   return (reason === 'scheme' ? 1 : 0) + (isMessages ? 2 : 0);
 }
 
-function preparedOf(denial: Denial, isMessages: boolean): Prepared {
-  const { code, route, detail } = denial;
-  const variant = variantOf(denial, isMessages);
-  const known = prepared.get(route)?.get(detail)?.[variant];
-  if (known !== undefined && known.code === code) return known;
-  if (preparedCount >= MAX_PREPARED) {
-    prepared.clear();
-    preparedCount = 0;
-  }
+function prepare(denial: Denial, isMessages: boolean): Prepared {
   const bytes = writeDenial(denial, NO_ID, isMessages);
   const holes: number[] = [];
   for (let at = bytes.indexOf(NO_ID); at >= 0; at = bytes.indexOf(NO_ID, at + NO_ID.length)) holes.push(at);
-  const made = { code, bytes, holes };
-  const ofRoute = prepared.get(route) ?? new Map<string, Prepared[]>();
-  const ofDetail = ofRoute.get(detail) ?? [];
-  ofDetail[variant] = made;
-  prepared.set(route, ofRoute.set(detail, ofDetail));
-  preparedCount++;
-  return made;
+  return { code: denial.code, bytes, holes };
 }
 
 function writeDenial(denial: Denial, requestId: string, isMessages: boolean): Buffer {

@@ -3,11 +3,17 @@ import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
 import { anthropicProblemDetails, problemDetails } from '../../src/domain/problem-details.ts';
-import { type Denial, type DenialCode, denialAnswer, MAX_BODY_BYTES } from '../../src/extauthz/denied-response.ts';
+import {
+  createDenialWriter,
+  type Denial,
+  type DenialCode,
+  MAX_BODY_BYTES,
+} from '../../src/extauthz/denied-response.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { present, ROUTE_LINES, USER } from './support/little-world.ts';
 
+const denialAnswer = createDenialWriter();
 const REQUEST_ID = 'req_00000000000000000000000000';
 const CODES: readonly [DenialCode, number][] = [
   ['malformed_request', 3],

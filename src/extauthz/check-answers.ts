@@ -1,0 +1,123 @@
+/** The answers of one check handler, each written and then reported to the observer. */
+
+import type { Allow, Decision, PublicAllow } from '../decision/model.ts';
+import type { RequestId } from '../domain/ids.ts';
+import type { Span } from '../telemetry/tracing.ts';
+import { notSentFaults } from './body-not-sent.ts';
+import type { CheckRequest } from './check-input.ts';
+import { type Admitted, type AllowWriter, createAllowWriter } from './check-response.ts';
+import { createDenialWriter, type Denial } from './denied-response.ts';
+import type { UnaryCall } from './grpc/methods.ts';
+import { isMessagesPath } from './messages-path.ts';
+import type { Observer, Outcome } from './ports.ts';
+import type { RandomPool } from './random-pool.ts';
+
+/** The state of one check. */
+export interface CheckAttempt {
+  readonly call: UnaryCall;
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  /** The start by the monotonic clock, in milliseconds. */
+  readonly cameAtMs: number;
+  readonly requestId: RequestId;
+  /** Undefined until the message was read. */
+  request: CheckRequest | undefined;
+  /** The span of a sampled request while traces are on. */
+  span: Span | undefined;
+}
+
+export interface CheckAnswersParts {
+  readonly observer: Observer;
+  readonly forwardCredential: boolean;
+  readonly random: RandomPool;
+  readonly monotonicMs: () => number;
+}
+
+const UNAVAILABLE: Denial = Object.freeze({
+  code: 'unavailable',
+  detail: 'The server cannot decide the request at the moment. Try again in a few seconds.',
+});
+const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined });
+
+/** The denial of a check whose own denial cannot be written, and of a call that is over. */
+export const LAST_RESORT: Buffer = createDenialWriter()(UNAVAILABLE, 'req_00000000000000000000000000', false);
+
+export class CheckAnswers {
+  readonly #observer: Observer;
+  readonly #monotonicMs: () => number;
+  readonly #allows: AllowWriter;
+  readonly #writeDenial = createDenialWriter();
+  readonly #notSent = notSentFaults();
+
+  constructor({ observer, forwardCredential, random, monotonicMs }: CheckAnswersParts) {
+    this.#observer = observer;
+    this.#monotonicMs = monotonicMs;
+    this.#allows = createAllowWriter(forwardCredential, random);
+  }
+
+  allow(attempt: CheckAttempt, { aliases, input }: CheckRequest, allow: Allow, admitted: Admitted): Buffer {
+    const bytes = this.#allows.allow(allow, admitted, attempt.requestId, aliases, isMessagesPath(input.path));
+    this.#report(attempt, 'allow', allow, undefined);
+    return bytes;
+  }
+
+  public(attempt: CheckAttempt, { aliases }: CheckRequest, decision: PublicAllow): Buffer {
+    const bytes = this.#allows.public(decision, attempt.requestId, aliases);
+    this.#report(attempt, 'public', decision, undefined);
+    return bytes;
+  }
+
+  /** @param decision undefined if the check did not reach a decision */
+  deny(attempt: CheckAttempt, denial: Denial, decision: Decision | undefined): Buffer {
+    const bytes = this.#denialOf(attempt, denial);
+    this.#report(attempt, denial.code, decision, undefined);
+    return bytes;
+  }
+
+  /** Answers a decision that the server could not make, because Envoy did not send the body. */
+  undecided(attempt: CheckAttempt, decision: Extract<Decision, { readonly kind: 'fault' }>): Buffer {
+    const { route, principal } = decision;
+    const bytes = this.#denialOf(attempt, { ...UNAVAILABLE, route, principal });
+    this.#report(attempt, 'unavailable', decision, this.#notSent(route));
+    return bytes;
+  }
+
+  /** Answers an error of any stage. Never throws. */
+  fault(attempt: CheckAttempt, error: unknown): Buffer {
+    let bytes = LAST_RESORT;
+    try {
+      bytes = this.#denialOf(attempt, UNAVAILABLE);
+    } catch {
+      // The prepared denial answers the check.
+    }
+    this.#report(attempt, 'unavailable', undefined, error);
+    return bytes;
+  }
+
+  #denialOf({ request, requestId }: CheckAttempt, denial: Denial): Buffer {
+    return this.#writeDenial(denial, requestId, request !== undefined && isMessagesPath(request.input.path));
+  }
+
+  #report(attempt: CheckAttempt, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
+    try {
+      const { requestId, startedAtMs, request, span } = attempt;
+      const tookMs = this.#monotonicMs() - attempt.cameAtMs;
+      const { input, clientRequestId } = request ?? NO_REQUEST;
+      span?.set({ 'postern.code': code, 'postern.request_id': requestId });
+      const traceId = span?.traceId;
+      this.#observer.observe({
+        code,
+        requestId,
+        startedAtMs,
+        input,
+        clientRequestId,
+        traceId,
+        decision,
+        error,
+        tookMs,
+      });
+    } catch {
+      // An observer's failure must not change an answer.
+    }
+  }
+}
