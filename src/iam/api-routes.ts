@@ -2,7 +2,7 @@
 
 import type { Endpoint } from '../http/endpoint.ts';
 import { jwksEndpoint, type PublishedKeys } from '../http/jwks.ts';
-import { AttemptGate } from './auth/attempt-gate.ts';
+import { LoginAttemptLimiter } from './auth/login-attempt-limiter.ts';
 import { type AuthHttpParts, authEndpoints } from './auth/routes.ts';
 import { type IamParts, iamEndpoints } from './routes.ts';
 
@@ -14,7 +14,7 @@ export type ApiParts = AuthHttpParts &
 
 /** Call it once for a process: logins and tries of a directory count their attempts together. */
 export function apiEndpoints(parts: ApiParts): readonly Endpoint[] {
-  const attempts = new AttemptGate();
+  const attempts = new LoginAttemptLimiter();
   return [...authEndpoints(parts, attempts), ...iamEndpoints({ ...parts, attempts }), jwksEndpoint(parts.keySet)];
 }
 

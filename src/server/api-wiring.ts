@@ -10,7 +10,7 @@ import type { Endpoint } from '../http/endpoint.ts';
 import type { PublishedKeys } from '../http/jwks.ts';
 import { createHttp } from '../http/server.ts';
 import { apiEndpoints } from '../iam/api-routes.ts';
-import type { DirectoryRoom } from '../iam/auth/directory-room.ts';
+import type { DirectoryService } from '../iam/auth/directory-service.ts';
 import type { AccessTokenParts, AuthParts, PasswordVerifier } from '../iam/auth/parts.ts';
 import { homeOf } from '../iam/caller/home.ts';
 import type { WriteRate } from '../iam/caller/write-rate.ts';
@@ -30,7 +30,7 @@ export interface ApiParts {
   readonly passwords: PasswordVerifier;
   readonly gates: LocalGates;
   /** Undefined if no directory is configured. */
-  readonly directory: DirectoryRoom | undefined;
+  readonly directory: DirectoryService | undefined;
   readonly writes: WriteRate;
   readonly draining: () => boolean;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */

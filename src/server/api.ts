@@ -15,7 +15,7 @@ import type { Passwords } from '../identity/passwords.ts';
 import { type WiredApi, wireApi } from './api-wiring.ts';
 import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
-import { configuredDirectories, directoryLookups, directoryRoom, warnOfDirectories } from './directories.ts';
+import { configuredDirectories, directoryLookups, directoryService, warnOfDirectories } from './directories.ts';
 import { keyUses } from './key-uses.ts';
 import { joinLive } from './live-rooms.ts';
 import { startRefusalAudit } from './refusals.ts';
@@ -65,7 +65,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     resolver: notingUses(live, keyUses(wiring, starting)),
     passwords: wiring.passwords,
     gates: wiring.gates,
-    directory: directoryRoom(wiring, directories),
+    directory: directoryService(wiring, directories),
     writes: new WriteRate(() => performance.now()),
     draining: () => draining,
     onUntrustedForwarding: forwarding.onUntrustedForwarding,

@@ -4,7 +4,7 @@ import type { Config, Secrets } from '../config/config.ts';
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { Directories } from '../directory/model.ts';
-import { type DirectoryRoom, openDirectoryRoom } from '../iam/auth/directory-room.ts';
+import { createDirectoryService, type DirectoryService } from '../iam/auth/directory-service.ts';
 import type { AuthParts } from '../iam/auth/parts.ts';
 import { DirectoryLookups, startLookups } from '../iam/directory/lookups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -25,14 +25,14 @@ export function warnOfDirectories(directories: Directories | undefined, { log }:
   for (const problem of directories?.problems ?? []) log.warn({ part: 'directory' }, problem);
 }
 
-export function directoryRoom(
+export function directoryService(
   { config, telemetry }: Pick<Wiring, 'config' | 'telemetry'>,
   directories: Directories | undefined,
-): DirectoryRoom | undefined {
+): DirectoryService | undefined {
   if (directories === undefined) return undefined;
   const names = config.directories.map(({ name }) => name);
   const lookedUp = config.directories.filter(({ bindDn }) => bindDn !== undefined).map(({ name }) => name);
-  return openDirectoryRoom({
+  return createDirectoryService({
     directories: tracedDirectories(directories, telemetry.tracing),
     names,
     lookedUp,

@@ -19,7 +19,7 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
   beforeAll(async () => {
     world = await startDirectoryWorld();
     database = await freshDatabase();
-    stand = await startStand(database.url, { directory: world.room() });
+    stand = await startStand(database.url, { directory: world.service() });
   });
   beforeEach(async () => {
     await database.db.knex('tenants').insert({ id: 'default', name: 'default' }).onConflict('id').ignore();
@@ -111,7 +111,7 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
     'the next refresh': (session) => stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(session) }),
     'the next daily lookup': async () => {
       await database.db.knex.raw(`update users set directory_checked_at = clock_timestamp() - interval '2 days'`);
-      await new DirectoryLookups(stand.parts, world.room(), () => undefined).run();
+      await new DirectoryLookups(stand.parts, world.service(), () => undefined).run();
     },
   };
 
@@ -130,7 +130,7 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
   });
 
   test('of two persons who log in for the first time at once, at two servers, goes to one, and both log in', async () => {
-    const other = await startStand(database.url, { directory: world.room() });
+    const other = await startStand(database.url, { directory: world.service() });
     for (let round = 0; round < 5; round++) {
       const shared = `shared${++n}@corp.example`;
       const names = Array.from({ length: 4 }, (_, i) => `pair${n}-${i}`);

@@ -41,7 +41,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
   beforeAll(async () => {
     world = await startDirectoryWorld();
     database = await freshDatabase();
-    stand = await startStand(database.url, { directory: world.room() });
+    stand = await startStand(database.url, { directory: world.service() });
     other = await startStand(database.url);
   });
   beforeEach(async () => {
@@ -66,8 +66,8 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     await world.stop();
   });
 
-  const lookupsAt = (room = world.room()): DirectoryLookups =>
-    new DirectoryLookups(stand.parts, room, (failure) => failures.push(failure));
+  const lookupsAt = (service = world.service()): DirectoryLookups =>
+    new DirectoryLookups(stand.parts, service, (failure) => failures.push(failure));
   const login = (username: string, password = LDAP_PASSWORD): Promise<Reply> =>
     stand.post('/v1/auth/login', { auth_type: 'ldap', username, password });
   const withKey = (key: string, at: Stand = stand): Promise<Reply> =>
@@ -253,7 +253,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
   });
 
   describe('whose person is not found', () => {
-    const FAULTS: Readonly<Record<string, () => Parameters<DirectoryWorld['room']>[0]>> = {
+    const FAULTS: Readonly<Record<string, () => Parameters<DirectoryWorld['service']>[0]>> = {
       'because the search base does not exist': () => ({ userSearchBase: `ou=nowhere,${world.server.suffix}` }),
       'because the service account may read no person': () => ({ serviceAccount: BLIND }),
       'because the service account has another password now': () => ({
@@ -270,12 +270,12 @@ await describeWithSlapd('the keys of a user of a directory', () => {
 
     test.each(Object.entries(FAULTS))('%s, work on, and a refresh is 503', async (_title, broken) => {
       const { id, key, session } = await owner();
-      const room = world.room(broken());
-      lookups = lookupsAt(room);
+      const service = world.service(broken());
+      lookups = lookupsAt(service);
       await lookUpAll();
       expect(await statusOf(key)).toBe(200);
       expect(failures).toMatchObject([{ directory: DIRECTORY, lookups: 1 }]);
-      const at = await startStand(database.url, { directory: room });
+      const at = await startStand(database.url, { directory: service });
       const reply = await at.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(session) });
       await at.close();
       expect([reply.status, reply.json['code']]).toEqual([503, 'unavailable']);
@@ -382,14 +382,14 @@ await describeWithSlapd('the keys of a user of a directory', () => {
 
     test('to no effect when the person logged in while the directory was asked', async () => {
       const { id, key } = await owner();
-      const room = world.room();
-      const late: typeof room = {
-        ...room,
+      const service = world.service();
+      const late: typeof service = {
+        ...service,
         directories: {
-          ...room.directories,
+          ...service.directories,
           async lookup(directory, stableId) {
             await world.set(name, ...LOCKED);
-            const answer = await room.directories.lookup(directory, stableId);
+            const answer = await service.directories.lookup(directory, stableId);
             await world.set(name, LOCKED[0], undefined);
             await login(name);
             return answer;
@@ -409,7 +409,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
         await owner(one);
       }
       await aDayLater();
-      const slow = lookupsAt(world.room({ timeoutMs: 1_500 }));
+      const slow = lookupsAt(world.service({ timeoutMs: 1_500 }));
       world.setWire('hanging');
       const running = slow.run();
       await expect.poll(() => world.connections()).toBe(4);

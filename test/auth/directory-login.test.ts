@@ -30,7 +30,7 @@ await describeWithSlapd('logging in by a directory', () => {
     world = await startDirectoryWorld();
     database = await freshDatabase();
     stand = await startStand(database.url, {
-      directory: world.room(),
+      directory: world.service(),
       passwords: (real) => ({
         hash: (password) => real.hash(password),
         needsRehash: (stored) => real.needsRehash(stored),
@@ -153,7 +153,7 @@ await describeWithSlapd('logging in by a directory', () => {
     });
 
     test('twenty times at once, at two servers, makes one user', async () => {
-      const other = await startStand(database.url, { directory: world.room() });
+      const other = await startStand(database.url, { directory: world.service() });
       const replies = await Promise.all(
         Array.from({ length: 20 }, (_, i) => login(name, LDAP_PASSWORD, i % 2 === 0 ? stand : other)),
       );
@@ -303,9 +303,9 @@ await describeWithSlapd('logging in by a directory', () => {
     });
 
     test('takes as long for a name that nobody has as for a password that was looked at', async () => {
-      const room = world.room();
-      for (let i = 0; i < 3; i++) room.pace.note(400);
-      const slow = await startStand(database.url, { directory: room });
+      const service = world.service();
+      for (let i = 0; i < 3; i++) service.responseTimer.record(400);
+      const slow = await startStand(database.url, { directory: service });
       const timed = async (username: string, password: string): Promise<readonly [string, boolean]> => {
         const from = performance.now();
         const reply = await login(username, password, slow);
@@ -331,7 +331,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(code(await login(name))).toBe('401 invalid_credential');
       await database.db.knex('users').where({ id: first }).update({ status: 'deactivated' });
       expect(code(await login(name))).toBe('200');
-      // Who is there already needs no room.
+      // An existing user needs no seat.
       await database.db.knex('users').where({ id: first }).update({ status: 'active' });
       expect(code(await login(name))).toBe('200');
     });
@@ -370,7 +370,7 @@ await describeWithSlapd('logging in by a directory', () => {
 
   describe('guessing', () => {
     test('locks the user of the directory, whatever the spelling, until an administrator unlocks it', async () => {
-      const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
+      const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       await addPerson(database.db, { email: 'root@example.com', roles: ['admin'] });
       const root = bearer(await slowed.post('/v1/auth/login', { email: 'root@example.com', password: PASSWORD }));
       const me = await slowed.get('/v1/auth/me', bearer(await login(name, LDAP_PASSWORD, slowed)));
@@ -392,7 +392,7 @@ await describeWithSlapd('logging in by a directory', () => {
     });
 
     test('ends for all spellings of a name together, before the directory is asked', async () => {
-      const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
+      const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       const spelt = [name, name.toUpperCase(), `CORP\\${name}`, `${name}@corp.example`, ` ${name}`];
       const replies: string[] = [];
       for (const one of spelt) replies.push(code(await login(one, WRONG, slowed)));
@@ -407,7 +407,7 @@ await describeWithSlapd('logging in by a directory', () => {
     });
 
     test('ends also for spellings that differ by what a directory overlooks: what follows a NUL, what nobody sees', async () => {
-      const slowed = await startStand(database.url, { directory: world.room(), login: { failuresPerAccount: 3 } });
+      const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       const hidden = (mark: string): string => `${name.slice(0, 1)}${mark}${name.slice(1)}`;
       const spelt = [`${name}\0x`, hidden('\u00ad'), hidden('\u200d'), hidden('\ufeff'), `${name}\0y`, `\u0001${name}`];
       const replies: string[] = [];
@@ -432,7 +432,7 @@ await describeWithSlapd('logging in by a directory', () => {
   describe('a directory that cannot be asked', () => {
     test.each(['gone', 'hanging'] as const)('(%s) is 503, no failure, and local logins go on', async (state) => {
       await addPerson(database.db, { email: 'ada@example.com' });
-      const impatient = await startStand(database.url, { directory: world.room({ timeoutMs: 500 }) });
+      const impatient = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
       world.setWire(state);
       expect(code(await login(name, LDAP_PASSWORD, impatient))).toBe('503 unavailable');
       await expect.poll(failuresOf).toBe(0);
@@ -461,15 +461,15 @@ await describeWithSlapd('logging in by a directory', () => {
 
     test('has the less time the longer somebody has waited already', async () => {
       const elapsed: number[] = [];
-      const room = world.room();
-      const directories: typeof room.directories = {
-        ...room.directories,
+      const service = world.service();
+      const directories: typeof service.directories = {
+        ...service.directories,
         authenticate: async (_username, _password, elapsedMs = 0) => {
           elapsed.push(elapsedMs);
           throw new Fault('asked, and that is enough');
         },
       };
-      const counting = await startStand(database.url, { directory: { ...room, directories } });
+      const counting = await startStand(database.url, { directory: { ...service, directories } });
       expect(code(await login(name, LDAP_PASSWORD, counting))).toBe('503 unavailable');
       await expect.poll(failuresOf).toBe(0);
       const trx = await database.db.knex.transaction();
@@ -489,11 +489,11 @@ await describeWithSlapd('logging in by a directory', () => {
     test('is not asked after one that has looked at the password, and the attempt stays counted', async () => {
       const urls = [{ text: 'ldap://127.0.0.1:1', secure: false, host: '127.0.0.1', port: 1 }];
       const open = { namesWithoutDomain: true };
-      const room = world.room(
+      const service = world.service(
         { ...open, userDnPattern: `uid={0},${world.server.people}` },
         { beside: { ...open, name: 'other', urls } },
       );
-      const two = await startStand(database.url, { directory: room });
+      const two = await startStand(database.url, { directory: service });
       expect(code(await login(name, WRONG, two))).toBe('401 invalid_credential');
       expect(await failuresOf()).toBe(1);
       expect(code(await login(name, LDAP_PASSWORD, two))).toBe('200');
@@ -503,7 +503,7 @@ await describeWithSlapd('logging in by a directory', () => {
 
     test('and hangs holds up so many logins, and no more; the next one is told at once', async () => {
       await addPerson(database.db, { email: 'ada@example.com' });
-      const few = await startStand(database.url, { directory: world.room({ timeoutMs: 60_000 }, { maxAtOnce: 2 }) });
+      const few = await startStand(database.url, { directory: world.service({ timeoutMs: 60_000 }, { maxAtOnce: 2 }) });
       world.setWire('hanging');
       const held = [login(name, LDAP_PASSWORD, few), login('other', LDAP_PASSWORD, few)];
       await expect.poll(() => world.connections()).toBe(2);
@@ -518,7 +518,7 @@ await describeWithSlapd('logging in by a directory', () => {
 
     test('and hangs leaves local logins from the same address their way in, however many others it holds up', async () => {
       await addPerson(database.db, { email: 'ada@example.com' });
-      const many = await startStand(database.url, { directory: world.room({ timeoutMs: 60_000 }) });
+      const many = await startStand(database.url, { directory: world.service({ timeoutMs: 60_000 }) });
       world.setWire('hanging');
       const held = Array.from({ length: 90 }, (_, i) => login(`somebody${i}`, LDAP_PASSWORD, many));
       await expect.poll(() => world.connections()).toBe(64);

@@ -26,7 +26,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
   beforeAll(async () => {
     world = await startDirectoryWorld();
     database = await freshDatabase();
-    stand = await startStand(database.url, { directory: world.room() });
+    stand = await startStand(database.url, { directory: world.service() });
   });
   beforeEach(async () => {
     for (const id of ['default', 'acme', 'globex'])
@@ -78,7 +78,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
 
   describe('roles', () => {
     test('of a group that was left are gone with the refresh, and every server knows', async () => {
-      const other = await startStand(database.url, { directory: world.room() });
+      const other = await startStand(database.url, { directory: world.service() });
       await world.join('analysts', name);
       const { first, token } = await begun();
       expect((await me(first, other)).json).toMatchObject({ roles: ['analyst', 'developer'] });
@@ -153,7 +153,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
 
     test('because nothing shows without a service account is refused, with that reason', async () => {
       const blind = await startStand(database.url, {
-        directory: world.room({ serviceAccount: undefined, userDnPattern: `uid={0},${world.server.people}` }),
+        directory: world.service({ serviceAccount: undefined, userDnPattern: `uid={0},${world.server.people}` }),
       });
       const reply = await login(name, blind);
       expect(code(reply)).toBe('200');
@@ -165,7 +165,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
 
   describe('a directory that cannot be asked', () => {
     test.each(['gone', 'hanging'] as const)('(%s) is 503, and the refresh token works when it can', async (state) => {
-      const quick = await startStand(database.url, { directory: world.room({ timeoutMs: 500 }) });
+      const quick = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
       const { first, token } = await begun();
       world.setWire(state);
       expect(code(await refresh(token, quick))).toBe('503 unavailable');
@@ -189,7 +189,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
 
   describe('at once', () => {
     test('fifty refreshes of one token, at two servers, make one successor, and each server asks once', async () => {
-      const other = await startStand(database.url, { directory: world.room() });
+      const other = await startStand(database.url, { directory: world.service() });
       const { token } = await begun();
       await world.join('analysts', name);
       const replies = await Promise.all(

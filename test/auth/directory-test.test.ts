@@ -19,7 +19,7 @@ await describeWithSlapd('trying a directory out', () => {
 
   beforeAll(async () => {
     world = await startDirectoryWorld();
-    h = await startHarness({ directory: world.room() });
+    h = await startHarness({ directory: world.service() });
   });
   beforeEach(async () => {
     name = `person${++n}`;

@@ -8,7 +8,8 @@ import { openDirectories } from '../../src/directory/directories.ts';
 import { normaliseDn } from '../../src/directory/dn.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import { parseRoleName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
-import { type DirectoryReport, type DirectoryRoom, openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService, type DirectoryService } from '../../src/iam/auth/directory-service.ts';
+import type { DirectoryReport } from '../../src/telemetry/directory-metrics.ts';
 import { findParts } from '../directory/servers/packages.ts';
 import type { DirectoryServer } from '../directory/servers/server.ts';
 import { startSlapd } from '../directory/servers/slapd.ts';
@@ -22,7 +23,7 @@ export const WRONG = 'not the password of anybody';
 /** `gone`: nobody listens. `hanging`: connections are taken, and nothing is ever answered. */
 export type WireState = 'open' | 'gone' | 'hanging';
 
-export interface RoomOptions {
+export interface ServiceOptions {
   readonly maxAtOnce?: number;
   /** Another directory, asked after this one. */
   readonly beside?: Partial<DirectorySettings> & Pick<DirectorySettings, 'name'>;
@@ -33,7 +34,7 @@ export interface DirectoryWorld {
   /** Every report since the last `forget`. */
   readonly reports: DirectoryReport[];
   /** The way to the directory from a server of Postern's; several may share one. */
-  room(changes?: Partial<DirectorySettings>, options?: RoomOptions): DirectoryRoom;
+  service(changes?: Partial<DirectorySettings>, options?: ServiceOptions): DirectoryService;
   setWire(state: WireState): void;
   /** Cuts every connection to the directory. */
   dropAll(): void;
@@ -118,8 +119,8 @@ export async function startDirectoryWorld(): Promise<DirectoryWorld> {
   return {
     server,
     reports,
-    room: (changes = {}, { maxAtOnce, beside } = {}) =>
-      openDirectoryRoom({
+    service: (changes = {}, { maxAtOnce, beside } = {}) =>
+      createDirectoryService({
         directories: openDirectories([
           { ...settings, ...changes },
           ...(beside === undefined ? [] : [{ ...settings, ...beside }]),

@@ -6,8 +6,8 @@ import type { ChangeListener } from '../../src/credential-cache/ports.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { jwksEndpoint } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
-import { AttemptGate } from '../../src/iam/auth/attempt-gate.ts';
-import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import type { DirectoryService } from '../../src/iam/auth/directory-service.ts';
+import { LoginAttemptLimiter } from '../../src/iam/auth/login-attempt-limiter.ts';
 import type { AccessTokenParts, AuthParts, LoginSettings, PasswordVerifier } from '../../src/iam/auth/parts.ts';
 import { authEndpoints } from '../../src/iam/auth/routes.ts';
 import { userEndpoints } from '../../src/iam/users/routes.ts';
@@ -32,7 +32,7 @@ export interface StandOptions {
   readonly passwords?: (real: PasswordVerifier) => PasswordVerifier;
   readonly maxWaitingPasswords?: number;
   /** Several servers may share one. */
-  readonly directory?: DirectoryRoom;
+  readonly directory?: DirectoryService;
   /** Put between the use cases and the real access tokens. */
   readonly tokens?: (real: AccessTokenParts) => AccessTokenParts;
 }
@@ -51,7 +51,7 @@ export interface Stand {
   readonly url: string;
   readonly db: Database;
   readonly parts: AuthParts;
-  readonly attempts: AttemptGate;
+  readonly attempts: LoginAttemptLimiter;
   post(path: string, body?: unknown, headers?: Headers): Promise<Reply>;
   put(path: string, body: unknown, headers?: Headers): Promise<Reply>;
   get(path: string, headers?: Headers): Promise<Reply>;
@@ -139,7 +139,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     },
     directory: options.directory,
   };
-  const attempts = new AttemptGate();
+  const attempts = new LoginAttemptLimiter();
   const routes = [
     ...authEndpoints({ ...parts, origins: options.origins }, attempts),
     ...userEndpoints({ ...parts, attempts }),

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectoryPerson } from '../../src/directory/model.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { asked, cellOf } from './logins.ts';
@@ -190,7 +190,10 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
     timeout: LIMIT_MS,
   }, async () => {
     await using database = await openDatabase();
-    const directory = openDirectoryRoom({ directories: openDirectories([settingsFor(openldap)]), names: ['openldap'] });
+    const directory = createDirectoryService({
+      directories: openDirectories([settingsFor(openldap)]),
+      names: ['openldap'],
+    });
     const stand = await startStand(database.url, { directory });
     const login = () => stand.post('/v1/auth/login', { auth_type: 'ldap', username: 'nina', password: PASSWORD });
     try {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { addPerson, PASSWORD as LOCAL_PASSWORD } from '../auth/people.ts';
 import { fromAddress, type Stand, startStand } from '../auth/stand.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)(`a directory that hangs${missing === unde
     const recorder = await startRecorder(server.port, { silentAfter: 0 });
     const directories = openDirectories([settings(recorder, { timeoutMs: 60_000 })]);
     const stand: Stand = await startStand(database.url, {
-      directory: openDirectoryRoom({ directories, names: ['openldap'] }),
+      directory: createDirectoryService({ directories, names: ['openldap'] }),
       login: { failuresPerAddress: 10_000, failuresPerAccount: 10_000 },
     });
     try {

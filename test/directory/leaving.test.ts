@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import type { UserId } from '../../src/domain/ids.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { DirectoryLookups, type LookupFailure } from '../../src/iam/directory/lookups.ts';
 import { addKey, addPerson } from '../auth/people.ts';
 import { bearer, type Stand, startStand } from '../auth/stand.ts';
@@ -179,7 +179,7 @@ async function worldOf(server: DirectoryServer): Promise<World> {
   const { knex } = database.db;
   await knex('tenants').insert({ id: 'default', name: 'default' }).onConflict('id').ignore();
   const roomWith = (changes: Partial<DirectorySettings> = {}) =>
-    openDirectoryRoom({ directories: openDirectories([settingsFor(server, changes)]), names: [server.kind] });
+    createDirectoryService({ directories: openDirectories([settingsFor(server, changes)]), names: [server.kind] });
   const stand: Stand = await startStand(database.url, { directory: roomWith() });
   const failures: LookupFailure[] = [];
   return {

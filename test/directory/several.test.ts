@@ -6,7 +6,7 @@ import { openDirectories } from '../../src/directory/directories.ts';
 import type { Directories } from '../../src/directory/model.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { freePort } from '../support/ports.ts';
@@ -184,8 +184,8 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     const closed = await pair();
     const names = ['corp', 'lab'];
     const stands = [
-      await startStand(database.url, { directory: openDirectoryRoom({ directories, names }) }),
-      await startStand(database.url, { directory: openDirectoryRoom({ directories: closed.directories, names }) }),
+      await startStand(database.url, { directory: createDirectoryService({ directories, names }) }),
+      await startStand(database.url, { directory: createDirectoryService({ directories: closed.directories, names }) }),
     ];
     try {
       const replies = await Promise.all(

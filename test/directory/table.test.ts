@@ -3,7 +3,7 @@
 import { Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { type Stand, startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { boundNames, comparable, INJECTIONS, searchedNames } from './injection.ts';
@@ -169,7 +169,7 @@ async function standOn(server: DirectoryServer): Promise<Pick<Stand, 'post'> & A
   const database = await freshDatabase();
   await database.db.knex('tenants').insert({ id: 'default', name: 'default' }).onConflict('id').ignore();
   const stand = await startStand(database.url, {
-    directory: openDirectoryRoom({ directories: openDirectories([settingsFor(server)]), names: [server.kind] }),
+    directory: createDirectoryService({ directories: openDirectories([settingsFor(server)]), names: [server.kind] }),
     login: { failuresPerAddress: 10_000, failuresPerAccount: 10_000 },
   });
   return {

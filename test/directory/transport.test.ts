@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { Directories } from '../../src/directory/model.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { type Stand, startStand } from '../auth/stand.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { makeAuthority, makeCertificates } from './servers/certificates.ts';
@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
 
   async function standOn(directories: Directories): Promise<Stand & AsyncDisposable> {
     const stand = await startStand(database.url, {
-      directory: openDirectoryRoom({ directories, names: ['openldap'] }),
+      directory: createDirectoryService({ directories, names: ['openldap'] }),
     });
     return Object.assign(stand, { [Symbol.asyncDispose]: () => stand.close() });
   }

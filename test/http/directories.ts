@@ -2,10 +2,10 @@
 
 import { openDirectories } from '../../src/directory/directories.ts';
 import { DEFAULT_TENANT } from '../../src/domain/ids.ts';
-import { type DirectoryRoom, openDirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import { createDirectoryService, type DirectoryService } from '../../src/iam/auth/directory-service.ts';
 
 /** One named `corp` whose server is not there: nothing ever listens on port 1 of loopback. */
-export function nowhere(): DirectoryRoom {
+export function nowhere(): DirectoryService {
   const settings = {
     name: 'corp',
     type: 'openldap',
@@ -29,12 +29,12 @@ export function nowhere(): DirectoryRoom {
     namesWithoutDomain: false,
     timeoutMs: 1000,
   } as const;
-  return openDirectoryRoom({ directories: openDirectories([settings]), names: ['corp'] });
+  return createDirectoryService({ directories: openDirectories([settings]), names: ['corp'] });
 }
 
 /** One that takes every password, and says that it has expired. */
-export function expired(): DirectoryRoom {
-  return openDirectoryRoom({
+export function expired(): DirectoryService {
+  return createDirectoryService({
     names: ['corp'],
     directories: {
       authenticate: async () => ({ kind: 'password_expired', reason: 'expired', directory: 'corp' }),

@@ -15,7 +15,7 @@ import {
   type UserId,
 } from '../../src/domain/ids.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
-import type { DirectoryRoom } from '../../src/iam/auth/directory-room.ts';
+import type { DirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
 import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
@@ -89,7 +89,7 @@ export interface HarnessOptions {
   /** Default: the product's. */
   readonly writes?: WriteRate;
   /** Default: no directory. */
-  readonly directory?: DirectoryRoom;
+  readonly directory?: DirectoryService;
   /** Writes refused requests to the audit log, as the server does. Default: false. */
   readonly auditsRefusals?: boolean;
   readonly onUntrustedForwarding?: (peer: string) => void;

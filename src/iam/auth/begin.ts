@@ -5,7 +5,7 @@ import { makeRefreshNonce, makeRefreshToken } from '../../identity/refresh.ts';
 import type { Beginning } from '../sessions/queries.ts';
 import type { AuthEvent } from './audit.ts';
 import { type AuthParts, makeJti, type Provenance, type TokenPair } from './parts.ts';
-import type { Attempt } from './throttle.ts';
+import type { LoginAttempt } from './throttle.ts';
 
 const MAX_USER_AGENT_LENGTH = 256;
 
@@ -17,7 +17,7 @@ export interface BeginningSession {
 }
 
 export interface LoginKind {
-  readonly attempt: Attempt;
+  readonly attempt: LoginAttempt;
   /** The account's failures before it are forgotten. */
   readonly forgives: boolean;
   readonly cookie: boolean;

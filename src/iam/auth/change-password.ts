@@ -22,7 +22,7 @@ import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { localSubject } from './login.ts';
 import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
-import { attemptAt, attempting, forgetAccount, forgive, takeBack } from './throttle.ts';
+import { attemptAt, forgetAccount, forgive, takeBack, withAttemptLimits } from './throttle.ts';
 
 export interface PasswordChange {
   readonly oldPassword: string;
@@ -47,7 +47,7 @@ export async function changePassword(
   if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
   refuseWeak(parts, change.newPassword, found);
   const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
-  await attempting(parts, attempt, async () => {
+  await withAttemptLimits(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
     if (proved === undefined) {
       await record(parts.db.knex, from, {

@@ -2,7 +2,7 @@
 
 import type { PasswordUser } from '../users/password-queries.ts';
 import type { AuthParts } from './parts.ts';
-import { type Attempt, takeBack } from './throttle.ts';
+import { type LoginAttempt, takeBack } from './throttle.ts';
 
 /** A user whose password was right and who is active. */
 export interface ProvedUser extends PasswordUser {
@@ -10,14 +10,14 @@ export interface ProvedUser extends PasswordUser {
 }
 
 /**
- * Call it inside `attempting`.
+ * Call it inside `withAttemptLimits`.
  * @param find looks the user up
  * @returns undefined when the password proves nobody; the attempt then stays counted as a failure. `user` is for the audit alone.
  * @throws Refusal `unavailable` when nobody could look at the password; then the attempt is not counted
  */
 export async function checkPassword(
   parts: Pick<AuthParts, 'db' | 'passwords'>,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   password: string,
   find: () => Promise<PasswordUser | undefined>,
 ): Promise<{ readonly user: PasswordUser | undefined; readonly proved: ProvedUser | undefined }> {

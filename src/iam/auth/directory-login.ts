@@ -8,14 +8,21 @@ import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../di
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
-import { kept, MAX_NAME_LENGTH, shownName } from '../change/audit-username.ts';
-import { beginSession, beginSettledSession } from '../sessions/queries.ts';
+import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-username.ts';
+import { beginSession, beginUnchangedSession } from '../sessions/queries.ts';
 import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';
 import { type AuthEvent, record } from './audit.ts';
 import { type BeginningSession, beginningSession } from './begin.ts';
-import { asking, type DirectoryRoom } from './directory-room.ts';
+import { type DirectoryService, queryDirectory } from './directory-service.ts';
 import { suspend } from './directory-suspension.ts';
-import { type Admission, admit, identityOf, inDirectory, settledUser, type TurnedAway } from './directory-user.ts';
+import {
+  identityOf,
+  inDirectory,
+  type ProvisioningRejection,
+  type ProvisioningResult,
+  provisionUser,
+  unchangedUser,
+} from './directory-user.ts';
 import {
   applyHere,
   invalidCredential,
@@ -24,10 +31,10 @@ import {
   type TokenPair,
   tenantSuspended,
 } from './parts.ts';
-import { type Attempt, afterProof, attemptAt, attempting, takeBack } from './throttle.ts';
+import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
 
 export interface DirectoryLogin {
-  /** As it was typed; the directory's room reads it. */
+  /** As it was typed; the directory's service reads it. */
   readonly username: string;
   readonly password: string;
   readonly cookie: boolean;
@@ -51,34 +58,34 @@ const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
  */
 export async function directoryLogin(
   parts: LoginParts,
-  room: DirectoryRoom,
+  service: DirectoryService,
   login: DirectoryLogin,
   from: Provenance,
 ): Promise<TokenPair> {
   const arrivedMs = performance.now();
   const attempt = attemptAt(directorySubject(login.username), from.throttledAs);
   const attempted = (tell: Tell): Promise<TokenPair> =>
-    attempting(parts, attempt, async () => {
+    withAttemptLimits(parts, attempt, async () => {
       const startedMs = performance.now();
-      const answer = await authenticate(parts, room, login, { attempt, arrivedMs, startedMs, tell });
+      const answer = await authenticate(parts, service, login, { attempt, arrivedMs, startedMs, tell });
       switch (answer.kind) {
         case 'proved':
-          return await enter(parts, room, { ...login, attempt, startedMs }, answer.person, from);
+          return await enter(parts, service, { ...login, attempt, startedMs }, answer.person, from);
         case 'password_expired':
-          room.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
+          service.report({ operation: 'login', directory: answer.directory, outcome: 'password_expired' });
           if (answer.person !== undefined) await suspendIfHere(parts, identityOf(answer.person), 'expired', from);
           throw await passwordExpired(parts, login, attempt, answer, from);
         case 'refused': {
           const { directory, reason, stableId, detail } = answer;
-          room.report({ operation: 'login', directory, outcome: reason });
+          service.report({ operation: 'login', directory, outcome: reason });
           if ((reason === 'disabled' || reason === 'expired') && directory !== undefined && stableId !== undefined) {
             await suspendIfHere(parts, { directory, stableId }, reason, from);
           }
-          await equalWork(parts, room, login, startedMs);
+          await equalWork(parts, service, login, startedMs);
           await fail(parts, login, from, {
             reason,
             ...(directory === undefined ? {} : { directory }),
-            ...(detail === undefined ? {} : { detail: kept(detail.slice(0, MAX_DETAIL_LENGTH)) }),
+            ...(detail === undefined ? {} : { detail: toStorableText(detail.slice(0, MAX_DETAIL_LENGTH)) }),
           });
           throw invalidCredential().asAudited();
         }
@@ -123,7 +130,7 @@ function failingEarly<T>(work: (tell: Tell) => Promise<T>): Promise<T> {
  */
 export function directorySubject(username: string): string {
   const typed = username
-    .slice(0, MAX_NAME_LENGTH)
+    .slice(0, MAX_USERNAME_LENGTH)
     .replace(/(?<=.)\0.*$/s, '')
     .trim();
   const bare = typed.replace(/^[^\\]*\\/, '').replace(/@[^@]*$/, '');
@@ -135,7 +142,7 @@ export function directorySubject(username: string): string {
 }
 
 interface Asking {
-  readonly attempt: Attempt;
+  readonly attempt: LoginAttempt;
   /** Since when the person waits; when the directory's part began. */
   readonly arrivedMs: number;
   readonly startedMs: number;
@@ -144,15 +151,16 @@ interface Asking {
 
 async function authenticate(
   parts: LoginParts,
-  room: DirectoryRoom,
+  service: DirectoryService,
   { username, password }: DirectoryLogin,
   { attempt, arrivedMs, startedMs, tell }: Asking,
 ): Promise<DirectoryAnswer> {
-  if (username.length > MAX_NAME_LENGTH) return { kind: 'refused', reason: 'invalid_username' };
+  if (username.length > MAX_USERNAME_LENGTH) return { kind: 'refused', reason: 'invalid_username' };
   try {
-    const ask = () => room.directories.authenticate(username, password, performance.now() - arrivedMs);
-    const answer = await asking(room, 'login', undefined, ask);
-    if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason)) room.pace.note(performance.now() - startedMs);
+    const ask = () => service.directories.authenticate(username, password, performance.now() - arrivedMs);
+    const answer = await queryDirectory(service, 'login', undefined, ask);
+    if (answer.kind !== 'refused' || !NOT_LOOKED_AT.has(answer.reason))
+      service.responseTimer.record(performance.now() - startedMs);
     return answer;
   } catch (error) {
     // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
@@ -168,23 +176,23 @@ async function authenticate(
 /** What a wrong local password costs, and as long as a directory takes to look at one. */
 async function equalWork(
   parts: LoginParts,
-  room: DirectoryRoom,
+  service: DirectoryService,
   { password }: DirectoryLogin,
   startedMs: number,
 ): Promise<void> {
-  await room.pace.heldBack(startedMs);
+  await service.responseTimer.padTo(startedMs);
   // That the queue is full must not undo what the directory has counted.
   await parts.passwords.verify(undefined, password).catch(() => undefined);
 }
 
 interface Entering extends DirectoryLogin {
-  readonly attempt: Attempt;
+  readonly attempt: LoginAttempt;
   readonly startedMs: number;
 }
 
 async function enter(
   parts: LoginParts,
-  room: DirectoryRoom,
+  service: DirectoryService,
   login: Entering,
   person: DirectoryPerson,
   from: Provenance,
@@ -197,14 +205,14 @@ async function enter(
   switch (entered.kind) {
     case 'begun': {
       if (entered.changed) await applyHere(parts);
-      room.report({ operation: 'login', directory: person.directory, outcome: 'success' });
+      service.report({ operation: 'login', directory: person.directory, outcome: 'success' });
       return await entered.session.pair(entered.id);
     }
-    case 'turned_away': {
-      room.report({ operation: 'login', directory: person.directory, outcome: entered.why });
-      if (entered.why === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
-      await equalWork(parts, room, login, login.startedMs);
-      await fail(parts, login, from, { code: entered.why, ...inDirectory(person) }, entered);
+    case 'rejected': {
+      service.report({ operation: 'login', directory: person.directory, outcome: entered.reason });
+      if (entered.reason === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
+      await equalWork(parts, service, login, login.startedMs);
+      await fail(parts, login, from, { code: entered.reason, ...inDirectory(person) }, entered);
       throw invalidCredential().asAudited();
     }
     default:
@@ -214,7 +222,7 @@ async function enter(
 
 type Entered =
   | { readonly kind: 'begun'; readonly id: UserId; readonly session: BeginningSession; readonly changed: boolean }
-  | Extract<Admission, { readonly kind: 'turned_away' }>;
+  | Extract<ProvisioningResult, { readonly kind: 'rejected' }>;
 
 /** Nearly always nothing changed since the last login: then it is one statement, like a local one. */
 async function enterSettled(
@@ -227,7 +235,7 @@ async function enterSettled(
   const { knex, permits } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
   const id = await permits.run(
-    () => beginSettledSession(knex, settledUser(person), session.beginning),
+    () => beginUnchangedSession(knex, unchangedUser(person), session.beginning),
     person.tenantId,
   );
   return id === undefined ? undefined : { kind: 'begun', id, session, changed: false };
@@ -243,24 +251,24 @@ async function enterChanged(
     return await transaction(
       parts.db,
       async (trx): Promise<Entered> => {
-        const admission = await admit(trx, parts, person, from);
-        if (admission.kind === 'turned_away') return admission;
+        const provisioned = await provisionUser(trx, parts, person, from);
+        if (provisioned.kind === 'rejected') return provisioned;
         const session = beginning(parts, login, person, from);
-        const { id } = admission.user;
+        const { id } = provisioned.user;
         const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
         if (!begun) throw new Fault('a user whose row is locked may not start a session');
-        return { kind: 'begun', id, session, changed: admission.changed };
+        return { kind: 'begun', id, session, changed: provisioned.changed };
       },
       person.tenantId,
     );
   } catch (error) {
     const why = error instanceof Refusal ? refusedWith(error) : undefined;
     if (why === undefined) throw error;
-    return { kind: 'turned_away', why, id: undefined, tenant: person.tenantId };
+    return { kind: 'rejected', reason: why, id: undefined, tenant: person.tenantId };
   }
 }
 
-function refusedWith({ code }: Refusal): TurnedAway | undefined {
+function refusedWith({ code }: Refusal): ProvisioningRejection | undefined {
   switch (code) {
     case 'quota_exceeded':
       return code;
@@ -293,9 +301,9 @@ async function fail(
     action: 'auth.login',
     actor: undefined,
     tenant: known.tenant,
-    target: { type: 'user', id: known.id ?? shownName(username) },
+    target: { type: 'user', id: known.id ?? auditUsername(username) },
     result: 'failure',
-    after: { ...after, username: shownName(username) },
+    after: { ...after, username: auditUsername(username) },
   });
 }
 
@@ -303,7 +311,7 @@ async function suspended(
   parts: LoginParts,
   { username, attempt }: Entering,
   person: DirectoryPerson,
-  user: Extract<Admission, { readonly kind: 'turned_away' }>,
+  user: Extract<ProvisioningResult, { readonly kind: 'rejected' }>,
   from: Provenance,
 ): Promise<Refusal> {
   await recordRefused(
@@ -319,7 +327,7 @@ async function suspended(
 /** Takes back the attempt, whose password was correct, and audits the refusal. */
 async function recordRefused(
   parts: LoginParts,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   from: Provenance,
   {
     id,
@@ -336,7 +344,7 @@ async function recordRefused(
         action: 'auth.login',
         actor: id,
         tenant,
-        target: { type: 'user', id: id ?? shownName(username) },
+        target: { type: 'user', id: id ?? auditUsername(username) },
         result: 'refused',
         after,
       });
@@ -348,13 +356,13 @@ async function recordRefused(
 async function passwordExpired(
   parts: LoginParts,
   { username }: DirectoryLogin,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   answer: Extract<DirectoryAnswer, { readonly kind: 'password_expired' }>,
   from: Provenance,
 ): Promise<Refusal> {
   const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
   const { reason, directory } = answer;
-  const after = { code: 'password_expired', reason, directory, username: shownName(username) };
+  const after = { code: 'password_expired', reason, directory, username: auditUsername(username) };
   await recordRefused(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after);
   return new Refusal(
     'password_expired',

@@ -8,7 +8,7 @@ import { endSession, type RefreshFacts } from '../sessions/queries.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
 import { lockUser } from '../users/queries.ts';
 import { record } from './audit.ts';
-import { asking } from './directory-room.ts';
+import { queryDirectory } from './directory-service.ts';
 import { suspend, suspensionOf } from './directory-suspension.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
@@ -23,16 +23,18 @@ export type Standing =
  * @throws Fault when it cannot be asked, or is not configured any more; Refusal `unavailable` when too many are asking
  */
 export async function standing(
-  { directory: room }: AuthParts,
+  { directory: service }: AuthParts,
   identity: DirectoryIdentity,
   facts: RefreshFacts,
 ): Promise<Standing> {
   const { directory, stableId } = identity;
-  if (room === undefined)
+  if (service === undefined)
     throw new Fault(`the user belongs to the directory ${directory}, but no directory is configured`);
-  const answer = await asking(room, 'refresh', directory, () => room.directories.lookup(directory, stableId));
+  const answer = await queryDirectory(service, 'refresh', directory, () =>
+    service.directories.lookup(directory, stableId),
+  );
   const found = standingOf(answer, facts.tenantId);
-  room.report({ operation: 'refresh', directory, outcome: found.kind === 'stands' ? 'success' : found.reason });
+  service.report({ operation: 'refresh', directory, outcome: found.kind === 'stands' ? 'success' : found.reason });
   return found;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The user that a person of a directory is here: made at the first login, kept as the directory says at each later one. Who it is, is told
- * by the directory's name and the id that it never changes; an e-mail address makes nobody somebody else.
+ * Provisions the user of a directory's person: the first login creates the user, and each later login updates it. The directory's name and
+ * the person's stable id identify the user. An email address identifies nobody.
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';
@@ -12,9 +12,9 @@ import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
-import { kept } from '../change/audit-username.ts';
+import { toStorableText } from '../change/audit-username.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
-import type { SettledUser } from '../sessions/queries.ts';
+import type { UpToDateUser } from '../sessions/queries.ts';
 import { findTenant } from '../tenants/queries.ts';
 import {
   type DirectoryIdentity,
@@ -34,106 +34,108 @@ import { type UserResource, userResource } from '../users/resource.ts';
 import { sortedRoles } from '../users/roles.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
-/** Why Postern turns away somebody whom the directory let in. */
-export type TurnedAway =
+/** The reason why Postern rejects a person whose login the directory accepted. */
+export type ProvisioningRejection =
   | 'deactivated'
-  /** The directory's mapping names another tenant than the one in which the user was made: users do not move. */
+  /** The directory's mapping names another tenant than the user's. A user never changes its tenant. */
   | 'tenant_changed'
   | 'unknown_tenant'
   | 'tenant_suspended'
   | Extract<Refusal['code'], 'quota_exceeded'>;
 
-export type Admission =
-  | { readonly kind: 'admitted'; readonly user: Pick<DirectoryUser, 'id' | 'tenantId'>; readonly changed: boolean }
+export type ProvisioningResult =
+  | { readonly kind: 'provisioned'; readonly user: Pick<DirectoryUser, 'id' | 'tenantId'>; readonly changed: boolean }
   | {
-      readonly kind: 'turned_away';
-      readonly why: TurnedAway;
+      readonly kind: 'rejected';
+      readonly reason: ProvisioningRejection;
       readonly id: UserId | undefined;
       readonly tenant: TenantId | undefined;
     };
 
-/** What the directory says of a user, as Postern keeps it. */
-interface Profile {
+/** The directory's facts about a person, in the form that Postern stores. */
+interface DirectoryProfile {
   readonly email: string | null;
   readonly name: string;
 }
 
 const MAX_NAME_LENGTH = 200;
 const MAX_DN_LENGTH = 1024;
-/** The addresses that the API takes: ASCII, so that lower case is the same everywhere. */
+/** The addresses that the API accepts: ASCII, so that lower case is the same in every locale. */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const MAX_EMAIL_LENGTH = 254;
 
-function profileOf(person: DirectoryPerson): Profile {
+function profileOf(person: DirectoryPerson): DirectoryProfile {
   const email = person.email?.trim().toLowerCase();
   const usable = email !== undefined && email.length <= MAX_EMAIL_LENGTH && EMAIL.test(email);
   return {
     email: usable ? email : null,
-    name: shownName(person.displayName) ?? shownName(person.username) ?? 'Unnamed',
+    name: displayName(person.displayName) ?? displayName(person.username) ?? 'Unnamed',
   };
 }
 
-function shownName(text: string | undefined): string | undefined {
+function displayName(text: string | undefined): string | undefined {
   const plain = text === undefined ? undefined : withoutHidden(text.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '));
   const name = plain?.trim().slice(0, MAX_NAME_LENGTH).toWellFormed().trim();
   return name === '' ? undefined : name;
 }
 
-/** Whom a directory's look-up is for. */
+/** Returns the identity with which the directory looks the person up. */
 export function identityOf({ directory, stableId }: DirectoryPerson): DirectoryIdentity {
   return { directory, stableId };
 }
 
-/** The user for whom nothing has to be written when this person comes in. */
-export function settledUser(person: DirectoryPerson): SettledUser {
+/** Returns the stored user that needs no update when this person logs in. */
+export function unchangedUser(person: DirectoryPerson): UpToDateUser {
   const { tenantId, roles } = person;
   return { identity: identityOf(person), tenantId, ...profileOf(person), roles: sortedRoles(roles) };
 }
 
-/** For a user who is there already. */
-function turnedAway(user: DirectoryUser, person: DirectoryPerson): TurnedAway | undefined {
+/** Returns why an existing user may not log in; undefined if it may. */
+function rejectionOf(user: DirectoryUser, person: DirectoryPerson): ProvisioningRejection | undefined {
   if (!user.active) return 'deactivated';
   if (user.tenantId !== person.tenantId) return 'tenant_changed';
   return user.tenantActive ? undefined : 'tenant_suspended';
 }
 
 /**
- * Makes or updates the user, with an audit row of what changed. The user's row is held from then on.
+ * Creates or updates the user, with an audit row of the change. The transaction holds the user's row afterwards.
  * @throws Refusal `quota_exceeded`: then the transaction must not be committed
  */
-export async function admit(
+export async function provisionUser(
   trx: Transaction,
   parts: Pick<AuthParts, 'random'>,
   person: DirectoryPerson,
   from: Provenance,
-): Promise<Admission> {
+): Promise<ProvisioningResult> {
   const identity = identityOf(person);
   const user = await holdDirectoryUser(trx, identity);
   if (user !== undefined) return update(trx, user, person, from);
   await lockDirectoryIdentity(trx, identity);
-  const madeMeanwhile = await holdDirectoryUser(trx, identity);
-  return madeMeanwhile === undefined ? make(trx, parts, person, from) : update(trx, madeMeanwhile, person, from);
+  const createdByOther = await holdDirectoryUser(trx, identity);
+  return createdByOther === undefined
+    ? createUser(trx, parts, person, from)
+    : update(trx, createdByOther, person, from);
 }
 
-async function make(
+async function createUser(
   trx: Transaction,
   parts: Pick<AuthParts, 'random'>,
   person: DirectoryPerson,
   from: Provenance,
-): Promise<Admission> {
+): Promise<ProvisioningResult> {
   const { tenantId } = person;
   const tenant = await findTenant(trx, tenantId);
-  if (tenant === undefined) return { kind: 'turned_away', why: 'unknown_tenant', id: undefined, tenant: undefined };
+  if (tenant === undefined) return { kind: 'rejected', reason: 'unknown_tenant', id: undefined, tenant: undefined };
   if (tenant.status !== 'active')
-    return { kind: 'turned_away', why: 'tenant_suspended', id: undefined, tenant: tenantId };
+    return { kind: 'rejected', reason: 'tenant_suspended', id: undefined, tenant: tenantId };
   const id = makeId('usr', from.nowMs, parts.random(10));
-  const { known, unknown } = await rolesOf(trx, tenantId, person.roles);
+  const { known, unknown } = await partitionKnownRoles(trx, tenantId, person.roles);
   await takePlace(trx, tenantId);
   await insertDirectoryUser(trx, { id, tenantId, ...profileOf(person), identity: identityOf(person), roles: known });
   const made = await resource(trx, tenantId, id);
   await audit(trx, from, 'user.create', undefined, made, person, unknown);
   await auditConflict(trx, from, undefined, made, person);
-  return { kind: 'admitted', user: { id, tenantId }, changed: false };
+  return { kind: 'provisioned', user: { id, tenantId }, changed: false };
 }
 
 async function update(
@@ -141,19 +143,19 @@ async function update(
   user: DirectoryUser,
   person: DirectoryPerson,
   from: Provenance,
-): Promise<Admission> {
+): Promise<ProvisioningResult> {
   const { id, tenantId } = user;
-  const why = turnedAway(user, person);
-  if (why !== undefined) return { kind: 'turned_away', why, id, tenant: tenantId };
+  const reason = rejectionOf(user, person);
+  if (reason !== undefined) return { kind: 'rejected', reason, id, tenant: tenantId };
   const profile = profileOf(person);
   const changed = await change(trx, user, profile, person, from);
-  return { kind: 'admitted', user: { id, tenantId }, changed };
+  return { kind: 'provisioned', user: { id, tenantId }, changed };
 }
 
 /**
- * Gives a user whom the directory was asked about, without a login, the roles that the directory gives now, and ends a suspension. E-mail
- * and name wait for the next login, except that an address with a conflict is taken over once no other user has it.
- * @returns whether anything changed that replicas cache; undefined when the user is gone
+ * Updates a user after a lookup without a login: it gets its current roles, and a suspension ends. Email address and name change at the next
+ * login, except that an address with a conflict is stored once no other user has it.
+ * @returns whether cached data changed; undefined if the user does not exist
  */
 export async function refreshUser(
   trx: Transaction,
@@ -163,7 +165,7 @@ export async function refreshUser(
   const identity = identityOf(person);
   const found = await findDirectoryUser(trx, identity);
   if (found === undefined) return undefined;
-  // Roles may be taken: the user's own changes, one after the other, cannot put that off.
+  // The user may lose roles. It must not be able to delay that by a series of its own changes.
   await holdAlone(trx, found.tenantId, found.id);
   const user = await holdDirectoryUser(trx, identity);
   if (user === undefined) return undefined;
@@ -171,16 +173,16 @@ export async function refreshUser(
   return change(trx, user, { email, name: user.name }, person, from);
 }
 
-/** Returns whether anything changed that replicas cache: the roles, or the suspension. */
+/** Returns whether cached data changed: the roles or the suspension. */
 async function change(
   trx: Transaction,
   user: DirectoryUser,
-  { email, name }: Profile,
+  { email, name }: DirectoryProfile,
   person: DirectoryPerson,
   from: Provenance,
 ): Promise<boolean> {
   const { id, tenantId } = user;
-  const { known, unknown } = await rolesOf(trx, tenantId, person.roles);
+  const { known, unknown } = await partitionKnownRoles(trx, tenantId, person.roles);
   const roles = !sameRoles(user.roles, known);
   const resumed = user.suspension !== null;
   if (!roles && !resumed && user.name === name && !(await hasNewEmail(trx, user, email))) {
@@ -196,14 +198,17 @@ async function change(
   return roles || resumed;
 }
 
-/** Reports whether the address that the directory shows changes anything: a conflict stays as long as another user has the address. */
+/** Reports whether the directory's address needs an update. A conflict remains while another user has the address. */
 async function hasNewEmail(trx: Transaction, user: DirectoryUser, email: string | null): Promise<boolean> {
   if (user.emailConflict === null) return user.email !== email;
   return user.emailConflict !== email || !(await isEmailTaken(trx, email));
 }
 
-/** The mapping may name roles that the tenant does not have; nobody is given a name that others may fill later. */
-async function rolesOf(
+/**
+ * Separates the mapped roles that the tenant has from the others. A user must not get a role that does not exist, because a role with other
+ * permissions may get that name later.
+ */
+async function partitionKnownRoles(
   trx: Transaction,
   tenant: TenantId,
   names: readonly RoleName[],
@@ -221,14 +226,14 @@ function sameRoles(one: readonly RoleName[], other: readonly RoleName[]): boolea
   return names.size === new Set(other).size && other.every((name) => names.has(name));
 }
 
-/** Reads a user whose row is held. @throws Fault when there is no such user */
+/** Returns a user whose row the transaction holds. @throws Fault if it does not exist */
 export async function resource(trx: Queryable, tenant: TenantId, id: UserId): Promise<UserResource> {
   const user = await findUser(trx, tenant, id);
   if (user === undefined) throw new Fault('a user whose row is locked does not exist');
   return userResource(user);
 }
 
-/** Writes down a conflict when it begins, not at each login that finds it still there. It does not say who has the address. */
+/** Audits a conflict when it begins, not at each login. The row does not name the user that has the address. */
 async function auditConflict(
   trx: Transaction,
   from: Provenance,
@@ -278,7 +283,11 @@ async function audit(
   });
 }
 
-/** Who somebody is in the directory, for the audit. */
+/** Returns the person's identity in the directory, for the audit row. */
 export function inDirectory(person: DirectoryPerson) {
-  return { directory: person.directory, directory_id: person.stableId, dn: kept(person.dn.slice(0, MAX_DN_LENGTH)) };
+  return {
+    directory: person.directory,
+    directory_id: person.stableId,
+    dn: toStorableText(person.dn.slice(0, MAX_DN_LENGTH)),
+  };
 }

@@ -114,7 +114,7 @@ const CLAIM_LOGIN = {
 };
 
 /** The subjects that one attempt counts for, by their SHA-256. */
-export type Attempt = Readonly<Record<FailureScope, Uint8Array>>;
+export type LoginAttempt = Readonly<Record<FailureScope, Uint8Array>>;
 
 export type AttemptWindows = Readonly<Record<FailureScope, FailureWindow>>;
 
@@ -130,7 +130,7 @@ const NOT_CLAIMED: Claimed = { pair: false, account: false, address: false };
 export async function claimOne(
   q: Queryable,
   scope: FailureScope,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   window: FailureWindow,
 ): Promise<boolean> {
   const values = [attempt[scope], window.limit, window.windowMs, attempt.account, attempt.address];
@@ -138,7 +138,7 @@ export async function claimOne(
 }
 
 /** Counts one attempt of all its subjects. */
-export async function claimAttempt(q: Queryable, attempt: Attempt, windows: AttemptWindows): Promise<Claimed> {
+export async function claimAttempt(q: Queryable, attempt: LoginAttempt, windows: AttemptWindows): Promise<Claimed> {
   const [row] = await runPrepared<Claimed & pg.QueryResultRow>(q, CLAIM_ALL, valuesOf(attempt, windows));
   return row ?? NOT_CLAIMED;
 }
@@ -146,7 +146,7 @@ export async function claimAttempt(q: Queryable, attempt: Attempt, windows: Atte
 /** Like `claimAttempt`, and looks up whose password it is about if all had one left. @param email undefined: nobody's */
 export async function claimLogin(
   q: Queryable,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   windows: AttemptWindows,
   email: string | undefined,
 ): Promise<Claimed & { readonly user: PasswordUser | undefined }> {
@@ -163,7 +163,7 @@ function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is
   return typeof row?.id === 'string';
 }
 
-function valuesOf(attempt: Attempt, windows: AttemptWindows): readonly unknown[] {
+function valuesOf(attempt: LoginAttempt, windows: AttemptWindows): readonly unknown[] {
   return FAILURE_SCOPES.flatMap((scope) => [attempt[scope], windows[scope].limit, windows[scope].windowMs]);
 }
 
@@ -187,7 +187,7 @@ const ONE_LESS = `update login_failures set failures = failures - 1,
       locked_until = case when scope = 'account' and failures > max_failures then locked_until end`;
 
 /** Takes the attempt of one of its subjects back. */
-export async function returnOne(q: Queryable, scope: FailureScope, { [scope]: subject }: Attempt): Promise<void> {
+export async function returnOne(q: Queryable, scope: FailureScope, { [scope]: subject }: LoginAttempt): Promise<void> {
   await q.raw(`${ONE_LESS} where scope = :scope and subject = :subject and failures > 0`, { scope, subject });
 }
 
@@ -239,14 +239,14 @@ const RETURN = { name: 'return_attempt', text: `with ${returnedBy('(select) as o
  * Takes one attempt back from all its subjects: it was no failure. One statement, because all clients at one address share its row, and
  * hold it until they are done.
  */
-export async function returnAttempt(q: Queryable, { pair, account, address }: Attempt): Promise<void> {
+export async function returnAttempt(q: Queryable, { pair, account, address }: LoginAttempt): Promise<void> {
   await runPrepared(q, RETURN, [pair, account, address]);
 }
 
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
 
 /** Forgets the failures of the attempt's pair, and takes the attempt back from its account and its address. */
-export async function forgiveAttempt(q: Queryable, { pair, account, address }: Attempt): Promise<void> {
+export async function forgiveAttempt(q: Queryable, { pair, account, address }: LoginAttempt): Promise<void> {
   await runPrepared(q, FORGIVE, [pair, account, address]);
 }
 

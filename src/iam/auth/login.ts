@@ -2,7 +2,7 @@
 
 import type { UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
-import { shownName } from '../change/audit-username.ts';
+import { auditUsername } from '../change/audit-username.ts';
 import { beginSession } from '../sessions/queries.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../users/password-queries.ts';
 import { record } from './audit.ts';
@@ -18,7 +18,7 @@ import {
   type TokenPair,
   tenantSuspended,
 } from './parts.ts';
-import { type Attempt, afterProof, attemptAt, attempting, type ClaimAll, forgive } from './throttle.ts';
+import { afterProof, attemptAt, type ClaimAttempt, forgive, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
 export interface LoginRequest {
   /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
@@ -44,7 +44,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
   const attempt = attemptAt(name.subject, from.throttledAs);
   const { knex } = parts.db;
   let found: (Claimed & { readonly user: PasswordUser | undefined }) | undefined;
-  const claimAll: ClaimAll = async (of, windows) => {
+  const claimAll: ClaimAttempt = async (of, windows) => {
     found = await claimLogin(knex, of, windows, name.email);
     return found;
   };
@@ -67,7 +67,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     });
     throw invalidCredential().asAudited();
   };
-  return await attempting(parts, attempt, work, claimAll);
+  return await withAttemptLimits(parts, attempt, work, claimAll);
 }
 
 /** For the audit log alone: the answer is the same for all. */
@@ -89,7 +89,7 @@ interface AccountName {
 
 function accountName({ account }: LoginRequest): AccountName {
   const name = (account.kind === 'email' ? account.email : account.username).trim().toLowerCase();
-  const shown = shownName(name);
+  const shown = auditUsername(name);
   switch (account.kind) {
     case 'email':
       return { subject: emailSubject(name), email: name === shown ? name : undefined, shown };
@@ -115,7 +115,7 @@ async function begin(
   request: LoginRequest,
   from: Provenance,
   user: ProvedUser,
-  attempt: Attempt,
+  attempt: LoginAttempt,
 ): Promise<TokenPair | undefined> {
   if (!user.tenantActive) {
     await transaction(

@@ -5,8 +5,8 @@ import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
-import type { AttemptGate } from './attempt-gate.ts';
-import type { DirectoryRoom } from './directory-room.ts';
+import type { DirectoryService } from './directory-service.ts';
+import type { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 
 /** Passwords, checked. `identity` has it. */
 export interface PasswordVerifier extends PasswordHasher {
@@ -56,7 +56,7 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   readonly login: LoginSettings;
   readonly builtinRoles: BuiltinRoles;
   /** Undefined = no directory is configured. */
-  readonly directory?: DirectoryRoom | undefined;
+  readonly directory?: DirectoryService | undefined;
   /** Called when a refresh token was used by two, and its session has ended. */
   readonly onRefreshReuse?: () => void;
 }
@@ -64,7 +64,7 @@ export interface AuthParts extends Omit<AdminParts, 'passwords'> {
 /** For the use cases that check a password. */
 export interface LoginParts extends AuthParts {
   /** One for the process. */
-  readonly attempts: AttemptGate;
+  readonly attempts: LoginAttemptLimiter;
 }
 
 /** Where a request without a caller came from. */

@@ -13,7 +13,7 @@ import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts } from './parts.ts';
-import { attemptAt, attempting, forgive, type ThrottleParts } from './throttle.ts';
+import { attemptAt, forgive, type ThrottleParts, withAttemptLimits } from './throttle.ts';
 
 export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords'>;
 
@@ -48,7 +48,7 @@ export async function reauthenticate(
   const user = await passwordUserById(knex, userId);
   if (user === undefined || user.ofDirectory) return undefined;
   const attempt = attemptAt(localSubject(userId, user), throttledAs);
-  return attempting(parts, attempt, async () => {
+  return withAttemptLimits(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
     if (proved !== undefined) {
       await forgive(knex, attempt);

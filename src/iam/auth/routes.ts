@@ -17,10 +17,10 @@ import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
 import { sessionEndpoints } from '../sessions/own-routes.ts';
-import { AttemptGate } from './attempt-gate.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
 import { type LoginRequest, login } from './login.ts';
+import { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
 import { me } from './me.ts';
 import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
@@ -110,7 +110,10 @@ function isOfDirectory(body: unknown): boolean {
 const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
 
 /** @param attempts the logins under way in this process; its routes are made once */
-export function authEndpoints(server: AuthHttpParts, attempts: AttemptGate = new AttemptGate()): readonly Endpoint[] {
+export function authEndpoints(
+  server: AuthHttpParts,
+  attempts: LoginAttemptLimiter = new LoginAttemptLimiter(),
+): readonly Endpoint[] {
   const parts = { ...server, attempts, claims: new Map() };
   return [
     publicEndpoint({

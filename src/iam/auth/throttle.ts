@@ -1,16 +1,14 @@
 /**
- * Bounds guessing. Within a quarter of an hour, failures are bounded for one account from one address, for one account from all addresses,
- * and for one address. All replicas share the counts. Accounts that do not exist count alike, so that a refusal does not tell which
- * accounts exist.
+ * Limits password guessing. The server limits the failures within 15 minutes for one account from one address, for one account from all
+ * addresses, and for one address. All replicas share the counts. Accounts that do not exist have the same limits, so that a rejection does
+ * not reveal which accounts exist.
  */
 
 import { hash } from 'node:crypto';
 import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import type { GatePlace } from './attempt-gate.ts';
 import {
-  type Attempt,
   type AttemptWindows,
   type Claimed,
   claimAttempt,
@@ -19,18 +17,19 @@ import {
   FAILURE_SCOPES,
   type FailureScope,
   forgiveAttempt,
+  type LoginAttempt,
   returnAttempt,
   returnOne,
   windowLeftMs,
 } from './failure-queries.ts';
+import type { AttemptSlot } from './login-attempt-limiter.ts';
 import type { AuthParts, LoginParts } from './parts.ts';
 
-export type { Attempt } from './failure-queries.ts';
+export type { LoginAttempt } from './failure-queries.ts';
 
-/** What counting attempts needs. */
 export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
 
-/** How long failures count. */
+/** Failures older than this do not count. */
 export const WINDOW_MS = 15 * 60 * 1000;
 
 /**
@@ -39,7 +38,7 @@ export const WINDOW_MS = 15 * 60 * 1000;
  * @param account what names the account: kind and name, such as `email:ada@example.com`
  * @param throttledAs addresses, separated by a space; undefined = the source is unknown
  */
-export function attemptAt(account: string, throttledAs: string | undefined): Attempt {
+export function attemptAt(account: string, throttledAs: string | undefined): LoginAttempt {
   const networks = (throttledAs ?? '').split(' ').map(network);
   const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
   // An account may hold any character, a source holds no line end.
@@ -50,49 +49,49 @@ function digest(text: string): Uint8Array {
   return hash('sha256', text, 'buffer');
 }
 
-/** An IPv6 host has a whole /64 to guess from, so that is what counts as its address. Empty for what is no address. */
+/** Returns the network that counts as one address: an IPv6 host can use its whole /64. Empty for text that is no address. */
 function network(address: string): string {
   const parsed = parseAddress(address);
   if (parsed === undefined) return '';
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }
 
-/** Counts an attempt of all its subjects, in their order; if one has none left, those after it are not asked. */
-export type ClaimAll = (attempt: Attempt, windows: AttemptWindows) => Promise<Claimed>;
+/** Counts an attempt for its subjects in their order, up to the first subject that has reached its limit. */
+export type ClaimAttempt = (attempt: LoginAttempt, windows: AttemptWindows) => Promise<Claimed>;
 
 /**
- * Runs one attempt. It counts as a failure before its password is checked, so that many at once do not pass the limit, and stays
+ * Runs one attempt. It counts as a failure before its password is checked, so that concurrent attempts cannot exceed the limit, and remains
  * counted unless `work` takes it back.
- * @param claimAll how all subjects are counted at once, for callers that read more with the same statement
- * @throws Refusal `too_many_attempts` if a subject has none left; then nothing is counted and nothing is done
+ * @param claimAll counts all subjects at once, for callers that read more with the same statement
+ * @throws Refusal `too_many_attempts` if a subject has reached its limit; then nothing is counted, and `work` does not run
  */
-export async function attempting<T>(
+export async function withAttemptLimits<T>(
   parts: ThrottleParts,
-  attempt: Attempt,
+  attempt: LoginAttempt,
   work: () => Promise<T>,
-  claimAll: ClaimAll = (of, windows) => claimAttempt(parts.db.knex, of, windows),
+  claimAll: ClaimAttempt = (of, windows) => claimAttempt(parts.db.knex, of, windows),
 ): Promise<T> {
-  const places = FAILURE_SCOPES.map((scope) => ({
+  const slots = FAILURE_SCOPES.map((scope) => ({
     scope,
-    place: parts.attempts.open(`${scope}:${hex(attempt[scope])}`),
+    slot: parts.attempts.open(`${scope}:${hex(attempt[scope])}`),
   }));
   try {
-    // Mostly all have one left. If one has not, they are asked one after the other, each as often as it takes.
-    const ask = claimAllOrNone(parts, attempt, claimAll);
-    const entered = await Promise.all(places.map(({ place }) => place.enterBy(ask)));
-    if (!entered.every((each) => each)) await enterInTurn(parts, attempt, places);
+    // If a subject has reached its limit, the slots enter one after the other, and each waits for other attempts of its subject.
+    const claim = claimAllOrNone(parts, attempt, claimAll);
+    const entered = await Promise.all(slots.map(({ slot }) => slot.enterBy(claim)));
+    if (!entered.every((each) => each)) await enterInTurn(parts, attempt, slots);
     return await work();
   } finally {
-    for (const { place } of places.toReversed()) place.leave();
+    for (const { slot } of slots.toReversed()) slot.leave();
   }
 }
 
-interface ScopePlace {
+interface ScopeSlot {
   readonly scope: FailureScope;
-  readonly place: GatePlace;
+  readonly slot: AttemptSlot;
 }
 
-async function claimAllOrNone(parts: ThrottleParts, attempt: Attempt, claimAll: ClaimAll): Promise<boolean> {
+async function claimAllOrNone(parts: ThrottleParts, attempt: LoginAttempt, claimAll: ClaimAttempt): Promise<boolean> {
   const claimed = await claimAll(attempt, windowsOf(parts));
   const granted = FAILURE_SCOPES.filter((scope) => claimed[scope]);
   if (granted.length === FAILURE_SCOPES.length) return true;
@@ -100,14 +99,14 @@ async function claimAllOrNone(parts: ThrottleParts, attempt: Attempt, claimAll: 
   return false;
 }
 
-/** If a subject is refused, or cannot be asked, those before it get their attempt back. */
-async function enterInTurn(parts: ThrottleParts, attempt: Attempt, places: readonly ScopePlace[]): Promise<void> {
+/** If a claim is rejected or fails, the claims before it are returned. */
+async function enterInTurn(parts: ThrottleParts, attempt: LoginAttempt, slots: readonly ScopeSlot[]): Promise<void> {
   const { knex } = parts.db;
   const windows = windowsOf(parts);
   const granted: FailureScope[] = [];
   try {
-    for (const { scope, place } of places) {
-      const entered = await place.enter(() => claimOne(knex, scope, attempt, windows[scope]));
+    for (const { scope, slot } of slots) {
+      const entered = await slot.enter(() => claimOne(knex, scope, attempt, windows[scope]));
       if (!entered) throw await tooMany(knex, scope, attempt);
       granted.push(scope);
     }
@@ -117,7 +116,11 @@ async function enterInTurn(parts: ThrottleParts, attempt: Attempt, places: reado
   }
 }
 
-async function returnEach({ db }: ThrottleParts, attempt: Attempt, scopes: readonly FailureScope[]): Promise<void> {
+async function returnEach(
+  { db }: ThrottleParts,
+  attempt: LoginAttempt,
+  scopes: readonly FailureScope[],
+): Promise<void> {
   for (const scope of scopes) await returnOne(db.knex, scope, attempt);
 }
 
@@ -133,20 +136,20 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-async function tooMany(q: Queryable, scope: FailureScope, { [scope]: subject }: Attempt): Promise<Refusal> {
+async function tooMany(q: Queryable, scope: FailureScope, { [scope]: subject }: LoginAttempt): Promise<Refusal> {
   const leftMs = await windowLeftMs(q, scope, subject, WINDOW_MS);
   return new Refusal('too_many_attempts', 'Too many failed attempts. Wait before trying again.', {
     retryAfter: Math.max(1, Math.ceil(leftMs / 1000)),
   });
 }
 
-/** The attempt succeeded: failures of the account from this address are forgotten, and the attempt no longer counts for either. */
-export async function forgive(trx: Queryable, attempt: Attempt): Promise<void> {
+/** Records success: failures of the account from this address no longer count, and neither does the attempt. */
+export async function forgive(trx: Queryable, attempt: LoginAttempt): Promise<void> {
   await forgiveAttempt(trx, attempt);
 }
 
-/** Runs what follows a correct password. If it fails, the attempt is taken back: the database, not the client, was at fault. */
-export async function afterProof<T>(q: Queryable, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+/** Runs the work after a correct password. If it throws, the attempt no longer counts, because the client did not cause the failure. */
+export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -155,12 +158,12 @@ export async function afterProof<T>(q: Queryable, attempt: Attempt, work: () => 
   }
 }
 
-/** The attempt was no failure, or its password could not be checked; those before it stay counted. */
-export async function takeBack(q: Queryable, attempt: Attempt): Promise<void> {
+/** Takes the attempt back, because it was no failure or its password could not be checked. Earlier failures still count. */
+export async function takeBack(q: Queryable, attempt: LoginAttempt): Promise<void> {
   await returnAttempt(q, attempt);
 }
 
-/** A password was set by other proof: failures before it no longer count, whatever their address. */
+/** Clears the account's failures from all addresses, after a password was set with another proof. */
 export async function forgetAccount(trx: Queryable, account: string): Promise<void> {
   await clearAccount(trx, digest(account));
 }

@@ -12,7 +12,7 @@ import type { Refusal } from '../../domain/errors.ts';
 import type { RequestId, TenantId } from '../../domain/ids.ts';
 import { cutUtf8 } from '../../domain/text.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
-import { kept } from '../change/audit-username.ts';
+import { toStorableText } from '../change/audit-username.ts';
 import type { AuditTarget } from './audit-row.ts';
 
 export interface RefusedRequest {
@@ -196,7 +196,7 @@ function rowOf(request: RefusedRequest): AuditRow {
     before: undefined,
     after: {
       code: refusal.code,
-      detail: kept(cutUtf8(refusal.message, MAX_DETAIL_BYTES)),
+      detail: toStorableText(cutUtf8(refusal.message, MAX_DETAIL_BYTES)),
       method,
       route,
       ...(tenant === undefined ? {} : { tenant_id: tenant }),

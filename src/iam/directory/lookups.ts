@@ -7,7 +7,7 @@ import { Fault, Refusal } from '../../domain/errors.ts';
 import { makeId, type UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
 import { type Standing, standingOf } from '../auth/directory-refresh.ts';
-import { asking, type DirectoryRoom, MAX_LOOKUPS } from '../auth/directory-room.ts';
+import { type DirectoryService, MAX_LOOKUPS, queryDirectory } from '../auth/directory-service.ts';
 import { RemovalsFault, suspend, suspensionOf } from '../auth/directory-suspension.ts';
 import { refreshUser } from '../auth/directory-user.ts';
 import { type AuthParts, applyHere, type Provenance } from '../auth/parts.ts';
@@ -36,15 +36,15 @@ export type LookupParts = Pick<AuthParts, 'db' | 'feed' | 'flush' | 'now' | 'ran
 
 export class DirectoryLookups {
   readonly #parts: LookupParts;
-  readonly #room: DirectoryRoom;
+  readonly #service: DirectoryService;
   readonly #onFailure: (failure: LookupFailure) => void;
   readonly #pausedUntilMs = new Map<string, number>();
   #walkedTo: UserId | undefined;
 
   /** @param onFailure called once for each directory of a run that failed */
-  constructor(parts: LookupParts, room: DirectoryRoom, onFailure: (failure: LookupFailure) => void) {
+  constructor(parts: LookupParts, service: DirectoryService, onFailure: (failure: LookupFailure) => void) {
     this.#parts = parts;
-    this.#room = room;
+    this.#service = service;
     this.#onFailure = onFailure;
   }
 
@@ -55,7 +55,9 @@ export class DirectoryLookups {
    * @throws Fault of the store
    */
   async run(stop?: AbortSignal): Promise<number> {
-    const directories = this.#room.lookedUp.filter((name) => (this.#pausedUntilMs.get(name) ?? 0) <= performance.now());
+    const directories = this.#service.lookedUp.filter(
+      (name) => (this.#pausedUntilMs.get(name) ?? 0) <= performance.now(),
+    );
     if (directories.length === 0) return 0;
     const { lookups, walkedTo } = await claimLookups(this.#parts.db.knex, {
       directories,
@@ -87,8 +89,8 @@ export class DirectoryLookups {
   async #one(lookup: ClaimedLookup): Promise<Outcome> {
     const { directory, stableId } = lookup.identity;
     try {
-      const answer = await asking(this.#room, 'lookup', directory, () =>
-        this.#room.directories.lookup(directory, stableId),
+      const answer = await queryDirectory(this.#service, 'lookup', directory, () =>
+        this.#service.directories.lookup(directory, stableId),
       );
       const found = standingOf(answer, lookup.tenantId);
       return { directory, changed: await this.#apply(lookup, found), error: undefined, answered: true };
@@ -103,7 +105,7 @@ export class DirectoryLookups {
   async #apply(lookup: ClaimedLookup, found: Standing): Promise<boolean> {
     const { identity, userId } = lookup;
     const report = (outcome: string): void =>
-      this.#room.report({ operation: 'lookup', directory: identity.directory, outcome });
+      this.#service.report({ operation: 'lookup', directory: identity.directory, outcome });
     const from = this.#provenance();
     try {
       const changed = await transaction(this.#parts.db, async (trx) => {

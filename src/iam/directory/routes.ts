@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
-import { MAX_NAME_LENGTH } from '../change/audit-username.ts';
+import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
@@ -12,7 +12,7 @@ const question = component(
   'DirectoryTestRequest',
   Type.Object(
     {
-      username: Type.String({ maxLength: MAX_NAME_LENGTH, description: 'The username as in a login.' }),
+      username: Type.String({ maxLength: MAX_USERNAME_LENGTH, description: 'The username as in a login.' }),
       password: Type.Optional(
         Type.String({
           maxLength: 1024,

@@ -5,11 +5,11 @@
 
 import type { TestStep } from '../../directory/model.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
-import type { AttemptGate } from '../auth/attempt-gate.ts';
 import { directorySubject } from '../auth/directory-login.ts';
-import { asking, type DirectoryRoom } from '../auth/directory-room.ts';
+import { type DirectoryService, queryDirectory } from '../auth/directory-service.ts';
+import type { LoginAttemptLimiter } from '../auth/login-attempt-limiter.ts';
 import type { LoginSettings } from '../auth/parts.ts';
-import { type Attempt, attemptAt, attempting, takeBack } from '../auth/throttle.ts';
+import { attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from '../auth/throttle.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
@@ -19,9 +19,9 @@ import { actorOf } from '../change/audit-row.ts';
 export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
   readonly login: LoginSettings;
   /** One for the process. */
-  readonly attempts: AttemptGate;
+  readonly attempts: LoginAttemptLimiter;
   /** Undefined = no directory is configured. */
-  readonly directory?: DirectoryRoom | undefined;
+  readonly directory?: DirectoryService | undefined;
 }
 
 export interface DirectoryTestRequest {
@@ -42,17 +42,17 @@ export async function testDirectory(
   request: DirectoryTestRequest,
 ): Promise<{ readonly steps: readonly TestStep[] }> {
   authorize(caller, 'admin:tenants');
-  const { directory: room } = parts;
-  if (room === undefined || (request.directory !== undefined && !room.names.includes(request.directory))) {
+  const { directory: service } = parts;
+  if (service === undefined || (request.directory !== undefined && !service.names.includes(request.directory))) {
     throw notFound('directory');
   }
   // The directory counts a wrong password, so the store says first that the caller may still try one.
   await asCaller(parts.db, caller, {}, async () => undefined);
   const attempt = attemptAt(directorySubject(request.username), caller.address);
-  return await attempting(parts, attempt, async () => {
-    const steps = await asked(parts, room, attempt, request);
+  return await withAttemptLimits(parts, attempt, async () => {
+    const steps = await asked(parts, service, attempt, request);
     await settle(parts, attempt, steps);
-    room.report({ operation: 'test', directory: request.directory, outcome: failedStep(steps)?.step ?? 'success' });
+    service.report({ operation: 'test', directory: request.directory, outcome: failedStep(steps)?.step ?? 'success' });
     await write(parts, caller, request, steps);
     return { steps };
   });
@@ -60,12 +60,12 @@ export async function testDirectory(
 
 async function asked(
   parts: DirectoryTestParts,
-  room: DirectoryRoom,
-  attempt: Attempt,
+  service: DirectoryService,
+  attempt: LoginAttempt,
   request: DirectoryTestRequest,
 ): Promise<readonly TestStep[]> {
   try {
-    return await asking(room, 'test', request.directory, () => room.directories.test(request));
+    return await queryDirectory(service, 'test', request.directory, () => service.directories.test(request));
   } catch (error) {
     await takeBack(parts.db.knex, attempt);
     throw error;
@@ -73,7 +73,7 @@ async function asked(
 }
 
 /** The person's own bind is what a directory counts: a wrong one stays counted, and none was no attempt. */
-async function settle(parts: DirectoryTestParts, attempt: Attempt, steps: readonly TestStep[]): Promise<void> {
+async function settle(parts: DirectoryTestParts, attempt: LoginAttempt, steps: readonly TestStep[]): Promise<void> {
   const bind = steps.find(({ step }) => step === 'user_bind');
   if (bind === undefined || bind.ok) await takeBack(parts.db.knex, attempt);
 }

@@ -8,7 +8,7 @@ import { type AuditRow, auditedBy, auditValues } from '../../store/audit-rows.ts
 import { storedSession, storedTenant, storedUser } from '../../store/paging.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { type Attempt, forgivenBy, knownBy, returnedBy } from '../auth/failure-queries.ts';
+import { forgivenBy, knownBy, type LoginAttempt, returnedBy } from '../auth/failure-queries.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
 import { PASSWORD_VERSION } from '../users/password-queries.ts';
 
@@ -34,7 +34,7 @@ export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
   /** The attempt that this is: account and address get it back, and the address is known to the account for 30 days. */
-  readonly attempt: Attempt;
+  readonly attempt: LoginAttempt;
   /** Also forgets the failures of the account from the address before it. */
   readonly forgives: boolean;
   /** Without actor and target: both are whose session it is. */
@@ -121,7 +121,7 @@ export async function beginSession(
 }
 
 /** A user of a directory as the directory says. */
-export interface SettledUser {
+export interface UpToDateUser {
   readonly identity: DirectoryIdentity;
   readonly tenantId: TenantId;
   readonly email: string | null;
@@ -135,9 +135,9 @@ export interface SettledUser {
  * else has to be written: as in nearly all logins. The account's failures before it stay counted.
  * @returns whose session it is; undefined when anything is otherwise: then nothing is written
  */
-export async function beginSettledSession(
+export async function beginUnchangedSession(
   q: Queryable,
-  user: SettledUser,
+  user: UpToDateUser,
   beginning: Beginning,
 ): Promise<UserId | undefined> {
   const { identity, tenantId, email, name, roles } = user;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AttemptGate } from '../../src/iam/auth/attempt-gate.ts';
+import { LoginAttemptLimiter } from '../../src/iam/auth/login-attempt-limiter.ts';
 import { runs } from '../support/properties.ts';
 
 /** Lets everything go on that waits for nothing but its turn. */
@@ -22,9 +22,9 @@ function counter(limit: number): { claim: () => Promise<boolean>; forgive: () =>
 }
 
 test('whoever is refused while others are under way waits for them, and goes on when one succeeds', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
-  const [first, second] = [gate.open('a'), gate.open('a')];
+  const [first, second] = [limiter.open('a'), limiter.open('a')];
   expect(await first.enter(claim)).toBe(true);
   const outcome = second.enter(claim);
   await settled();
@@ -32,25 +32,25 @@ test('whoever is refused while others are under way waits for them, and goes on 
   first.leave();
   expect(await outcome).toBe(true);
   second.leave();
-  expect(gate.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('whoever waited is refused when the one under way fails', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim } = counter(1);
-  const [first, ...others] = Array.from({ length: 4 }, () => gate.open('a'));
+  const [first, ...others] = Array.from({ length: 4 }, () => limiter.open('a'));
   expect(await first?.enter(claim)).toBe(true);
   const outcomes = others.map((place) => place.enter(claim).finally(() => place.leave()));
   await settled();
   first?.leave();
   expect(await Promise.all(outcomes)).toEqual([false, false, false]);
-  expect(gate.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('whoever hears of its refusal before another hears that it was let in waits for that other all the same', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
-  const [first, second] = [gate.open('a'), gate.open('a')];
+  const [first, second] = [limiter.open('a'), limiter.open('a')];
   const answer = Promise.withResolvers<void>();
   const early = first.enter(async () => {
     const claimed = await claim();
@@ -65,13 +65,13 @@ test('whoever hears of its refusal before another hears that it was let in waits
   first.leave();
   expect(await outcome).toBe(true);
   second.leave();
-  expect(gate.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('a success between being refused and beginning to wait is not missed', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
-  const [first, second] = [gate.open('a'), gate.open('a')];
+  const [first, second] = [limiter.open('a'), limiter.open('a')];
   expect(await first.enter(claim)).toBe(true);
   const outcome = second.enter(async () => {
     const claimed = await claim();
@@ -86,11 +86,11 @@ test('a success between being refused and beginning to wait is not missed', asyn
 });
 
 test('no more wait than the bound, and the others are told at once that it is full', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim } = counter(1);
-  const first = gate.open('a');
+  const first = limiter.open('a');
   expect(await first.enter(claim)).toBe(true);
-  const places = Array.from({ length: 70 }, () => gate.open('a'));
+  const places = Array.from({ length: 70 }, () => limiter.open('a'));
   const outcomes = places.map((place) =>
     place
       .enter(claim)
@@ -104,13 +104,13 @@ test('no more wait than the bound, and the others are told at once that it is fu
   expect(results.filter((result) => result !== false)).toEqual(
     Array(6).fill(expect.objectContaining({ code: 'unavailable' })),
   );
-  expect(gate.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('whoever was refused while another held a slot for a moment, and gave it back, asks again', async () => {
-  const gate = new AttemptGate();
+  const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
-  const [first, second] = [gate.open('a'), gate.open('a')];
+  const [first, second] = [limiter.open('a'), limiter.open('a')];
   const elsewhere = Promise.withResolvers<void>();
   const together = first.enterBy(
     (async () => {
@@ -128,14 +128,14 @@ test('whoever was refused while another held a slot for a moment, and gave it ba
   expect(await outcome).toBe(true);
   first.leave();
   second.leave();
-  expect(gate.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('every attempt ends, and correct ones alone are never refused, however they overlap', async () => {
   const attempt = fc.record({ right: fc.boolean(), steps: fc.nat({ max: 5 }), together: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (attempts, limit) => {
-      const gate = new AttemptGate();
+      const limiter = new LoginAttemptLimiter();
       const { claim, forgive } = counter(limit);
       const run = async ({
         right,
@@ -146,7 +146,7 @@ test('every attempt ends, and correct ones alone are never refused, however they
         steps: number;
         together: boolean;
       }): Promise<string> => {
-        const place = gate.open('a');
+        const place = limiter.open('a');
         try {
           if (!(together && (await place.enterBy(claim()))) && !(await place.enter(claim))) return 'refused';
           for (let i = 0; i < steps; i++) await settled();
@@ -161,7 +161,7 @@ test('every attempt ends, and correct ones alone are never refused, however they
       if (!attempts.some(({ right }) => right)) {
         expect(outcomes.filter((outcome) => outcome === 'wrong')).toHaveLength(Math.min(limit, attempts.length));
       }
-      expect(gate.size).toBe(0);
+      expect(limiter.size).toBe(0);
     }),
     { numRuns: runs(100) },
   );
