@@ -8,7 +8,7 @@ import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
-import { BatchQueue } from './batched.ts';
+import { BatchQueue } from './batch-queue.ts';
 import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
@@ -52,9 +52,9 @@ export const STATEMENTS = {
   keys: {
     name: 'live_keys',
     text: `
-      select feed.as_of, asked.asked_as, ${KEY}, k.digest <> asked.digest as by_previous
-      from (select feed_position() as as_of offset 0) feed cross join unnest($1::bytea[]) with ordinality as asked(digest, asked_as)
-      left join api_keys k on k.digest = asked.digest or k.previous_digest = asked.digest`,
+      select feed.as_of, requested.ordinality, ${KEY}, k.digest <> requested.digest as by_previous
+      from (select feed_position() as as_of offset 0) feed cross join unnest($1::bytea[]) with ordinality as requested(digest, ordinality)
+      left join api_keys k on k.digest = requested.digest or k.previous_digest = requested.digest`,
   },
   user: {
     name: 'live_user',
@@ -114,7 +114,7 @@ export class PostgresCacheLoader implements CacheLoader {
   }
 
   async key(digest: KeyDigest, known: boolean): Promise<Loaded<KeyRecord | undefined>> {
-    const row = await this.#keys[known ? 'known' : 'unseen'].ask(Buffer.from(digest, 'hex'));
+    const row = await this.#keys[known ? 'known' : 'unseen'].request(Buffer.from(digest, 'hex'));
     return loaded(row, (found) => keyRecord(found, digest));
   }
 
@@ -141,7 +141,7 @@ export class PostgresCacheLoader implements CacheLoader {
   /** A row for each digest, in their order. */
   async #keyRows(digests: readonly Buffer[]): Promise<readonly Row[]> {
     if (digests.length === 1) return [first(await this.#query(STATEMENTS.key, digests))];
-    const rows = new Map((await this.#query(STATEMENTS.keys, [digests])).map((row) => [row['asked_as'], row]));
+    const rows = new Map((await this.#query(STATEMENTS.keys, [digests])).map((row) => [row['ordinality'], row]));
     return digests.map((_digest, i) => first([rows.get(i + 1)]));
   }
 

@@ -2,7 +2,6 @@
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { DirectorySuspension, Metadata } from '../../domain/records.ts';
-import { ASKED, readsPairs } from '../../store/batched.ts';
 import {
   scopeBinding,
   scopeCondition,
@@ -146,16 +145,10 @@ export function toUser(row: UserRow): StoredUser {
   };
 }
 
-const userOfPair = readsPairs<UserRow>({
-  one: { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` },
-  many: {
-    name: 'find_users',
-    text: `select ${COLUMNS}, asked.asked_as from ${ASKED} join users u on u.tenant_id = asked.first and u.id = asked.second`,
-  },
-});
+const FIND = { name: 'find_user', text: `${USER} where u.tenant_id = $1 and u.id = $2` };
 
 export async function findUser(q: Queryable, tenant: TenantId, id: UserId): Promise<StoredUser | undefined> {
-  const row = await userOfPair(q, tenant, id);
+  const [row] = await runPrepared<UserRow>(q, FIND, [tenant, id]);
   return row && toUser(row);
 }
 
