@@ -1,6 +1,6 @@
 /** The condition builder: one block for each condition, read as a sentence around its controls. */
 
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { PolicyConditions } from '../../../../client/index.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
@@ -9,17 +9,9 @@ import { Icon } from '../../ui/icon.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { fieldError } from '../../ui/problem.tsx';
+import { CONDITION_KINDS, CONDITIONS, type ConditionKind } from './condition-kinds.ts';
 import styles from './conditions.module.css';
-import {
-  type Clause,
-  CONDITION_KINDS,
-  type ConditionKind,
-  clauseFault,
-  clausesOf,
-  conditionsOf,
-  needsClock,
-  operatorOf,
-} from './draft.ts';
+import { type Clause, clauseFault, clausesOf, conditionsOf, needsClock, operatorOf } from './draft.ts';
 import { type ClauseProps, Days, Networks, Times, Zone } from './operands.tsx';
 import { WeeklyHours } from './weekly-hours.tsx';
 
@@ -32,12 +24,12 @@ interface ConditionsProps {
   readonly zone: string | undefined;
 }
 
-/** The initial value of a new condition. */
-const STARTS: Readonly<Record<ConditionKind, Omit<Clause, 'kind'>>> = {
-  weekly_hours: { is: false, operand: ['Mon-Fri 08:00-18:00'] },
-  day_of_week: { is: true, operand: ['Sat', 'Sun'] },
-  time: { is: true, operand: ['22:00', '06:00'] },
-  ip_address: { is: false, operand: [] },
+/** The control of each condition's operand. */
+const CONTROLS: Readonly<Record<ConditionKind, (props: ClauseProps) => ReactNode>> = {
+  weekly_hours: WeeklyHours,
+  day_of_week: Days,
+  time: Times,
+  ip_address: Networks,
 };
 
 export function Conditions({ conditions, effect, onChange, error, zone }: ConditionsProps) {
@@ -90,7 +82,7 @@ export function Conditions({ conditions, effect, onChange, error, zone }: Condit
               key={kind}
               small
               onPress={() => {
-                set([...clauses, { kind, ...STARTS[kind] }]);
+                set([...clauses, { kind, ...CONDITIONS[kind].start }]);
                 setFocusAt(kind);
               }}
             >
@@ -115,6 +107,7 @@ function ClauseBlock({ isAlone, onRemove, ...props }: ClauseBlockProps) {
   const { kind, is } = clause;
   const fault = clauseFault(clause) ?? error;
   const words = text.operators[kind];
+  const Operand = CONTROLS[kind];
   return (
     <fieldset className={styles.clause} data-part={kind} tabIndex={-1} aria-label={kind}>
       <div className={styles.lead}>
@@ -142,20 +135,4 @@ function ClauseBlock({ isAlone, onRemove, ...props }: ClauseBlockProps) {
       {fault === undefined ? null : <span className={styles.error}>{fault}</span>}
     </fieldset>
   );
-}
-
-function Operand(props: ClauseProps) {
-  const { kind } = props.clause;
-  switch (kind) {
-    case 'weekly_hours':
-      return <WeeklyHours {...props} />;
-    case 'day_of_week':
-      return <Days {...props} />;
-    case 'time':
-      return <Times {...props} />;
-    case 'ip_address':
-      return <Networks {...props} />;
-    default:
-      return kind satisfies never;
-  }
 }

@@ -3,8 +3,7 @@
 import type { NewPolicy, Policy, PolicyConditions } from '../../../../client/index.ts';
 import { globFault, isPattern, RESOURCE_KINDS } from '../../api/permissions.ts';
 import { policies as text } from '../../text/en/policies.ts';
-import { isWindow, timeOf } from './hours.ts';
-import { isNetwork } from './networks.ts';
+import { CONDITION_KINDS, CONDITIONS, type ConditionKind } from './condition-kinds.ts';
 
 export interface PolicyFields {
   readonly description: string;
@@ -53,16 +52,12 @@ export function newPolicyOf(name: string, fields: PolicyFields, isGlobal: boolea
   };
 }
 
-export type ConditionKind = 'weekly_hours' | 'day_of_week' | 'time' | 'ip_address';
-
 /** One operator of one condition. `is`: the value must be in the operand. */
 export interface Clause {
   readonly kind: ConditionKind;
   readonly is: boolean;
   readonly operand: readonly string[];
 }
-
-export const CONDITION_KINDS: readonly ConditionKind[] = ['weekly_hours', 'day_of_week', 'time', 'ip_address'];
 
 /**
  * Returns the clauses of conditions in the order in which they are shown. Members that this console does not know are
@@ -78,20 +73,18 @@ export function clausesOf(conditions: PolicyConditions): readonly Clause[] {
   });
 }
 
-interface Operators {
-  readonly is: readonly string[] | undefined;
-  readonly isNot: readonly string[] | undefined;
-}
-
-function operatorsOf(conditions: PolicyConditions, kind: ConditionKind): Operators {
-  if (kind === 'time') return { is: conditions.time?.between, isNot: conditions.time?.not_between };
-  return { is: conditions[kind]?.in, isNot: conditions[kind]?.not_in };
+function operatorsOf(
+  conditions: PolicyConditions,
+  kind: ConditionKind,
+): Readonly<Record<'is' | 'isNot', readonly string[] | undefined>> {
+  const operators: Readonly<Record<string, readonly string[] | undefined>> = conditions[kind] ?? {};
+  const { is, isNot } = CONDITIONS[kind];
+  return { is: operators[is], isNot: operators[isNot] };
 }
 
 /** The JSON member of a clause's operator. */
-export function operatorOf({ kind, is }: Pick<Clause, 'kind' | 'is'>): 'in' | 'not_in' | 'between' | 'not_between' {
-  if (kind === 'time') return is ? 'between' : 'not_between';
-  return is ? 'in' : 'not_in';
+export function operatorOf({ kind, is }: Pick<Clause, 'kind' | 'is'>): string {
+  return CONDITIONS[kind][is ? 'is' : 'isNot'];
 }
 
 /**
@@ -115,7 +108,7 @@ export function orderedConditions(conditions: PolicyConditions): PolicyCondition
 }
 
 export function needsClock(clauses: readonly Clause[]): boolean {
-  return clauses.some(({ kind }) => kind !== 'ip_address');
+  return clauses.some(({ kind }) => CONDITIONS[kind].usesClock);
 }
 
 /** Reports whether the zone is one that this browser knows. Offsets such as `+01:00` are none. */
@@ -139,31 +132,13 @@ export function resourceFault(pattern: string): string | undefined {
   return fault === undefined ? undefined : text.globFaults[fault];
 }
 
-/** Says what is wrong with one text of an operand; undefined: nothing. */
-export function operandFault(kind: ConditionKind, one: string, isEnd = false): string | undefined {
-  switch (kind) {
-    case 'weekly_hours':
-      return isWindow(one) ? undefined : text.faults.window;
-    case 'ip_address':
-      return isNetwork(one) ? undefined : text.faults.network;
-    case 'time':
-      return timeOf(one, isEnd) === undefined ? text.faults.time : undefined;
-    case 'day_of_week':
-      return undefined;
-    default:
-      return kind satisfies never;
-  }
-}
-
-/** Most windows of `weekly_hours`: a grid has at most 12 runs of hours in each day. */
-const MAX_WINDOWS = 84;
-
 /** Says what is wrong with a clause; undefined: nothing. */
 export function clauseFault({ kind, operand }: Clause): string | undefined {
   if (operand.length === 0) return text.faults.none[kind];
-  if (kind === 'weekly_hours' && operand.length > MAX_WINDOWS) return text.faults.manyWindows;
-  if (kind === 'time' && (operand.length !== 2 || operand[0] === operand[1])) return text.faults.sameTimes;
-  return operand.map((one, index) => operandFault(kind, one, index === 1)).find((fault) => fault !== undefined);
+  const { fault, entryFault } = CONDITIONS[kind];
+  return (
+    fault(operand) ?? operand.map((entry, index) => entryFault(entry, index === 1)).find((found) => found !== undefined)
+  );
 }
 
 /** Returns the first thing that keeps the policy from being saved; undefined: nothing is known against it. */

@@ -11,6 +11,7 @@ import { fieldError } from '../../ui/problem.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
 import { useLate } from '../../ui/use-late.ts';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
+import { CONDITION_KINDS, isConditionKind } from './condition-kinds.ts';
 import { Conditions } from './conditions.tsx';
 import { type PolicyFields, resourceFault } from './draft.ts';
 import styles from './policy.module.css';
@@ -21,12 +22,9 @@ export const SHOWN_AT_FIELDS = [
   '/actions',
   '/resources',
   '/attached_roles',
-  '/conditions/weekly_hours',
-  '/conditions/day_of_week',
-  '/conditions/time',
-  '/conditions/ip_address',
+  ...CONDITION_KINDS.map((kind) => `/conditions/${kind}`),
   '/conditions/timezone',
-] as const;
+];
 
 interface PolicyFormProps {
   readonly draft: PolicyFields;
@@ -100,11 +98,8 @@ export function PolicyForm({ draft, set, error, isGlobal, zone, stored }: Policy
   );
 }
 
-const KNOWN: readonly string[] = ['ip_address', 'time', 'day_of_week', 'weekly_hours', 'timezone'];
-
-/** A newer server may have written conditions that this console does not know. */
 function hasUnknown(conditions: PolicyConditions): boolean {
-  return Object.keys(conditions).some((member) => !KNOWN.includes(member));
+  return Object.keys(conditions).some((member) => member !== 'timezone' && !isConditionKind(member));
 }
 
 type AudienceProps = Pick<PolicyFormProps, 'draft' | 'set' | 'error' | 'isGlobal'>;

@@ -8,8 +8,9 @@ import { ComboBox } from '../../ui/combo-box.tsx';
 import fieldStyles from '../../ui/field.module.css';
 import { TextField } from '../../ui/field.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
+import { CONDITIONS } from './condition-kinds.ts';
 import styles from './conditions.module.css';
-import { type Clause, isTimezone, operandFault } from './draft.ts';
+import { type Clause, isTimezone } from './draft.ts';
 import { DAYS, timeOf } from './hours.ts';
 import { isAddress, networkWith } from './networks.ts';
 
@@ -41,7 +42,7 @@ export function Days({ clause, onChange }: ClauseProps) {
 
 export function Times({ clause, onChange }: ClauseProps) {
   const [start = '', end = ''] = clause.operand;
-  const fault = (value: string, isEnd: boolean): string | undefined => operandFault('time', value, isEnd);
+  const fault = (value: string, isEnd: boolean): string | undefined => CONDITIONS.time.entryFault(value, isEnd);
   const from = timeOf(start, false);
   const to = timeOf(end, true);
   return (
@@ -81,7 +82,7 @@ export function Networks({ clause, onChange, error }: ClauseProps) {
         label={text.networks}
         values={operand}
         onChange={(networks) => onChange({ ...clause, operand: networks })}
-        check={(one) => operandFault('ip_address', one)}
+        check={(one) => CONDITIONS.ip_address.entryFault(one, false)}
         placeholder="10.20.0.0/16"
         hint={text.networksHint}
         error={error}

@@ -5,7 +5,8 @@ import { policies as text } from '../../text/en/policies.ts';
 import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
-import { type Clause, operandFault } from './draft.ts';
+import { CONDITIONS } from './condition-kinds.ts';
+import type { Clause } from './draft.ts';
 import { hoursOf, windowsOf } from './hours.ts';
 import styles from './week-grid.module.css';
 import { WeekGrid } from './week-grid.tsx';
@@ -42,7 +43,7 @@ export function WeeklyHours({ clause, effect, onChange, zone }: WeeklyHoursProps
             label={text.windows}
             values={operand}
             onChange={(windows) => onChange({ ...clause, operand: windows })}
-            check={(one) => operandFault('weekly_hours', one)}
+            check={(one) => CONDITIONS.weekly_hours.entryFault(one, false)}
             placeholder="Mon-Fri 08:00-18:00"
             hint={text.windowsHint}
           />
