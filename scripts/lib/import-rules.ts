@@ -137,7 +137,6 @@ const ROUTES = /\/(?:routes|[a-z-]+-routes)\.ts$/;
 
 /** Files of an entity that others use beside its definition. */
 const SHARED: ReadonlySet<string> = new Set([
-  'src/iam/policies/record.ts',
   'src/iam/users/administrators.ts',
   'src/iam/users/find.ts',
   'src/iam/users/resource.ts',

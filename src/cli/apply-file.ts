@@ -10,8 +10,8 @@ import { type ConfigError, joinPath, type Position } from '../config/config-erro
 import { positionIn } from '../config/file.ts';
 import { unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
+import type { Setup } from '../iam/setup/read.ts';
 import { readSetups, type SetupError } from '../iam/setup/read.ts';
-import type { Setup } from '../iam/setup/setup.ts';
 import { meaningErrors } from './apply-meaning.ts';
 import { checkForm } from './apply-schema.ts';
 

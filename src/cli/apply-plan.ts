@@ -2,7 +2,7 @@
 
 import type { PlanAction } from '../iam/setup/action.ts';
 import { counts } from '../iam/setup/apply.ts';
-import type { MemberChange } from '../iam/setup/difference.ts';
+import type { MemberChange } from '../iam/setup/members.ts';
 
 const MARKS: Readonly<Record<PlanAction['verb'], string>> = { create: '+', change: '~', delete: '-' };
 

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readSetupText } from '../../src/cli/apply-file.ts';
 import { planText } from '../../src/cli/apply-plan.ts';
-import { SETUP_SCHEMA } from '../../src/cli/apply-schema.ts';
 import { isAgreed } from '../../src/cli/terminal.ts';
 import { formatConfigError } from '../../src/config/config-error.ts';
+import { policyDocument, roleDocument, tenantDocument, userDocument } from '../../src/iam/setup/document.ts';
 import { type Harness, startHarness } from '../http/harness.ts';
 
 function problems(text: string | Uint8Array): readonly string[] {
@@ -272,14 +272,11 @@ describe('the API and a file take and refuse the same', () => {
     return JSON.parse(plain).properties;
   }
 
-  const tenant = SETUP_SCHEMA.properties.tenants.items;
-  const { roles, policies, users } = tenant.properties;
-
   test.each([
-    ['users', users.items, ['password', 'tenant_id'], ['status']],
-    ['roles', roles.items, [], []],
-    ['policies', policies.items, ['global'], []],
-    ['tenants', tenant, [], ['status', 'roles', 'policies', 'users']],
+    ['users', userDocument, ['password', 'tenant_id'], ['status']],
+    ['roles', roleDocument, [], []],
+    ['policies', policyDocument, ['global'], []],
+    ['tenants', tenantDocument, [], ['status', 'roles', 'policies', 'users']],
   ] as const)('%s have the same members with the same schemas', (list, schema, missing, besides) => {
     const route = h.routes.find(({ method, path }) => method === 'POST' && path === `/v1/iam/${list}`);
     const expected = Object.entries(membersOf(route?.bodySchema)).filter(

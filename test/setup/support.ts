@@ -11,8 +11,7 @@ import { type Applied, applySetup, previewSetup } from '../../src/iam/setup/appl
 import type { SetupDocument } from '../../src/iam/setup/document.ts';
 import { exportSetup } from '../../src/iam/setup/export.ts';
 import type { SetupOptions } from '../../src/iam/setup/plan.ts';
-import type { SetupError } from '../../src/iam/setup/read.ts';
-import type { Setup } from '../../src/iam/setup/setup.ts';
+import type { Setup, SetupError } from '../../src/iam/setup/read.ts';
 import type { Database } from '../../src/store/database.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

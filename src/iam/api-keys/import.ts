@@ -14,7 +14,8 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, orRefusal, tenantGone } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
-import { type StoredTenant, shareTenantNow } from '../tenants/queries.ts';
+import type { TenantRow } from '../tenants/entity.ts';
+import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { parseOwner, unknownOwner } from './create.ts';
 import { keyResource } from './entity.ts';
@@ -114,7 +115,7 @@ function requirePlatformAdmin(caller: Caller): void {
 type ReadRow = Omit<NewKeyRow, 'id' | 'at'>;
 
 /** @throws Refusal `invalid_field`, `escalation` */
-function readRow(caller: HeldCaller, tenant: StoredTenant, request: ImportedKey): ReadRow {
+function readRow(caller: HeldCaller, tenant: TenantRow, request: ImportedKey): ReadRow {
   const digest = digestOf(request);
   const columns = requestedColumns(request);
   mayGive(caller, { permissions: columns.scopes, constraints: columns.resource_constraints });

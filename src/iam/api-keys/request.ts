@@ -5,7 +5,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid, valid } from '../caller/refusals.ts';
-import type { StoredTenant } from '../tenants/queries.ts';
+import type { TenantRow } from '../tenants/entity.ts';
 import type { KeyChanges, KeyRow } from './entity.ts';
 import { findKey } from './queries.ts';
 
@@ -74,7 +74,7 @@ function tenYearsAfter(nowMs: number): number {
 }
 
 /** @throws Refusal `invalid_field` without an expiry, unless the tenant allows keys without one */
-export function permittedExpiry(tenant: StoredTenant, expiry: Date | null | undefined): Date | null {
+export function permittedExpiry(tenant: TenantRow, expiry: Date | null | undefined): Date | null {
   if (expiry !== undefined && expiry !== null) return expiry;
   if (tenant.settings.allow_keys_without_expiry === true) return null;
   throw invalidField('/expires_at', 'The tenant requires an expiry. Give expires_at or expires_in_days.');

@@ -21,8 +21,9 @@ import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
-import { enabledAllowPolicies, type NewPolicy, type StoredPolicy } from '../policies/queries.ts';
-import { recordOf } from '../policies/record.ts';
+import { type PolicyRow, type PolicyValues, policyRecord } from '../policies/entity.ts';
+import { enabledAllowPolicies } from '../policies/queries.ts';
+import { roleRecord } from '../roles/entity.ts';
 import { findRoles } from '../roles/queries.ts';
 import { findUser, type StoredUser } from '../users/queries.ts';
 import { selfId } from './caller.ts';
@@ -53,10 +54,10 @@ export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable
 }
 
 /** For a new, updated or attached policy. Only the permissions that an allow policy adds count. */
-export function mayWritePolicy(caller: HeldCaller, before: NewPolicy | undefined, after: NewPolicy): void {
+export function mayWritePolicy(caller: HeldCaller, before: PolicyValues | undefined, after: PolicyValues): void {
   refuseLacking(
     caller,
-    addedByPolicy(before && recordOf(before), recordOf(after)),
+    addedByPolicy(before && policyRecord(before), policyRecord(after)),
     'You cannot allow permissions that you do not have:',
   );
 }
@@ -77,7 +78,7 @@ export async function mayActOnUser(
   trx: Transaction,
   caller: HeldCaller,
   user: StoredUser,
-  allowPolicies?: readonly StoredPolicy[],
+  allowPolicies?: readonly PolicyRow[],
 ): Promise<void> {
   if (user.id === selfId(caller)) return;
   const roles = [...user.roles, ...user.directoryRoles];
@@ -93,7 +94,7 @@ export async function mayActOnKey(
   trx: Transaction,
   caller: HeldCaller,
   key: KeyRow,
-  allowPolicies?: readonly StoredPolicy[],
+  allowPolicies?: readonly PolicyRow[],
 ): Promise<void> {
   if (isOwnKey(caller, key)) return;
   const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
@@ -129,7 +130,7 @@ async function loadTenantRules(
   { snapshot: { builtinRoles } }: HeldCaller,
   tenant: TenantId,
   names: readonly RoleName[],
-  allowPolicies?: readonly StoredPolicy[],
+  allowPolicies?: readonly PolicyRow[],
 ): Promise<TenantRules> {
   const roles = await findRoles(trx, tenant, names);
   const policies = allowPolicies ?? (await enabledAllowPolicies(trx, tenant));
@@ -138,9 +139,9 @@ async function loadTenantRules(
     status: 'active',
     settings: {},
     quotas: {},
-    roles,
-    policies: policies.filter((policy) => policy.tenantId !== undefined).map(recordOf),
+    roles: roles.map(roleRecord),
+    policies: policies.filter((policy) => policy.tenant_id !== null).map(policyRecord),
   });
-  const global = compilePolicies(policies.filter((policy) => policy.tenantId === undefined).map(recordOf));
+  const global = compilePolicies(policies.filter((policy) => policy.tenant_id === null).map(policyRecord));
   return { own, global, builtinRoles };
 }

@@ -5,16 +5,18 @@ import type { Proposal } from '../../decision/proposed.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type PolicyName, parsePolicyName, type TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
-import type { PolicyRecord, RoleRecord } from '../../domain/records.ts';
+import type { RoleRecord } from '../../domain/records.ts';
 import { BUILTIN_ROLES, isBuiltinRole } from '../../domain/roles.ts';
 import { invalidField, invalidFields, throwIfInvalid } from '../caller/refusals.ts';
-import { type NewPolicyRequest, readNewPolicy } from '../policies/create.ts';
-import { type NewRoleRequest, readNewRole } from '../roles/create.ts';
+import { readNewPolicy } from '../policies/create.ts';
+import { type NewPolicy, policyRecord } from '../policies/entity.ts';
+import { readNewRole } from '../roles/create.ts';
+import { type NewRole, roleRecord } from '../roles/entity.ts';
 
 export interface ProposalRequest {
   /** Each is given whole, as if it were made. */
-  readonly policies?: readonly NewPolicyRequest[];
-  readonly roles?: readonly NewRoleRequest[];
+  readonly policies?: readonly NewPolicy[];
+  readonly roles?: readonly NewRole[];
 }
 
 /** Where the proposal would be saved. */
@@ -23,8 +25,8 @@ export interface ProposalPlace {
   readonly tenant: Pick<TenantView, 'id' | 'roles'>;
   /** Which of the names that are proposed are taken, and by whom. */
   readonly taken: ReadonlyMap<PolicyName, 'global' | 'tenant'>;
-  /** @throws Refusal for who may not write global policies, given undefined */
-  readonly mayWriteOwner: (owner: TenantId | undefined) => void;
+  /** @throws Refusal for who may not write global policies, given null */
+  readonly mayWriteOwner: (owner: TenantId | null) => void;
 }
 
 const BUILTIN = BUILTIN_ROLES.map((role) => role.name);
@@ -48,36 +50,30 @@ export function readProposal(request: ProposalRequest, place: ProposalPlace): Pr
   return { roles: proposedRoles, policies: recordsOf(false), globalPolicies: recordsOf(true) };
 }
 
-function readRole(request: NewRoleRequest): RoleRecord {
+function readRole(request: NewRole): RoleRecord {
   if (isBuiltinRole(request.name)) throw invalidField('/name', 'Built-in roles cannot be changed.');
-  const { name, constraints } = readNewRole(request);
-  return { name, permissions: request.permissions, constraints };
+  return roleRecord(readNewRole(request));
 }
 
-function readPolicy(request: NewPolicyRequest, place: ProposalPlace, proposed: readonly RoleRecord[]) {
-  const { name, conditions, audience } = readNewPolicy(request);
-  const global = isGlobal(name, request.global, place);
+function readPolicy(request: NewPolicy, place: ProposalPlace, proposed: readonly RoleRecord[]) {
+  const { audience, ...values } = readNewPolicy(request);
+  const global = isGlobal(values.name, request.global, place);
   const attachable = [
     ...BUILTIN,
     ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)]),
   ];
-  const attachedRoles = audience.roles.map((role) => attachable.find((one) => one === role));
+  const attachedRoles = audience.attached_roles.map((role) => attachable.find((one) => one === role));
   const message = global
     ? 'Only built-in roles may be attached to a global policy.'
     : 'This role does not exist in the tenant.';
   throwIfInvalid(
     attachedRoles.flatMap((role, i) => (role === undefined ? [{ path: `/attached_roles/${i}`, message }] : [])),
   );
-  const record: PolicyRecord = {
-    name,
-    effect: request.effect,
-    actions: request.actions,
-    resources: request.resources,
-    conditions,
-    appliesTo: audience.appliesTo,
-    attachedRoles: [...new Set(attachedRoles.filter((role) => role !== undefined))],
-    enabled: request.enabled ?? true,
-  };
+  const record = policyRecord({
+    ...values,
+    applies_to: audience.applies_to,
+    attached_roles: [...new Set(attachedRoles.filter((role) => role !== undefined))],
+  });
   return { global, record };
 }
 
@@ -89,7 +85,7 @@ function isGlobal(
 ): boolean {
   const owner = taken.get(name);
   const global = asked ?? owner === 'global';
-  if (global || owner === 'global') mayWriteOwner(undefined);
+  if (global || owner === 'global') mayWriteOwner(null);
   else mayWriteOwner(tenant.id);
   if (owner !== undefined && global !== (owner === 'global')) {
     throw invalidField(

@@ -4,8 +4,8 @@ import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
 import type { KeyResource } from '../api-keys/entity.ts';
 import { invalidFields } from '../caller/refusals.ts';
-import type { PolicyResource } from '../policies/resource.ts';
-import type { RoleResource } from '../roles/resource.ts';
+import type { PolicyResource } from '../policies/entity.ts';
+import type { RoleResource } from '../roles/entity.ts';
 import { MAX_NOTICES } from '../schema/resource-parts.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 

@@ -1,18 +1,18 @@
-/** Attaching policies to roles and detaching them. Both may be said again without effect. Preconditions look at the policy: it is what changes. */
+/** Attaches policies to roles and detaches them. A repetition has no effect. Preconditions apply to the policy. */
 
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { change } from '../change/change.ts';
 import { lockRoles } from '../roles/queries.ts';
+import { policyResource } from './entity.ts';
 import { existingRole } from './read.ts';
-import { policyResource } from './resource.ts';
 import { attachableRoles } from './rules.ts';
 import { holdPolicy, rewritePolicy } from './update.ts';
 
 /**
- * From then on the policy applies to its attached roles, also when it applied to everyone before.
- * @param force attaches it even when it then denies its author `admin:policies`
+ * Attaches a policy to a role. A policy that applied to everyone then applies to its attached roles only.
+ * @param force attaches it even if it then denies the caller `admin:policies`
  * @throws Refusal `not_found`, `escalation`, `invalid_field` for a global policy and a custom role, `would_lock_out`
  */
 export async function attachPolicy(
@@ -27,17 +27,17 @@ export async function attachPolicy(
     caller,
     { action: 'policy.attach', target: { type: 'policy', id: policyText } },
     async ({ trx, caller, audit, checkPreconditions }) => {
-      const role = await heldRole(trx, caller.tenant, roleText);
+      const role = await lockedRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
       checkPreconditions(policyResource(policy));
-      const attachedRoles = await attachableRoles(trx, policy.tenantId, [...policy.attachedRoles, role]);
-      await rewritePolicy(trx, caller, audit, policy, { ...policy, appliesTo: 'roles', attachedRoles }, force);
+      const attached_roles = await attachableRoles(trx, policy.tenant_id, [...policy.attached_roles, role]);
+      await rewritePolicy(trx, caller, audit, policy, { ...policy, applies_to: 'roles', attached_roles }, force);
     },
   );
 }
 
-/** It stays until the transaction ends. */
-async function heldRole(trx: Transaction, tenant: TenantId, text: string): Promise<RoleName> {
+/** Locks the role until the transaction ends. */
+async function lockedRole(trx: Transaction, tenant: TenantId, text: string): Promise<RoleName> {
   const name = parseRoleName(text);
   if (name !== undefined) await lockRoles(trx, tenant, [name], 'share');
   return existingRole(trx, tenant, text);
@@ -58,8 +58,8 @@ export async function detachPolicy(
       const role = await existingRole(trx, caller.tenant, roleText);
       const policy = await holdPolicy(trx, caller, policyText);
       checkPreconditions(policyResource(policy));
-      const attachedRoles = policy.attachedRoles.filter((attached) => attached !== role);
-      await rewritePolicy(trx, caller, audit, policy, { ...policy, attachedRoles }, true);
+      const attached_roles = policy.attached_roles.filter((attached) => attached !== role);
+      await rewritePolicy(trx, caller, audit, policy, { ...policy, attached_roles }, true);
     },
   );
 }

@@ -1,111 +1,75 @@
-/** Making a policy, of the effective tenant or global. */
+/** Creates a policy of the effective tenant or a global one. */
 
-import type { Conditions } from '../../decision/condition-table.ts';
 import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type PolicyName, parsePolicyName } from '../../domain/ids.ts';
+import { parsePolicyName } from '../../domain/ids.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWritePolicy } from '../caller/escalation.ts';
-import { invalidField, notFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { invalidField, NAME_FORM, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
+import { type NewPolicy, type PolicyResource, type PolicyValues, policyResource } from './entity.ts';
+import { insertPolicy, isPolicyNameTaken, reservePolicyName } from './queries.ts';
 import {
-  findPolicy,
-  insertPolicy,
-  isPolicyNameTaken,
-  type NewPolicy,
-  reservePolicyName,
-  setAttachedRoles,
-} from './queries.ts';
-import { type PolicyResource, policyResource } from './resource.ts';
-import { type Audience, attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
-
-export interface NewPolicyRequest {
-  readonly name: string;
-  readonly description?: string;
-  readonly effect: 'allow' | 'deny';
-  readonly actions: readonly string[];
-  readonly resources: readonly string[];
-  /** Any object; checked here. */
-  readonly conditions?: unknown;
-  readonly applies_to?: 'everyone' | 'roles';
-  readonly attached_roles?: readonly string[];
-  readonly global?: boolean;
-  readonly enabled?: boolean;
-}
+  type Audience,
+  attachableRoles,
+  audienceAfter,
+  initialAudience,
+  mayWriteOwner,
+  refuseLockOut,
+} from './rules.ts';
 
 /**
- * @param force writes it even when it denies its author `admin:policies`
+ * @param force writes the policy even if it denies the caller `admin:policies`
  * @throws Refusal `invalid_field`, `escalation`, `already_exists`, `would_lock_out`
  */
 export async function createPolicy(
   parts: AdminParts,
   caller: Caller,
-  request: NewPolicyRequest,
+  request: NewPolicy,
   force: boolean,
 ): Promise<PolicyResource> {
-  const { name, conditions, audience } = readNewPolicy(request);
-  const tenantId = request.global === true ? undefined : caller.tenant;
-  return change(
-    parts,
-    caller,
-    { action: 'policy.create', target: { type: 'policy', id: name } },
-    async ({ trx, caller, audit }) => {
-      mayWriteOwner(caller, tenantId);
-      if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
-      const policy: NewPolicy = {
-        tenantId,
-        name,
-        description: request.description ?? '',
-        effect: request.effect,
-        actions: request.actions,
-        resources: request.resources,
-        conditions,
-        appliesTo: audience.appliesTo,
-        attachedRoles: await attachableRoles(trx, tenantId, audience.roles),
-        enabled: request.enabled ?? true,
-      };
-      mayWritePolicy(caller, undefined, policy);
-      await reservePolicyName(trx, name);
-      if (await isPolicyNameTaken(trx, tenantId, name)) throw taken(tenantId === undefined);
-      refuseLockOut(caller, policy, force);
-      await setAttachedRoles(trx, await insertPolicy(trx, policy), policy.attachedRoles);
-      const made = await findPolicy(trx, caller.tenant, name);
-      if (made === undefined) throw notFound('policy');
-      audit.tenant = tenantId;
-      audit.after = policyResource(made);
-      return policyResource(made);
-    },
-  );
+  const { audience, ...values } = readNewPolicy(request);
+  const { name } = values;
+  const owner = request.global === true ? null : caller.tenant;
+  const target = { type: 'policy', id: name } as const;
+  return change(parts, caller, { action: 'policy.create', target }, async ({ trx, caller, audit }) => {
+    mayWriteOwner(caller, owner);
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
+    const policy: PolicyValues = {
+      ...values,
+      tenant_id: owner,
+      applies_to: audience.applies_to,
+      attached_roles: await attachableRoles(trx, owner, audience.attached_roles),
+    };
+    mayWritePolicy(caller, undefined, policy);
+    await reservePolicyName(trx, name);
+    if (await isPolicyNameTaken(trx, owner, name)) throw taken(owner === null);
+    refuseLockOut(caller, policy, force);
+    const created = policyResource(await insertPolicy(trx, policy));
+    audit.tenant = owner ?? undefined;
+    audit.after = created;
+    return created;
+  });
 }
 
-/** What can be told of a new policy from its request alone; its roles are not looked up yet. */
-export interface ReadPolicy {
-  readonly name: PolicyName;
-  readonly conditions: Conditions;
+/** A new policy without the parts that depend on the database. */
+export interface ReadPolicy extends Omit<PolicyValues, 'tenant_id' | 'applies_to' | 'attached_roles'> {
   readonly audience: Audience;
 }
 
 /** @throws Refusal `invalid_field` */
-export function readNewPolicy(request: NewPolicyRequest): ReadPolicy {
-  const name = newPolicyName(request.name);
+export function readNewPolicy(request: NewPolicy): ReadPolicy {
+  const name = parsePolicyName(request.name);
+  if (name === undefined) throw invalidField('/name', NAME_FORM);
   const conditions = valid(parseConditions(request.conditions));
   throwIfInvalid([
     ...validatePatterns(request.actions, '/actions'),
     ...validateResourcePatterns(request.resources, '/resources'),
   ]);
-  const initial = { appliesTo: request.effect === 'deny' ? 'everyone' : 'roles', roles: [] } as const;
-  return { name, conditions, audience: audienceAfter(initial, request.applies_to, request.attached_roles) };
-}
-
-function newPolicyName(text: string): PolicyName {
-  const name = parsePolicyName(text);
-  if (name === undefined)
-    throw invalidField(
-      '/name',
-      'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
-    );
-  return name;
+  const { description = '', effect, actions, resources, enabled = true } = request;
+  const audience = audienceAfter(initialAudience(effect), request.applies_to, request.attached_roles);
+  return { name, description, effect, actions, resources, conditions, enabled, audience };
 }
 
 function taken(global: boolean): Refusal {

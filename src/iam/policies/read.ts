@@ -1,4 +1,4 @@
-/** Reading policies: the tenant's own and the global ones in one list, by name. */
+/** Reads policies. A list has the tenant's policies and the global ones, by name. */
 
 import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
@@ -9,6 +9,7 @@ import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { findRole } from '../roles/queries.ts';
+import { type PolicyResource, policyResource } from './entity.ts';
 import {
   countPolicies,
   countPoliciesOfRole,
@@ -17,7 +18,6 @@ import {
   type PolicyFilter,
   policiesOfRole,
 } from './queries.ts';
-import { type PolicyResource, policyResource } from './resource.ts';
 
 export interface PolicyListQuery extends ListQuery, PolicyFilter {}
 
@@ -32,7 +32,7 @@ export async function listPoliciesPage(
     'policies',
     query,
     (page) => listPolicies(parts.db.knex, scopeOf(caller), filter, page),
-    (policy) => [policy.name, policy.tenantId ?? ''],
+    (policy) => [policy.name, policy.tenant_id ?? ''],
     (policy) => noticedPolicy(parts, policyResource(policy)),
     (most) => countPolicies(parts.db.knex, scopeOf(caller), filter, most),
   );
@@ -45,7 +45,7 @@ export async function getPolicy(parts: AdminParts, caller: Caller, text: string)
   return policyResource(policy);
 }
 
-/** The policies that are attached to one role. */
+/** Lists the policies that are attached to one role. */
 export async function listRolePoliciesPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,

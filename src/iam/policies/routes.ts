@@ -1,94 +1,17 @@
 /** /v1/iam/policies */
 
 import { Type } from 'typebox';
-import { CONDITION_KEYS } from '../../decision/condition-table.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
-import { aName, someConditions } from '../schema/grammar.ts';
-import { asksAlso, component } from '../schema/keywords.ts';
-import { Policy } from '../schema/resources.ts';
-import {
-  closed,
-  countedPage,
-  description,
-  forcedStrictly,
-  oneOf,
-  roleNames,
-  somePatterns,
-  someResourcePatterns,
-  tenantFilter,
-  withoutTenant,
-} from '../schema/schemas.ts';
+import { closed, countedPage, forcedStrictly, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import { createPolicy } from './create.ts';
+import { appliesTo, effect, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
 import { deletePolicy, updatePolicy } from './update.ts';
-
-/** What may be in it, the use case tells, with its reasons. */
-const conditions = Type.Unsafe<unknown>({
-  type: ['object', 'null'],
-  ...someConditions,
-  description: `${CONDITION_KEYS.map((key) => `\`${key}\``).join(', ')} and \`timezone\`. All must hold. Absent or empty: the policy always applies.`,
-});
-
-const OFFICE_HOURS = {
-  name: 'office-hours',
-  effect: 'deny',
-  actions: ['chat:*'],
-  resources: ['*'],
-  conditions: { weekly_hours: { not_in: ['Mon-Fri 08:00-18:00'] }, timezone: 'Europe/Berlin' },
-  enabled: false,
-};
-
-/** Everyone is not named role by role. */
-const wholeAudience = asksAlso({
-  not: {
-    required: ['applies_to', 'attached_roles'],
-    properties: { applies_to: { const: 'everyone' }, attached_roles: { minItems: 1 } },
-  },
-});
-
-const effect = oneOf('allow', 'deny');
-const appliesTo = oneOf('everyone', 'roles');
-
-const optional = {
-  description: Type.Optional(description),
-  conditions: Type.Optional(conditions),
-  applies_to: Type.Optional(appliesTo),
-  attached_roles: Type.Optional(roleNames),
-  global: Type.Optional(Type.Boolean()),
-  enabled: Type.Optional(Type.Boolean()),
-};
-
-export const newPolicy = component(
-  'NewPolicy',
-  Type.Object(
-    {
-      name: Type.String({ maxLength: 64, ...aName }),
-      effect,
-      actions: somePatterns,
-      resources: someResourcePatterns,
-      ...optional,
-    },
-    { ...closed, ...wholeAudience, examples: [OFFICE_HOURS] },
-  ),
-);
-
-const changes = component(
-  'PolicyChanges',
-  Type.Object(
-    {
-      effect: Type.Optional(effect),
-      actions: Type.Optional(somePatterns),
-      resources: Type.Optional(someResourcePatterns),
-      ...optional,
-    },
-    { ...closed, ...wholeAudience, examples: [{ enabled: false }] },
-  ),
-);
 
 const listing = Type.Object(
   {
@@ -145,7 +68,7 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
     policies.update({
       operationId: 'updatePolicy',
       summary: 'Update a policy: the members that are present.',
-      body: changes,
+      body: policyChanges,
       maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
       refusals: ['escalation', 'would_lock_out', 'quota_exceeded'],

@@ -1,4 +1,4 @@
-/** The rules that every write of a policy keeps: who writes global ones, to whom a policy applies, and that nobody locks itself out. */
+/** The rules for every write of a policy: the permission for global policies, the audience, and the check against locking oneself out. */
 
 import { compilePolicies } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
@@ -11,26 +11,27 @@ import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
 import { knownRoles } from '../users/roles.ts';
-import type { NewPolicy } from './queries.ts';
-import { recordOf } from './record.ts';
+import { type PolicyRow, type PolicyValues, policyRecord } from './entity.ts';
 
-/** @throws Refusal `escalation` when a global policy is written by anybody but a platform administrator */
-export function mayWriteOwner(caller: Caller, tenantId: TenantId | undefined): void {
-  if (tenantId === undefined && !isPlatformAdmin(caller.principal)) {
+/** @throws Refusal `escalation` for a global policy, unless the caller is a platform administrator. @param owner null: global */
+export function mayWriteOwner(caller: Caller, owner: TenantId | null): void {
+  if (owner === null && !isPlatformAdmin(caller.principal)) {
     throw escalation('Only platform administrators may create, update or delete global policies.');
   }
 }
 
 /**
- * Reads the roles that a policy is attached to: the tenant's own or built-in ones, for a global policy built-in ones alone.
+ * Reads the roles that a policy is attached to: roles of the tenant or built-in ones, for a global policy only built-in
+ * ones.
+ * @param owner null: global
  * @throws Refusal `invalid_field`
  */
 export async function attachableRoles(
   trx: Transaction,
-  tenantId: TenantId | undefined,
+  owner: TenantId | null,
   names: readonly string[],
 ): Promise<readonly RoleName[]> {
-  if (tenantId !== undefined) return knownRoles(trx, tenantId, names, '/attached_roles');
+  if (owner !== null) return knownRoles(trx, owner, names, '/attached_roles');
   throwIfInvalid(
     names.flatMap((name, i) =>
       isBuiltinRole(name)
@@ -41,41 +42,48 @@ export async function attachableRoles(
   return [...new Set(names)].filter((name): name is RoleName => isBuiltinRole(name));
 }
 
-export interface Audience {
-  readonly appliesTo: 'everyone' | 'roles';
-  /** Names as requested; not looked up yet. */
-  readonly roles: readonly string[];
+export const EVERYONE_WITHOUT_ROLES = 'A policy that applies to everyone must not have attached roles.';
+
+export interface Audience extends Pick<PolicyRow, 'applies_to'> {
+  /** Names as requested. They may not exist. */
+  readonly attached_roles: readonly string[];
+}
+
+/** The audience of a new policy whose request does not name one. */
+export function initialAudience(effect: PolicyRow['effect']): Audience {
+  return { applies_to: effect === 'deny' ? 'everyone' : 'roles', attached_roles: [] };
 }
 
 /**
- * To whom a policy applies after a request. Naming roles means `roles`; `everyone` leaves no role attached.
+ * Returns the audience after a request. A request that names roles implies `roles`, and `everyone` detaches all roles.
  * @throws Refusal `invalid_field` for `everyone` together with roles
  */
 export function audienceAfter(
   before: Audience,
-  appliesTo: Audience['appliesTo'] | undefined,
-  roles: readonly string[] | undefined,
+  applies_to: Audience['applies_to'] | undefined,
+  attached_roles: readonly string[] | undefined,
 ): Audience {
-  if (appliesTo === 'everyone') {
-    if (roles !== undefined && roles.length > 0) {
-      throw invalidField('/attached_roles', 'A policy that applies to everyone must not have attached roles.');
+  if (applies_to === 'everyone') {
+    if (attached_roles !== undefined && attached_roles.length > 0) {
+      throw invalidField('/attached_roles', EVERYONE_WITHOUT_ROLES);
     }
-    return { appliesTo: 'everyone', roles: [] };
+    return { applies_to, attached_roles: [] };
   }
-  if (roles !== undefined) return { appliesTo: 'roles', roles };
-  return appliesTo === undefined ? before : { appliesTo, roles: before.roles };
+  if (attached_roles !== undefined) return { applies_to: 'roles', attached_roles };
+  return applies_to === undefined ? before : { ...before, applies_to };
 }
 
 /**
- * Asks whether this policy, by itself, would now deny its author the right to manage policies.
+ * Rejects a deny policy that alone would now deny the caller the permission to manage policies.
+ * @param force skips the check
  * @throws Refusal `would_lock_out`
  */
-export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: boolean): void {
+export function refuseLockOut(caller: HeldCaller, policy: PolicyValues, force: boolean): void {
   if (force || policy.effect !== 'deny') return;
-  const alone = compilePolicies([recordOf(policy)]);
+  const alone = compilePolicies([policyRecord(policy)]);
   const none = compilePolicies([]);
   const { own, effective, builtinRoles } = caller.snapshot;
-  const local = policy.tenantId === undefined ? none : alone;
+  const local = policy.tenant_id === null ? none : alone;
   const decision = decideManagement({
     permission: 'admin:policies',
     self: true,
@@ -83,7 +91,7 @@ export function refuseLockOut(caller: HeldCaller, policy: NewPolicy, force: bool
     snapshot: {
       own: own && { ...own, policies: local },
       effective: effective && { ...effective, policies: local },
-      global: policy.tenantId === undefined ? alone : none,
+      global: policy.tenant_id === null ? alone : none,
       builtinRoles,
     },
     clientAddress: caller.address,

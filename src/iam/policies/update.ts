@@ -1,4 +1,4 @@
-/** Changing and deleting policies. A policy keeps its name and its owner. */
+/** Updates and deletes policies. A policy keeps its name and its tenant. */
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseConditions, validatePatterns, validateResourcePatterns } from '../../decision/validate.ts';
@@ -8,22 +8,16 @@ import { mayWritePolicy } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
-import type { NewPolicyRequest } from './create.ts';
 import {
-  findPolicy,
-  lockPolicy,
-  type NewPolicy,
-  deletePolicy as removePolicy,
-  type StoredPolicy,
-  setAttachedRoles,
-  updatePolicy as writePolicy,
-} from './queries.ts';
+  type PolicyChanges,
+  type PolicyResource,
+  type PolicyRow,
+  type PolicyValues,
+  policyResource,
+} from './entity.ts';
+import { findPolicy, lockPolicy, deletePolicy as removePolicy, updatePolicy as writePolicy } from './queries.ts';
 import { policyNameOf } from './read.ts';
-import { type PolicyResource, policyResource } from './resource.ts';
 import { attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
-
-/** Absent members stay as they are. */
-export type PolicyChanges = Partial<Omit<NewPolicyRequest, 'name'>>;
 
 /** @throws Refusal `not_found`, `escalation`, `invalid_field`, `would_lock_out` */
 export async function updatePolicy(
@@ -46,7 +40,7 @@ export async function updatePolicy(
   );
 }
 
-/** Detaching or deleting a deny is no escalation. */
+/** Deletes a policy. Unlike its creation, the removal of a deny policy needs no check against escalation. */
 export async function deletePolicy(parts: AdminParts, caller: Caller, text: string): Promise<void> {
   await change(
     parts,
@@ -55,67 +49,62 @@ export async function deletePolicy(parts: AdminParts, caller: Caller, text: stri
     async ({ trx, caller, audit, checkPreconditions }) => {
       const policy = await holdPolicy(trx, caller, text);
       checkPreconditions(policyResource(policy));
-      await removePolicy(trx, policy.number);
-      audit.tenant = policy.tenantId;
+      await removePolicy(trx, policy.id);
+      audit.tenant = policy.tenant_id ?? undefined;
       audit.before = policyResource(policy);
     },
   );
 }
 
-/** @throws Refusal `not_found`, `escalation` for a global policy and a caller who may not write it */
-export async function holdPolicy(trx: Transaction, caller: HeldCaller, text: string): Promise<StoredPolicy> {
+/** @throws Refusal `not_found`, `escalation` for a global policy unless the caller may write it */
+export async function holdPolicy(trx: Transaction, caller: HeldCaller, text: string): Promise<PolicyRow> {
   const name = policyNameOf(text);
   await lockPolicy(trx, caller.tenant, name);
   const policy = await findPolicy(trx, caller.tenant, name);
   if (policy === undefined) throw notFound('policy');
-  mayWriteOwner(caller, policy.tenantId);
+  mayWriteOwner(caller, policy.tenant_id);
   return policy;
 }
 
-/** Checks the policy as it would become against every rule, and writes it. */
+/** Checks the new values of a policy against every rule, and writes them. */
 export async function rewritePolicy(
   trx: Transaction,
   caller: HeldCaller,
   audit: AuditDraft,
-  before: StoredPolicy,
-  after: NewPolicy,
+  before: PolicyRow,
+  after: PolicyValues,
   force: boolean,
 ): Promise<PolicyResource> {
   mayWritePolicy(caller, before, after);
   refuseLockOut(caller, after, force);
-  await writePolicy(trx, before.number, after);
-  await setAttachedRoles(trx, before.number, after.attachedRoles);
-  const written = await findPolicy(trx, caller.tenant, before.name);
-  if (written === undefined) throw notFound('policy');
-  audit.tenant = before.tenantId;
+  const updated = policyResource(await writePolicy(trx, before.id, after));
+  audit.tenant = before.tenant_id ?? undefined;
   audit.before = policyResource(before);
-  audit.after = policyResource(written);
-  return policyResource(written);
+  audit.after = updated;
+  return updated;
 }
 
-async function policyAfter(trx: Transaction, policy: StoredPolicy, changes: PolicyChanges): Promise<NewPolicy> {
+async function policyAfter(trx: Transaction, policy: PolicyRow, changes: PolicyChanges): Promise<PolicyValues> {
   throwIfInvalid([
     ...validatePatterns(changes.actions ?? [], '/actions'),
     ...validateResourcePatterns(changes.resources ?? [], '/resources'),
   ]);
-  const before = { appliesTo: policy.appliesTo, roles: policy.attachedRoles };
-  const audience = audienceAfter(before, changes.applies_to, changes.attached_roles);
+  const audience = audienceAfter(policy, changes.applies_to, changes.attached_roles);
   return {
-    tenantId: policy.tenantId,
-    name: policy.name,
+    ...policy,
     description: changes.description ?? policy.description,
     effect: changes.effect ?? policy.effect,
     actions: changes.actions ?? policy.actions,
     resources: changes.resources ?? policy.resources,
     conditions: changes.conditions === undefined ? policy.conditions : valid(parseConditions(changes.conditions)),
-    appliesTo: audience.appliesTo,
-    attachedRoles: await attachableRoles(trx, policy.tenantId, audience.roles),
+    applies_to: audience.applies_to,
+    attached_roles: await attachableRoles(trx, policy.tenant_id, audience.attached_roles),
     enabled: changes.enabled ?? policy.enabled,
   };
 }
 
-function refuseOwnerChange(caller: HeldCaller, policy: StoredPolicy, global: boolean | undefined): void {
-  if (global === undefined || global === (policy.tenantId === undefined)) return;
+function refuseOwnerChange(caller: HeldCaller, policy: PolicyRow, global: boolean | undefined): void {
+  if (global === undefined || global === (policy.tenant_id === null)) return;
   if (!isPlatformAdmin(caller.principal))
     throw escalation('Only platform administrators may create, update or delete global policies.');
   throw invalidField('/global', 'A policy cannot change between global and tenant scope. Create another policy.');

@@ -1,4 +1,4 @@
-/** Reading roles: the built-in ones and the tenant's own in one list, by name. */
+/** Reads roles. A list has the built-in roles and the tenant's own, by name. */
 
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
@@ -8,14 +8,14 @@ import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedRole } from '../permissions/notices.ts';
-import { countRoles, findRole, listRoles, type RoleFilter, type StoredRole } from './queries.ts';
-import { builtinResource, type RoleResource, roleResource } from './resource.ts';
+import { builtinResource, type RoleResource, type RoleRow, roleResource } from './entity.ts';
+import { countRoles, findRole, listRoles, type RoleFilter } from './queries.ts';
 
 export interface RoleListQuery extends ListQuery, RoleFilter {
   readonly builtin?: boolean;
 }
 
-const NONE: PageRows<StoredRole> = { rows: [], more: false };
+const NONE: PageRows<RoleRow> = { rows: [], more: false };
 
 export async function listRolesPage(
   parts: AdminParts & CatalogParts,
@@ -70,7 +70,7 @@ function builtinsAfter(builtinRoles: BuiltinRoles, filter: RoleFilter, page: Pag
   return name === undefined ? roles : roles.filter((role) => role.name > name);
 }
 
-/** Both by position. Built-in roles behind the last row of a page that has more belong to the next one. */
+/** Merges by position. If the page is not the last, built-in roles after its last row belong to the next page. */
 function merged(
   builtins: readonly RoleResource[],
   own: readonly RoleResource[],

@@ -9,23 +9,12 @@ import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
 import { attachPolicy, detachPolicy } from '../policies/attach.ts';
+import { Policy } from '../policies/entity.ts';
 import { listRolePoliciesPage } from '../policies/read.ts';
-import { aName } from '../schema/grammar.ts';
-import { component } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { Policy, Role } from '../schema/resources.ts';
-import {
-  closed,
-  countedPage,
-  description,
-  forced,
-  patterns,
-  resourceConstraints,
-  strictly,
-  tenantFilter,
-  withoutTenant,
-} from '../schema/schemas.ts';
+import { closed, countedPage, forced, strictly, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import { createRole } from './create.ts';
+import { newRole, Role, roleChanges } from './entity.ts';
 import { getRole, listRolesPage } from './read.ts';
 import { deleteRole, updateRole } from './update.ts';
 
@@ -41,36 +30,6 @@ const listing = Type.Object(
   closed,
 );
 const paging = Type.Object({ ...countedPage }, closed);
-
-export const newRole = component(
-  'NewRole',
-  Type.Object(
-    {
-      name: Type.String({ maxLength: 64, ...aName }),
-      description: Type.Optional(description),
-      permissions: patterns,
-      resource_constraints: Type.Optional(resourceConstraints),
-    },
-    {
-      ...closed,
-      examples: [
-        { name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } },
-      ],
-    },
-  ),
-);
-
-const changes = component(
-  'RoleChanges',
-  Type.Object(
-    {
-      description: Type.Optional(description),
-      permissions: Type.Optional(patterns),
-      resource_constraints: Type.Optional(resourceConstraints),
-    },
-    { ...closed, examples: [{ description: 'Members of the support team.' }] },
-  ),
-);
 
 const ROLE = '/v1/iam/roles/:name';
 
@@ -111,7 +70,7 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
     roles.update({
       operationId: 'updateRole',
       summary: 'Update a role: the members that are present.',
-      body: changes,
+      body: roleChanges,
       maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       refusals: ['builtin_role', 'escalation', 'quota_exceeded'],

@@ -1,4 +1,4 @@
-/** Changing and deleting custom roles. The built-in ones are the same everywhere and forever. */
+/** Updates and deletes custom roles. */
 
 import { parseConstraints, validateConstraints, validatePatterns } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
@@ -10,16 +10,9 @@ import { notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
 import { isRoleGiven } from '../users/queries.ts';
-import { findRole, lockRoles, deleteRole as removeRole, type StoredRole, updateRole as writeRole } from './queries.ts';
+import { type RoleChanges, type RoleResource, type RoleRow, roleRecord, roleResource } from './entity.ts';
+import { findRole, lockRoles, deleteRole as removeRole, updateRole as writeRole } from './queries.ts';
 import { roleNameOf } from './read.ts';
-import { type RoleResource, roleResource } from './resource.ts';
-
-/** Absent members stay as they are. */
-export interface RoleChanges {
-  readonly description?: string;
-  readonly permissions?: readonly string[];
-  readonly resource_constraints?: unknown;
-}
 
 /** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
 export async function updateRole(
@@ -43,25 +36,23 @@ export async function updateRole(
         ...role,
         description: changes.description ?? role.description,
         permissions: changes.permissions ?? role.permissions,
-        constraints:
+        resource_constraints:
           changes.resource_constraints === undefined
-            ? role.constraints
+            ? role.resource_constraints
             : valid(parseConstraints(changes.resource_constraints)),
       };
-      mayWiden(caller, role, changed);
-      await writeRole(trx, changed);
-      const written = await findRole(trx, role.tenantId, role.name);
-      if (written === undefined) throw notFound('role');
+      mayWiden(caller, roleRecord(role), roleRecord(changed));
       audit.before = roleResource(role);
-      audit.after = roleResource(written);
-      return roleResource(written);
+      const updated = roleResource(await writeRole(trx, changed));
+      audit.after = updated;
+      return updated;
     },
   );
 }
 
 /**
- * The users who have the role lose it with the commit. Their rows are removed afterwards (auth/upkeep.ts).
- * @param force takes the role from the users and policies that have it, instead of refusing
+ * Deletes a role. Its users lose it with the commit, and auth/upkeep.ts removes their rows afterwards.
+ * @param force deletes the role even if users or policies have it
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
 export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
@@ -72,7 +63,7 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
     async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await holdRole(trx, caller, text);
       const used =
-        (await isRoleGiven(trx, role.tenantId, role.name)) || (await isRoleAttached(trx, role.tenantId, role.name));
+        (await isRoleGiven(trx, role.tenant_id, role.name)) || (await isRoleAttached(trx, role.tenant_id, role.name));
       if (used && !force) {
         throw new Refusal(
           'in_use',
@@ -80,14 +71,14 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
         );
       }
       checkPreconditions(roleResource(role));
-      await detachRoleFromAll(trx, role.tenantId, role.name);
-      await removeRole(trx, role.tenantId, role.name);
+      await detachRoleFromAll(trx, role.tenant_id, role.name);
+      await removeRole(trx, role.tenant_id, role.name);
       audit.before = roleResource(role);
     },
   );
 }
 
-async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<StoredRole> {
+async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<RoleRow> {
   const name = roleNameOf(text);
   if (isBuiltinRole(name)) throw new Refusal('builtin_role', 'Built-in roles cannot be changed or deleted.');
   await lockRoles(trx, caller.tenant, [name], 'update');

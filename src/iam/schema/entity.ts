@@ -17,6 +17,11 @@ interface Column<T> {
   readonly type?: T;
 }
 
+/** A member of the row that statements read from another table. */
+interface Joined<T> extends Column<T> {
+  readonly joined: true;
+}
+
 /** A member that no column holds. */
 interface NoColumn {
   readonly stored: false;
@@ -36,7 +41,9 @@ interface Accepted<A extends TSchema, C extends boolean> {
   readonly changes: C;
 }
 
-type Member = (Column<unknown> | NoColumn) & Partial<Shown<TSchema, boolean>> & Partial<Accepted<TSchema, boolean>>;
+type Member = (Column<unknown> | Joined<unknown> | NoColumn) &
+  Partial<Shown<TSchema, boolean>> &
+  Partial<Accepted<TSchema, boolean>>;
 
 export type Members = Readonly<Record<string, Member>>;
 
@@ -58,6 +65,14 @@ export function converted<H extends TSchema, S extends TSchema>(
   return { stored: true, selected: true, shows, computed: true };
 }
 
+/** A member that statements read from another table and add to the row. */
+export function joined<S extends TSchema, A extends TSchema, const C extends boolean>(
+  shows: S,
+  request: Accepted<A, C>,
+): Joined<Static<S>> & Shown<S, false> & Accepted<A, C> {
+  return { stored: true, selected: true, joined: true, shows, computed: false, ...request };
+}
+
 /** A column of the row that no response shows. */
 export function hidden<T>(): Column<T> {
   return { stored: true, selected: true };
@@ -68,9 +83,14 @@ export function unselected<T>(): Column<T> & { readonly selected: false } {
   return { stored: true, selected: false };
 }
 
-/** A member of responses that the entity computes from a row. */
-export function derived<S extends TSchema>(shows: S): NoColumn & Shown<S, true> {
-  return { stored: false, shows, computed: true };
+/** A member of responses that the entity computes from a row, and with `request` one that requests set. */
+export function derived<S extends TSchema>(shows: S): NoColumn & Shown<S, true>;
+export function derived<S extends TSchema, A extends TSchema, const C extends boolean>(
+  shows: S,
+  request: Accepted<A, C>,
+): NoColumn & Shown<S, true> & Accepted<A, C>;
+export function derived(shows: TSchema, request?: Accepted<TSchema, boolean>) {
+  return { stored: false, shows, computed: true, ...request };
 }
 
 /** A member of requests that has no column of its own. */
@@ -78,7 +98,7 @@ export function input<A extends TSchema, const C extends boolean>(request: Accep
   return { stored: false, ...request };
 }
 
-/** A row of the table, as the database returns it. */
+/** A row, as the statements of the entity return it. */
 export type RowOf<M extends Members> = {
   readonly [K in keyof M as M[K] extends { readonly stored: true }
     ? M[K] extends { readonly selected: false }
@@ -93,14 +113,31 @@ export type TableOf<M extends Members> = {
     ? T
     : never;
 };
+type ColumnsOf<M extends Members> = {
+  [K in keyof RowOf<M>]: M[K] extends { readonly joined: true } ? never : K & string;
+}[keyof RowOf<M>];
 
 /** The columns of a row, in the order of the definition. */
-export function columnsOf<M extends Members>(members: M): readonly (keyof RowOf<M> & string)[];
+export function columnsOf<M extends Members>(members: M): readonly ColumnsOf<M>[];
 export function columnsOf(members: Members): readonly string[] {
   return Object.keys(members).filter((name) => {
     const member = members[name];
-    return member?.stored === true && member.selected;
+    return member?.stored === true && member.selected && !('joined' in member);
   });
+}
+
+type UpdatedColumns<M extends Members> = {
+  [K in ColumnsOf<M>]: M[K] extends { readonly changes: true } ? K : never;
+}[ColumnsOf<M>];
+
+/** Returns the values of the columns that an update may change. */
+export function updateOf<M extends Members>(
+  members: M,
+  values: Pick<RowOf<M>, UpdatedColumns<M> & keyof RowOf<M>>,
+): Pick<RowOf<M>, UpdatedColumns<M> & keyof RowOf<M>>;
+export function updateOf(members: Members, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const names = columnsOf(members).filter((name) => members[name]?.changes === true);
+  return Object.fromEntries(names.map((name) => [name, values[name]]));
 }
 
 type ShownBy<M extends Members> = {

@@ -2,10 +2,10 @@
 
 import { Type } from 'typebox';
 import { CONDITIONS, type Condition } from '../../decision/condition-table.ts';
-import type { DirectorySuspension } from '../../domain/records.ts';
+import type { DirectorySuspension, StoredConditions } from '../../domain/records.ts';
 import { component, nullable } from './keywords.ts';
 
-import { Constraints, instant, limit, Metadata, notices, text, texts, userId, withheld } from './resource-parts.ts';
+import { instant, Metadata, text, userId, withheld } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
 
 export const directoryStatus = oneOf<'active' | DirectorySuspension>(
@@ -83,21 +83,6 @@ export const PasswordReset = component(
   }),
 );
 
-export const Role = component(
-  'Role',
-  Type.Object({
-    name: text,
-    description: text,
-    permissions: texts,
-    resource_constraints: Constraints,
-    builtin: Type.Boolean(),
-    tenant_id: nullable(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
-    created_at: nullable(instant),
-    updated_at: nullable(instant),
-    ...notices,
-  }),
-);
-
 /** The operators of a condition as a response shows them: stored operands are older than the bounds that requests have. */
 function shownCondition({ operators, schema, description }: Condition) {
   const { items, minItems, maxItems } = schema;
@@ -111,70 +96,13 @@ function shownCondition({ operators, schema, description }: Condition) {
 
 export const Conditions = component(
   'PolicyConditions',
-  Type.Object(
+  Type.Unsafe<StoredConditions>(Type.Object(
     {
       ...Object.fromEntries(Object.entries(CONDITIONS).map(([key, condition]) => [key, shownCondition(condition)])),
       timezone: Type.Optional(text),
     },
     { description: 'All must hold. Empty: the policy always applies.' },
-  ),
-);
-
-export const Policy = component(
-  'Policy',
-  Type.Object({
-    name: text,
-    description: text,
-    effect: oneOf('allow', 'deny'),
-    actions: texts,
-    resources: texts,
-    conditions: Conditions,
-    applies_to: oneOf('everyone', 'roles'),
-    attached_roles: texts,
-    global: Type.Boolean(),
-    enabled: Type.Boolean(),
-    tenant_id: nullable(Type.String({ description: 'Null for global policies.' })),
-    created_at: instant,
-    updated_at: instant,
-    ...notices,
-  }),
-);
-
-export const Tenant = component(
-  'Tenant',
-  Type.Object({
-    id: text,
-    name: text,
-    status: oneOf('active', 'suspended'),
-    settings: component(
-      'TenantSettings',
-      Type.Object(
-        {
-          default_model: Type.Optional(text),
-          max_tokens_per_request: Type.Optional(limit),
-          rate_limit_rpm: Type.Optional(limit),
-          timezone: Type.Optional(text),
-          allow_keys_without_expiry: Type.Optional(Type.Boolean()),
-          require_stream_usage: Type.Optional(Type.Boolean()),
-        },
-        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
-      ),
-    ),
-    quotas: component(
-      'TenantQuotas',
-      Type.Object(
-        {
-          monthly_tokens: Type.Optional(limit),
-          max_users: Type.Optional(limit),
-          max_collections: Type.Optional(limit),
-        },
-        { description: 'If a limit is absent, there is none. 0 allows nothing.' },
-      ),
-    ),
-    metadata: Metadata,
-    created_at: instant,
-    updated_at: instant,
-  }),
+  )),
 );
 
 export const Session = component(

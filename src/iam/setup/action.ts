@@ -1,60 +1,46 @@
-/** One action of a plan: what it does to which thing, for people to read, and how it is done. */
+/** The actions of a plan: what each changes, the order in which they run, and how they are recorded. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AuditTarget } from '../change/audit-row.ts';
-import type { MemberChange } from './difference.ts';
+import type { MemberChange } from './members.ts';
 import type { NewSetupUser } from './queries.ts';
 
 export interface PlanAction {
   readonly verb: 'create' | 'change' | 'delete';
   readonly type: 'tenant' | 'role' | 'policy' | 'user';
-  /** Whose it is; undefined for tenants and global policies. */
+  /** The tenant of the resource; undefined for tenants and global policies. */
   readonly tenant: TenantId | undefined;
-  /** Id of a tenant, name of a role or policy, e-mail address of a user. */
+  /** The id of a tenant, the name of a role or policy, or the email address of a user. */
   readonly name: string;
-  /** Empty for what is deleted. */
+  /** Empty for `delete`. */
   readonly changes: readonly MemberChange[];
 }
 
-/**
- * In which order actions are done: names and addresses are let go before others take them, and what others refer to is made before and
- * deleted after them.
- */
-export const STAGES = [
-  'delete policies',
-  'delete users',
-  'write tenants',
-  'write roles',
-  'write policies',
-  'write users',
-  'delete roles',
-  'delete tenants',
-] as const;
-
-export type Stage = (typeof STAGES)[number];
-
-export interface PlannedAction extends PlanAction {
-  readonly stage: Stage;
+export interface PlannedAction<Row = unknown, Values = unknown, Key extends string = string> extends PlanAction {
+  readonly name: Key;
+  /** Undefined for `create`. */
+  readonly before: Row | undefined;
+  /** Undefined for `delete`. */
+  readonly after: Values | undefined;
   readonly run: (context: ApplyContext) => Promise<void>;
 }
 
-/** What actions are given to write with. */
+/** The services for actions. */
 export interface ApplyContext {
   readonly trx: Transaction;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
-  /** Writes down what was done to one thing. */
   readonly audit: (row: ActionAudit) => Promise<void>;
-  /** Makes a user, together with others that are made now or later; until all actions are done. */
-  readonly makeUser: (user: NewSetupUser) => Promise<void>;
+  /** Inserts a user, in one statement with other users. The row may exist only after the last action. */
+  readonly insertUser: (user: NewSetupUser) => Promise<void>;
 }
 
 export interface ActionAudit {
-  /** `<thing>.<verb>`, as when the API does it. */
+  /** `<type>.<verb>`, as for a change through the API. */
   readonly action: string;
   readonly target: AuditTarget;
   readonly tenant: TenantId | undefined;
@@ -62,11 +48,30 @@ export interface ActionAudit {
   readonly after?: unknown;
 }
 
+/**
+ * The order of the actions. Names and email addresses become free before other resources take them. A resource is written
+ * before others refer to it, and deleted after them.
+ */
+const STAGES: readonly (readonly [kind: 'write' | 'delete', type: PlanAction['type']])[] = [
+  ['delete', 'policy'],
+  ['delete', 'user'],
+  ['write', 'tenant'],
+  ['write', 'role'],
+  ['write', 'policy'],
+  ['write', 'user'],
+  ['delete', 'role'],
+  ['delete', 'tenant'],
+];
+
 export function inOrder(actions: readonly PlannedAction[]): readonly PlannedAction[] {
-  return actions.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+  return actions.toSorted((left, right) => stageOf(left) - stageOf(right));
 }
 
-/** Whether two plans read the same to whoever agreed to one of them. */
+function stageOf(action: PlanAction): number {
+  return STAGES.findIndex(([kind, type]) => type === action.type && (kind === 'delete') === (action.verb === 'delete'));
+}
+
+/** Reports whether the operator sees the same text for both plans. */
 export function sameActions(left: readonly PlanAction[], right: readonly PlanAction[]): boolean {
   return isDeepStrictEqual(left.map(shown), right.map(shown));
 }

@@ -1,6 +1,6 @@
 /**
- * Making the database be as a set-up says: for whoever runs the server, so no caller is asked. First a plan is made to be looked at;
- * then it is done whole, in one transaction, or not at all.
+ * Applies a setup for the operator. There is no caller whose permissions count. The operator first sees a plan. Then all of
+ * its actions run in one transaction, or none.
  */
 
 import type { Database } from '../../store/database.ts';
@@ -11,7 +11,7 @@ import { changeAsSystem } from '../change/change.ts';
 import { type PlanAction, sameActions } from './action.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import { lockSetup } from './queries.ts';
-import type { Setup } from './setup.ts';
+import type { Setup } from './read.ts';
 import { runActions, type SetupToken } from './write.ts';
 
 export interface SetupParts {
@@ -21,12 +21,12 @@ export interface SetupParts {
 }
 
 /**
- * What applying would do now.
+ * Plans the setup against the current state.
  * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
  */
 export function previewSetup({ db }: SetupParts, setup: Setup, options: SetupOptions): Promise<Plan> {
   return transaction(db, async (trx) => {
-    // Nothing is locked, so only one snapshot keeps the parts of the plan consistent with each other.
+    // Without locks, only a snapshot keeps the parts of the plan consistent with each other.
     await trx.raw('set transaction isolation level repeatable read, read only');
     return planSetup(trx, setup, options, false);
   });
@@ -34,15 +34,15 @@ export function previewSetup({ db }: SetupParts, setup: Setup, options: SetupOpt
 
 export type Applied =
   | { readonly kind: 'applied'; readonly setupTokens: readonly SetupToken[] }
-  /** The plan is not what it was when it was shown; nothing was written. */
+  /** The plan has changed since the operator saw it. Nothing was written. */
   | { readonly kind: 'changed' };
 
-/** Ends the transaction without a trace. */
+/** Rolls the transaction back. */
 class PlanChanged extends Error {
   override readonly name = 'PlanChanged';
 }
 
-/** Somebody else took the name first. */
+/** The constraints that fail if another transaction took a name first. */
 const TAKEN: ReadonlySet<string | undefined> = new Set([
   'users_email_key',
   'roles_pkey',
@@ -51,8 +51,8 @@ const TAKEN: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Does what was shown, each action with its audit row, and all of it in one transaction. Of several at once one is done after the other.
- * @param shown the actions that were agreed to
+ * Runs the planned actions and records each in the audit log, in one transaction. Setups are applied one after the other.
+ * @param shown the actions that the operator accepted
  * @throws Refusal like `previewSetup`
  */
 export async function applySetup(
@@ -61,7 +61,7 @@ export async function applySetup(
   options: SetupOptions & { readonly setupTokens: boolean },
   shown: readonly PlanAction[],
 ): Promise<Applied> {
-  // There is no cache in this process that would have to follow.
+  // This process has no cache.
   const uncached = { db: parts.db, feed: { catchUp: async () => undefined }, flush: () => undefined };
   try {
     const setupTokens = await changeAsSystem(uncached, OPERATOR, { action: 'setup.apply' }, async (trx, audit) => {
@@ -78,7 +78,7 @@ export async function applySetup(
   }
 }
 
-/** How many actions there are of each kind. */
+/** Counts the actions by verb. */
 export function counts(actions: readonly PlanAction[]): {
   readonly create: number;
   readonly change: number;

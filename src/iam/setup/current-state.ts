@@ -1,60 +1,63 @@
-/** What the database has of the things that a set-up speaks of, read at once; and held, where it is about to be changed. */
+/** Reads the resources that a setup names, and locks them before a change. */
 
 import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { listPolicies, type StoredPolicy } from '../policies/queries.ts';
-import { listRoles, type StoredRole } from '../roles/queries.ts';
+import type { PolicyRow } from '../policies/entity.ts';
+import { listPolicies } from '../policies/queries.ts';
+import type { RoleRow } from '../roles/entity.ts';
+import { listRoles } from '../roles/queries.ts';
+import type { TenantRow } from '../tenants/entity.ts';
 import { listTenants } from '../tenants/list-queries.ts';
-import { findTenant, type StoredTenant } from '../tenants/queries.ts';
+import { findTenant } from '../tenants/queries.ts';
 import { lockAdministrators } from '../users/administrator-queries.ts';
 import type { StoredUser } from '../users/queries.ts';
-import { deletedTenants, holdGlobalPolicies, holdTenants, holdUsers, usersForSetup } from './queries.ts';
-import type { Setup } from './setup.ts';
+import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsers, usersForSetup } from './queries.ts';
+import type { Setup } from './read.ts';
 
 export interface TenantState {
-  /** Undefined when there is none yet. */
-  readonly tenant: StoredTenant | undefined;
-  /** The id was that of a tenant which is deleted. */
+  /** Undefined if the tenant does not exist. */
+  readonly tenant: TenantRow | undefined;
+  /** True if the id belongs to a deleted tenant. */
   readonly deleted: boolean;
-  readonly roles: readonly StoredRole[];
-  readonly policies: readonly StoredPolicy[];
+  readonly roles: readonly RoleRow[];
+  readonly policies: readonly PolicyRow[];
 }
 
 export interface CurrentState {
   readonly tenants: ReadonlyMap<TenantId, TenantState>;
-  /** Those that the set-up does not name; read when they are to be pruned. */
-  readonly otherTenants: readonly StoredTenant[];
-  readonly globalPolicies: readonly StoredPolicy[];
-  /** The users of the set-up's addresses, in whatever tenant; and all local ones of the tenants whose users are to be pruned. */
+  /** The tenants that the setup does not name. Empty unless they are pruned. */
+  readonly otherTenants: readonly TenantRow[];
+  readonly globalPolicies: readonly PolicyRow[];
+  /** The users with the setup's email addresses in any tenant, and the local users of tenants whose users are pruned. */
   readonly users: readonly StoredUser[];
 }
 
 export interface PruneOptions {
-  /** Delete what the lists of the set-up do not name. */
+  /** Deletes resources that the lists of the setup do not name. */
   readonly prune: boolean;
-  /** Delete the tenants that the set-up does not name. */
+  /** Deletes tenants that the setup does not name. */
   readonly pruneTenants: boolean;
 }
 
-/** @param hold keeps all of it as it is until the transaction ends */
+/** @param lock locks the resources until the transaction ends */
 export async function readCurrentState(
   trx: Queryable,
   setup: Setup,
   options: PruneOptions,
-  hold: boolean,
+  lock: boolean,
 ): Promise<CurrentState> {
-  const ids = setup.tenants.map((tenant) => tenant.id);
-  const emails = setup.tenants.flatMap((tenant) => (tenant.users ?? []).map((user) => user.email));
+  const ids = setup.tenants.map((tenant) => tenant.key);
+  const emails = setup.tenants.flatMap((tenant) => (tenant.users ?? []).map((user) => user.key));
   const pruned = options.prune
-    ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.id)
+    ? setup.tenants.filter((tenant) => tenant.users !== undefined).map((tenant) => tenant.key)
     : [];
   const prunesTenants = options.pruneTenants && setup.listsTenants;
-  if (hold) {
+  if (lock) {
     await lockAdministrators(trx);
-    await holdTenants(trx, prunesTenants ? (await listAllTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
-    await holdGlobalPolicies(trx);
-    await holdUsers(trx, emails, pruned);
+    await lockTenants(trx, prunesTenants ? (await listAllTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
+    await lockGlobalPolicies(trx);
+    await lockUsers(trx, emails, pruned);
   }
   const deleted = await deletedTenants(trx, ids);
   const tenants = new Map<TenantId, TenantState>();
@@ -63,7 +66,7 @@ export async function readCurrentState(
       tenant: await findTenant(trx, id),
       deleted: deleted.has(id),
       roles: await listTenantRoles(trx, id),
-      policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenantId !== undefined),
+      policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenant_id !== null),
     });
   }
   return {
@@ -74,31 +77,31 @@ export async function readCurrentState(
   };
 }
 
-export function listAllTenants(trx: Queryable): Promise<readonly StoredTenant[]> {
+export function listAllTenants(trx: Queryable): Promise<readonly TenantRow[]> {
   return every(
     (page) => listTenants(trx, {}, page),
     (tenant) => [tenant.id],
   );
 }
 
-export function listTenantRoles(trx: Queryable, tenant: TenantId): Promise<readonly StoredRole[]> {
+export function listTenantRoles(trx: Queryable, tenant: TenantId): Promise<readonly RoleRow[]> {
   return every(
     (page) => listRoles(trx, { kind: 'one', tenant }, {}, page),
-    (role) => [role.name, role.tenantId],
+    (role) => [role.name, role.tenant_id],
   );
 }
 
-/** The tenant's own and the global ones. */
-export function listVisiblePolicies(trx: Queryable, tenant: TenantId): Promise<readonly StoredPolicy[]> {
+/** Returns the tenant's policies and the global ones. */
+export function listVisiblePolicies(trx: Queryable, tenant: TenantId): Promise<readonly PolicyRow[]> {
   return every(
     (page) => listPolicies(trx, { kind: 'one', tenant }, {}, page),
-    (policy) => [policy.name, policy.tenantId ?? ''],
+    (policy) => [policy.name, policy.tenant_id ?? ''],
   );
 }
 
 const PAGE_ROWS = 1000;
 
-/** All pages of a list. */
+/** Returns all pages of a list. */
 async function every<Row>(
   fetch: (page: Page) => Promise<readonly Row[] | PageRows<Row>>,
   position: (row: Row) => readonly string[],
@@ -114,7 +117,7 @@ async function every<Row>(
   }
 }
 
-/** They are in the list of every tenant, whether or not it exists. */
-export async function listGlobalPolicies(trx: Queryable): Promise<readonly StoredPolicy[]> {
-  return (await listVisiblePolicies(trx, DEFAULT_TENANT)).filter((policy) => policy.tenantId === undefined);
+/** Returns the global policies, which are in the list of every tenant. */
+export async function listGlobalPolicies(trx: Queryable): Promise<readonly PolicyRow[]> {
+  return (await listVisiblePolicies(trx, DEFAULT_TENANT)).filter((policy) => policy.tenant_id === null);
 }

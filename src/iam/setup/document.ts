@@ -1,64 +1,78 @@
 /**
- * A set-up as a file says it: tenants with their roles, policies and users, and the global policies. No secret has a place in it.
+ * The form of a setup file: tenants with their roles, policies and users, and the global policies. It has no member for a
+ * secret.
  *
- * One rule for what is absent, at every level: it stays as it is, and has its default in what is new. Null removes. So several files may
- * each say a part of the same tenant.
+ * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So several
+ * files may each state a part of the same tenant.
  */
 
-import type { Metadata } from '../../domain/records.ts';
-import type { QuotasRequest, SettingsRequest } from '../tenants/merge.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import { policy } from '../policies/entity.ts';
+import { role } from '../roles/entity.ts';
+import { changedBy } from '../schema/entity.ts';
+import { nullable } from '../schema/keywords.ts';
+import { closed, description, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
+import { quotasChanges, settingsChanges, tenant, tenantStatus } from '../tenants/entity.ts';
 
-/** The one version of the form that there is. */
+/** The only version of the form. */
 export const SETUP_VERSION = 1;
 
-export interface SetupDocument {
-  readonly version: typeof SETUP_VERSION;
-  readonly global_policies?: readonly PolicyDocument[];
-  readonly tenants?: readonly TenantDocument[];
-}
+const removable = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema));
+const listOf = <S extends TSchema>(schema: S) => Type.Optional(Type.Unsafe<readonly Static<S>[]>(Type.Array(schema)));
 
-export interface TenantDocument {
-  readonly id: string;
-  /** A new tenant's default is its id. */
-  readonly name?: string;
-  readonly status?: 'active' | 'suspended';
-  readonly settings?: SettingsRequest | null;
-  readonly quotas?: QuotasRequest | null;
-  readonly metadata?: Metadata | null;
-  readonly roles?: readonly RoleDocument[];
-  readonly policies?: readonly PolicyDocument[];
-  readonly users?: readonly UserDocument[];
-}
+export const roleDocument = Type.Object(
+  { name: role.name.accepts, ...changedBy(role), description: removable(description) },
+  closed,
+);
+export type RoleDocument = Static<typeof roleDocument>;
 
-export interface RoleDocument {
-  readonly name: string;
-  readonly description?: string | null;
-  /** A new role needs it. */
-  readonly permissions?: readonly string[];
-  readonly resource_constraints?: unknown;
-}
+const { global: _global, ...policyMembers } = changedBy(policy);
+export const policyDocument = Type.Object(
+  {
+    name: policy.name.accepts,
+    ...policyMembers,
+    description: removable(description),
+    attached_roles: removable(roleNames),
+  },
+  closed,
+);
+export type PolicyDocument = Static<typeof policyDocument>;
 
-export interface PolicyDocument {
-  readonly name: string;
-  readonly description?: string | null;
-  /** A new policy needs this member and the next two. */
-  readonly effect?: 'allow' | 'deny';
-  readonly actions?: readonly string[];
-  readonly resources?: readonly string[];
-  /** Any object or null; checked when it is read. */
-  readonly conditions?: unknown;
-  readonly applies_to?: 'everyone' | 'roles';
-  readonly attached_roles?: readonly string[] | null;
-  readonly enabled?: boolean;
-}
+/** A local user. */
+export const userDocument = Type.Object(
+  {
+    email,
+    name: Type.Optional(title(200)),
+    department: removable(visibleText(200)),
+    metadata: Type.Optional(metadata),
+    roles: removable(roleNames),
+    status: Type.Optional(oneOf('active', 'deactivated')),
+  },
+  closed,
+);
+export type UserDocument = Static<typeof userDocument>;
 
-/** A local user, known by the e-mail address. */
-export interface UserDocument {
-  readonly email: string;
-  /** A new user needs it. */
-  readonly name?: string;
-  readonly department?: string | null;
-  readonly metadata?: Metadata | null;
-  readonly roles?: readonly string[] | null;
-  readonly status?: 'active' | 'deactivated';
-}
+export const tenantDocument = Type.Object(
+  {
+    id: tenant.id.accepts,
+    ...changedBy(tenant),
+    status: Type.Optional(tenantStatus),
+    settings: removable(settingsChanges),
+    quotas: removable(quotasChanges),
+    roles: listOf(roleDocument),
+    policies: listOf(policyDocument),
+    users: listOf(userDocument),
+  },
+  closed,
+);
+export type TenantDocument = Static<typeof tenantDocument>;
+
+export const SETUP_SCHEMA = Type.Object(
+  {
+    version: Type.Unsafe<typeof SETUP_VERSION>({ type: 'integer', enum: [SETUP_VERSION] }),
+    global_policies: listOf(policyDocument),
+    tenants: listOf(tenantDocument),
+  },
+  closed,
+);
+export type SetupDocument = Static<typeof SETUP_SCHEMA>;

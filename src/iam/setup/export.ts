@@ -1,27 +1,32 @@
-/** A set-up as it is in the database, in the form of a document: parts in a fixed order, each small enough to be held. */
+/** Exports the resources of the database in the form of a setup file, in parts of bounded size and in a fixed order. */
 
 import type { TenantId } from '../../domain/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { notFound } from '../caller/refusals.ts';
-import type { StoredPolicy } from '../policies/queries.ts';
-import { findTenant, type StoredTenant } from '../tenants/queries.ts';
+import type { PolicyRow } from '../policies/entity.ts';
+import type { TenantRow } from '../tenants/entity.ts';
+import { findTenant } from '../tenants/queries.ts';
 import { listAllTenants, listGlobalPolicies, listTenantRoles, listVisiblePolicies } from './current-state.ts';
+import { type View, viewOf } from './members.ts';
+import { POLICY_MEMBERS } from './policies.ts';
 import { countOtherUsers, localUsers } from './queries.ts';
-import { policyView, roleView, tenantView, userView, type View } from './view.ts';
+import { ROLE_MEMBERS } from './roles.ts';
+import { TENANT_MEMBERS } from './tenants.ts';
+import { USER_MEMBERS } from './users.ts';
 
-/** What is exported, in the order in which it comes. */
+/** A part of an export, in the order of the parts. */
 export type ExportPart =
   | { readonly kind: 'global policies'; readonly policies: readonly View[] }
-  /** The tenant without its users, which follow. */
+  /** A tenant. Its users follow. */
   | { readonly kind: 'tenant'; readonly tenant: View }
-  /** Some of its users, never none. */
+  /** At least one user of the tenant. */
   | { readonly kind: 'users'; readonly users: readonly View[] }
-  /** How many users it has whom a set-up has no place for. Where users are left out, this does not come. */
+  /** The number of users that a setup file cannot contain. Absent if users are not exported. */
   | { readonly kind: 'end of users'; readonly others: number };
 
 export interface ExportOptions {
-  /** Undefined = all of them, and the global policies. */
+  /** Undefined: all tenants and the global policies. */
   readonly tenant: TenantId | undefined;
   readonly users: boolean;
 }
@@ -29,7 +34,7 @@ export interface ExportOptions {
 const USERS_AT_ONCE = 1000;
 
 /**
- * Hands out all parts as they were at one instant.
+ * Passes all parts to `take`, from one snapshot of the database.
  * @throws Refusal `not_found`
  */
 export async function exportSetup(
@@ -46,7 +51,7 @@ export async function exportSetup(
   await db.knex.transaction(read, { isolationLevel: 'repeatable read', readOnly: true });
 }
 
-async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<readonly StoredTenant[]> {
+async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<readonly TenantRow[]> {
   if (id === undefined) return listAllTenants(trx);
   const tenant = await findTenant(trx, id);
   if (tenant === undefined) throw notFound('tenant');
@@ -55,22 +60,25 @@ async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<read
 
 async function exportTenant(
   trx: Queryable,
-  tenant: StoredTenant,
+  tenant: TenantRow,
   { users }: ExportOptions,
   take: (part: ExportPart) => void,
 ): Promise<void> {
-  const roles = (await listTenantRoles(trx, tenant.id)).map((role) => ({ name: role.name, ...roleView(role) }));
+  const roles = (await listTenantRoles(trx, tenant.id)).map((role) => ({
+    name: role.name,
+    ...viewOf(ROLE_MEMBERS, role),
+  }));
   const policies = (await listVisiblePolicies(trx, tenant.id))
-    .filter((policy) => policy.tenantId !== undefined)
+    .filter((policy) => policy.tenant_id !== null)
     .map(namedPolicy);
-  take({ kind: 'tenant', tenant: { id: tenant.id, ...tenantView(tenant), roles, policies } });
+  take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), roles, policies } });
   if (!users) return;
   for await (const some of localUsers(trx, tenant.id, USERS_AT_ONCE)) {
-    take({ kind: 'users', users: some.map((user) => ({ email: user.email, ...userView(user) })) });
+    take({ kind: 'users', users: some.map((user) => ({ email: user.email, ...viewOf(USER_MEMBERS, user) })) });
   }
   take({ kind: 'end of users', others: await countOtherUsers(trx, tenant.id) });
 }
 
-function namedPolicy(policy: StoredPolicy): View {
-  return { name: policy.name, ...policyView(policy) };
+function namedPolicy(policy: PolicyRow): View {
+  return { name: policy.name, ...viewOf(POLICY_MEMBERS, policy) };
 }

@@ -1,4 +1,4 @@
-/** The rules that hold for a set-up as a whole, as the API keeps them for single changes. Each throws the API's refusal. */
+/** The rules for a setup as a whole. The API has the same rules for single changes, with the same refusals. */
 
 import { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
@@ -7,25 +7,24 @@ import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import type { NewPolicy, StoredPolicy } from '../policies/queries.ts';
-import { recordOf } from '../policies/record.ts';
-import { hasActiveKeys, hasUsers, type StoredTenant } from '../tenants/queries.ts';
+import { type PolicyRow, policyRecord } from '../policies/entity.ts';
+import type { TenantRow } from '../tenants/entity.ts';
+import { hasActiveKeys, hasUsers } from '../tenants/queries.ts';
 import { localAdministrators, usersWithPassword } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
 import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
 import { type PolicyAction, policiesAfter } from './policies.ts';
 import { roleHolders } from './queries.ts';
-import type { WantedTenant } from './setup.ts';
-import { quotasAfter } from './tenants.ts';
-import type { UserAction, UserState } from './users.ts';
+import { quotasAfter, type WantedTenant } from './tenants.ts';
+import type { UserAction, UserValues } from './users.ts';
 
-/** What a set-up does to one tenant that it names. */
+/** The actions for one tenant that a setup names. */
 export interface TenantPlan {
   readonly wanted: WantedTenant;
-  /** Undefined when there is none yet. */
-  readonly stored: StoredTenant | undefined;
-  readonly policiesBefore: readonly StoredPolicy[];
+  /** Undefined if the tenant does not exist. */
+  readonly stored: TenantRow | undefined;
+  readonly policiesBefore: readonly PolicyRow[];
   readonly tenant: readonly PlannedAction[];
   readonly roles: readonly PlannedAction[];
   readonly policies: readonly PolicyAction[];
@@ -35,8 +34,8 @@ export interface TenantPlan {
 export interface WholePlan {
   readonly global: readonly PolicyAction[];
   readonly tenants: readonly TenantPlan[];
-  /** Tenants that are deleted. */
-  readonly removedTenants: readonly StoredTenant[];
+  /** The tenants that the setup deletes. */
+  readonly removedTenants: readonly TenantRow[];
 }
 
 /** @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use` */
@@ -58,7 +57,7 @@ export async function refuseBrokenRules(
   await refuseTenantsInUse(trx, plan.removedTenants, new Date(nowMs));
 }
 
-/** A role is deleted only when nobody has it any more: not users of the directory, nor any that the set-up does not speak of. */
+/** A role is deleted only if no user has it afterwards. Users of a directory and users that the setup does not name count as well. */
 async function refuseRolesInUse(
   trx: Transaction,
   { wanted, policiesBefore, roles, policies, users }: TenantPlan,
@@ -68,47 +67,52 @@ async function refuseRolesInUse(
   );
   for (const { verb, name } of roles) {
     if (verb !== 'delete') continue;
-    const holders = (await roleHolders(trx, wanted.id, name)).filter(({ id, byHand }) => {
+    const holders = (await roleHolders(trx, wanted.key, name)).filter(({ id, manual }) => {
       const action = later.get(id);
       if (action === undefined) return true;
-      return action.after !== undefined && (!byHand || action.after.roles.some((role) => role === name));
+      return action.after !== undefined && (!manual || action.after.roles.some((role) => role === name));
     });
-    const attached = policiesAfter(policiesBefore, policies).filter((policy) =>
-      policy.attachedRoles.some((role) => role === name),
+    const attached = [...policiesAfter(policiesBefore, policies)].filter(([, policy]) =>
+      policy.attached_roles.some((role) => role === name),
     );
     const users = holders.map((holder) => `the user ${holder.email ?? holder.id}`);
-    const having = [...users, ...attached.map((policy) => `the policy ${policy.name}`)];
+    const having = [...users, ...attached.map(([policy]) => `the policy ${policy}`)];
     if (having.length > 0) {
       const some = having.slice(0, 3).join(', ') + (having.length > 3 ? ` and ${having.length - 3} more` : '');
       throw new Refusal(
         'in_use',
-        `The role ${name} of the tenant ${wanted.id} cannot be deleted, because ${some} would still have it. Remove it there first.`,
+        `The role ${name} of the tenant ${wanted.key} cannot be deleted, because ${some} would still have it. Remove it there first.`,
       );
     }
   }
 }
 
-/** `max_users` counts active users, and is asked when a set-up adds some. */
+/** `max_users` counts active users. The rule applies if the setup adds active users. */
 async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: TenantPlan): Promise<void> {
   const limit = quotasAfter(wanted, stored).max_users;
-  const active = (user: UserState | undefined): number => (user?.status === 'active' ? 1 : 0);
+  const active = (user: UserValues | undefined): number => (user?.status === 'active' ? 1 : 0);
   const deltas = users.map((action) => active(action.after) - active(action.before));
   if (limit === undefined || !deltas.some((delta) => delta > 0)) return;
-  const now = stored === undefined ? 0 : await countActiveUsers(trx, wanted.id);
+  const now = stored === undefined ? 0 : await countActiveUsers(trx, wanted.key);
   const after = deltas.reduce((sum, delta) => sum + delta, now);
   if (after > limit) {
     throw new Refusal(
       'quota_exceeded',
-      `The tenant ${wanted.id} may have ${limit} active users, but the file would give it ${after}. Raise max_users or deactivate users.`,
+      `The tenant ${wanted.key} may have ${limit} active users, but the file would give it ${after}. Raise max_users or deactivate users.`,
     );
   }
 }
 
-/** An administrator remains that can log in, if there was one. A user made by this set-up can if it gets a one-time token. */
+/**
+ * If there is an administrator who can log in, the setup must leave one. A user that the setup creates can log in if the
+ * setup also creates a one-time token for the user.
+ */
 async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, setupTokens: boolean): Promise<void> {
   const before = await localAdministrators(trx);
-  const status = new Map(tenants.map(({ wanted, stored }) => [wanted.id, wanted.status ?? stored?.status ?? 'active']));
-  const actions = tenants.flatMap((tenant) => tenant.users);
+  const status = new Map(
+    tenants.map(({ wanted, stored }) => [wanted.key, wanted.status ?? stored?.status ?? 'active']),
+  );
+  const actions = tenants.flatMap(({ wanted, users }) => users.map((action) => ({ ...action, tenant: wanted.key })));
   const touched = new Set(actions.flatMap((action) => action.before?.id ?? []));
   const withPassword = await usersWithPassword(trx, [...touched]);
   const after = [
@@ -125,13 +129,13 @@ async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, s
   refuseWithoutAdministrator(before, after);
 }
 
-function isActive(status: StoredTenant['status'] | undefined, stored: boolean): boolean {
+function isActive(status: TenantRow['status'] | undefined, stored: boolean): boolean {
   return status === undefined ? stored : status === 'active';
 }
 
 /**
- * A global policy that at any time and from anywhere denies every administrator `admin:policies`. Conditions are not looked at: whom
- * they bind and when, nobody here can say.
+ * Rejects a global policy that always denies every administrator `admin:policies`. A policy with conditions is not
+ * checked, because it may not apply.
  */
 function refuseLockOut(global: readonly PolicyAction[]): void {
   // The only principal holds `admin`, whose permissions do not depend on the route table.
@@ -144,40 +148,44 @@ function refuseLockOut(global: readonly PolicyAction[]): void {
     roles: [],
     policies: [],
   });
-  for (const { policy } of global) {
-    if (policy === undefined || !isUnconditionalDeny(policy)) continue;
+  for (const { name, after } of global) {
+    if (after === undefined || !isUnconditionalDeny(after)) continue;
     const decision = decideManagement({
       permission: 'admin:policies',
       self: true,
       principal: {
         kind: 'user',
-        id: NOBODY,
+        id: PLACEHOLDER,
         tenantId: DEFAULT_TENANT,
         roles: [ADMIN],
         platformAdmin: true,
         sessionId: undefined,
       },
-      snapshot: { own: tenant, effective: tenant, global: compilePolicies([recordOf(policy)]), builtinRoles },
+      snapshot: { own: tenant, effective: tenant, global: compilePolicies([policyRecord({ name, ...after })]), builtinRoles },
       clientAddress: undefined,
       nowMs: 0,
     });
     if (decision.kind === 'deny') {
       throw new Refusal(
         'would_lock_out',
-        `The global policy ${policy.name} would deny admin:policies to every administrator. Use --force to write it anyway.`,
-        { policy: policy.name },
+        `The global policy ${name} would deny admin:policies to every administrator. Use --force to write it anyway.`,
+        { policy: name },
       );
     }
   }
 }
 
-const NOBODY = makeId('usr', 0, new Uint8Array(10));
+const PLACEHOLDER = makeId('usr', 0, new Uint8Array(10));
 
-function isUnconditionalDeny(policy: NewPolicy): boolean {
-  return policy.effect === 'deny' && policy.enabled && Object.keys(policy.conditions).length === 0;
+function isUnconditionalDeny({
+  effect,
+  enabled,
+  conditions,
+}: Pick<PolicyRow, 'effect' | 'enabled' | 'conditions'>): boolean {
+  return effect === 'deny' && enabled && Object.keys(conditions).length === 0;
 }
 
-async function refuseTenantsInUse(trx: Transaction, tenants: readonly StoredTenant[], now: Date): Promise<void> {
+async function refuseTenantsInUse(trx: Transaction, tenants: readonly TenantRow[], now: Date): Promise<void> {
   for (const { id } of tenants) {
     if ((await hasUsers(trx, id)) || (await hasActiveKeys(trx, id, now))) {
       throw new Refusal(

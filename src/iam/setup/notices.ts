@@ -1,10 +1,11 @@
-/** What roles and policies of a set-up say without any effect: the same notices as the API's. */
+/** Notices about parts of a setup that have no effect. The API has the same notices. */
 
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { BINDS_NO_ONE, type Notice, patternNotices, policyNotices } from '../permissions/notices.ts';
 import type { PlanAction } from './action.ts';
-import type { SetupError } from './read.ts';
-import type { Setup, WantedPolicy, WantedRole } from './setup.ts';
+import type { WantedPolicy } from './policies.ts';
+import type { Setup, SetupError } from './read.ts';
+import type { WantedRole } from './roles.ts';
 
 export interface SetupNotice extends SetupError {
   readonly kind: Notice['kind'];
@@ -14,14 +15,14 @@ export interface SetupNotice extends SetupError {
 export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants }: Setup): readonly SetupNotice[] {
   const ofRole = ({ at, permissions = [] }: WantedRole) =>
     placed(at, patternNotices(parts, permissions, '/permissions'));
-  const ofPolicy = ({ at, actions = [], appliesTo, attachedRoles }: WantedPolicy) =>
+  const ofPolicy = ({ at, actions = [], applies_to = 'roles', attached_roles: roles }: WantedPolicy) =>
     placed(
       at,
       policyNotices(parts, {
         actions,
-        // Whom a policy binds whose roles the document does not name, the database knows.
-        applies_to: attachedRoles === undefined ? 'everyone' : (appliesTo ?? 'roles'),
-        attached_roles: attachedRoles ?? [],
+        // If the document does not name the roles, only the database knows the audience.
+        applies_to: roles === undefined ? 'everyone' : applies_to,
+        attached_roles: roles ?? [],
       }),
     );
   return [
@@ -30,20 +31,20 @@ export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants
   ];
 }
 
-/** Returns notices of the policies that a plan makes and that bind no one, because the document names no role for them. */
+/** Returns notices about planned policies that apply to no principal, because the document names no role for them. */
 export function unboundNotices(
   { globalPolicies = [], tenants }: Setup,
   actions: readonly PlanAction[],
 ): readonly SetupNotice[] {
   const placeOf = ({ tenant, name }: PlanAction): WantedPolicy | undefined => {
-    const among = tenant === undefined ? globalPolicies : tenants.find(({ id }) => id === tenant)?.policies;
-    return among?.find((policy) => policy.name === name);
+    const among = tenant === undefined ? globalPolicies : tenants.find(({ key }) => key === tenant)?.policies;
+    return among?.find((policy) => policy.key === name);
   };
   return actions.flatMap((action) => {
     const isUnbound = action.changes.some(({ member, after }) => member === 'applies_to' && after === 'roles');
     if (action.type !== 'policy' || action.verb !== 'create' || !isUnbound) return [];
     const wanted = placeOf(action);
-    return wanted?.attachedRoles === undefined && wanted !== undefined ? placed(wanted.at, [BINDS_NO_ONE]) : [];
+    return wanted !== undefined && wanted.attached_roles === undefined ? placed(wanted.at, [BINDS_NO_ONE]) : [];
   });
 }
 

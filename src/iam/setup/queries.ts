@@ -1,4 +1,4 @@
-/** What applying and exporting a whole set-up reads and holds at once, where other queries look at one thing of one tenant. */
+/** Statements that read, lock or write many resources for a setup. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
@@ -7,14 +7,14 @@ import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { type NewUser, type StoredUser, toUser, USER, type UserRow } from '../users/queries.ts';
 
-/** Set-ups are applied one after the other; each sees what the one before it did. */
+/** The lock for the application of a setup. */
 const SETUP_LOCK = 726_543_496;
 
 export async function lockSetup(trx: Queryable): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [SETUP_LOCK]);
 }
 
-/** Of these ids the ones that were a tenant's which is deleted. */
+/** Returns the ids that belong to a deleted tenant. */
 export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Promise<ReadonlySet<TenantId>> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     'select id from tenants where id = any(cast(:ids as text[])) and deleted_at is not null',
@@ -23,8 +23,8 @@ export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Pr
   return new Set(rows.map((row) => storedTenant(row.id)));
 }
 
-/** Holds these tenants and all their roles and policies until the transaction ends: nobody adds to them or changes them meanwhile. */
-export async function holdTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
+/** Locks these tenants and all their roles and policies until the transaction ends. */
+export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
   await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
   await trx.raw(
     'select from roles where tenant_id = any(cast(:ids as text[])) order by tenant_id collate "C", name collate "C" for update',
@@ -33,12 +33,12 @@ export async function holdTenants(trx: Queryable, ids: readonly TenantId[]): Pro
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 
-export async function holdGlobalPolicies(trx: Queryable): Promise<void> {
+export async function lockGlobalPolicies(trx: Queryable): Promise<void> {
   await trx.raw('select from policies where tenant_id is null order by id for update');
 }
 
-/** Holds the users of these addresses, and all local users with an address of these tenants. */
-export async function holdUsers(
+/** Locks the users with these email addresses, and all local users of these tenants that have an email address. */
+export async function lockUsers(
   trx: Queryable,
   emails: readonly string[],
   tenants: readonly TenantId[],
@@ -51,7 +51,7 @@ export async function holdUsers(
   );
 }
 
-/** The users of these addresses wherever they are, and all local users with an address of these tenants, by address. */
+/** Returns the users with these email addresses in any tenant, and all local users of these tenants that have one, by address. */
 export async function usersForSetup(
   q: Queryable,
   emails: readonly string[],
@@ -73,7 +73,7 @@ export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
   readonly roles: readonly RoleName[];
 }
 
-/** Makes many users at once, without passwords. Fails with a broken `users_email_key` when an address is taken. */
+/** Inserts users without passwords. Throws an error of the constraint `users_email_key` if an address is taken. */
 export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
   const { rows } = await trx.raw<{ rows: { id: string; created_at: Date; updated_at: Date }[] }>(
     `insert into users (id, tenant_id, email, name, department, status, metadata)
@@ -105,7 +105,7 @@ export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]
   });
 }
 
-/** A tenant's local users with an address, by address, as many at a time as one action takes. To be read inside one transaction. */
+/** Reads a tenant's local users that have an email address, by address, in batches. It needs a transaction. */
 export async function* localUsers(
   trx: Queryable,
   tenant: TenantId,
@@ -124,7 +124,7 @@ export async function* localUsers(
   await trx.raw('close local_users');
 }
 
-/** How many of a tenant's users a set-up file has no place for: the directory's, and those without an address. */
+/** Counts the tenant's users that a setup file cannot contain: those of a directory, and those without an email address. */
 export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     `select count(*)::int as n from users where tenant_id = :tenant and (source <> 'local' or email is null)`,
@@ -136,15 +136,15 @@ export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<n
 export interface RoleHolder {
   readonly id: UserId;
   readonly email: string | null;
-  readonly byHand: boolean;
+  readonly manual: boolean;
 }
 
-/** Who has a role of a tenant, by hand or from the directory. */
+/** Returns the users that have a role of a tenant, assigned through the API or by a directory. */
 export async function roleHolders(q: Queryable, tenant: TenantId, role: string): Promise<readonly RoleHolder[]> {
-  const { rows } = await q.raw<{ rows: { id: string; email: string | null; by_hand: boolean }[] }>(
-    `select u.id, u.email, r.source = 'manual' as by_hand from user_roles r join users u on u.id = r.user_id
+  const { rows } = await q.raw<{ rows: { id: string; email: string | null; manual: boolean }[] }>(
+    `select u.id, u.email, r.source = 'manual' as manual from user_roles r join users u on u.id = r.user_id
      where u.tenant_id = :tenant and r.role_name = :role order by u.email collate "C", u.id`,
     { tenant, role },
   );
-  return rows.map((row) => ({ id: storedUser(row.id), email: row.email, byHand: row.by_hand }));
+  return rows.map((row) => ({ id: storedUser(row.id), email: row.email, manual: row.manual }));
 }

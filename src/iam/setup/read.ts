@@ -1,12 +1,12 @@
-/** Reads the meaning of a document whose form has been checked, by the same rules as the API. What is wrong is told all at once. */
+/** Reads a document whose form is valid, by the rules of the API. Reports all errors. */
 
 import {
   parseConditions,
   parseConstraints,
+  type ValidationResult,
   validatePatterns,
   validateResourcePatterns,
 } from '../../decision/validate.ts';
-import { Refusal } from '../../domain/errors.ts';
 import {
   DEFAULT_TENANT,
   parsePolicyName,
@@ -17,15 +17,29 @@ import {
 } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { audienceAfter } from '../policies/rules.ts';
-import { settingsErrors } from '../tenants/merge.ts';
+import { NAME_FORM } from '../caller/refusals.ts';
+import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
+import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/email.ts';
 import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from './document.ts';
-import type { Setup, WantedPolicy, WantedRole, WantedTenant, WantedUser } from './setup.ts';
+import { withoutNulls } from './members.ts';
+import { POLICY_MEMBERS, type WantedPolicy } from './policies.ts';
+import { ROLE_MEMBERS, type WantedRole } from './roles.ts';
+import type { WantedTenant } from './tenants.ts';
+import { USER_MEMBERS, type WantedUser } from './users.ts';
 
-/** The path is a JSON pointer into the document. */
+/** A setup without errors: all names are valid, all patterns and conditions compile, and no resource appears twice. */
+export interface Setup {
+  readonly tenants: readonly WantedTenant[];
+  /** False if the document has no list of tenants. */
+  readonly listsTenants: boolean;
+  /** Undefined: the document does not state the global policies. */
+  readonly globalPolicies: readonly WantedPolicy[] | undefined;
+}
+
+/** An error at a JSON pointer into the document. */
 export interface SetupError extends FieldError {
-  /** Pointer to another place that it is about. */
+  /** A pointer to another place that the error concerns. */
   readonly also?: string;
 }
 
@@ -35,7 +49,6 @@ export type ReadSetup =
 
 export const NO_SUCH_ROLE = 'This role does not exist in the tenant.';
 
-const NAME_FORM = 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.';
 const TENANT_FORM =
   'A tenant id must be 1 to 63 lowercase letters, digits or hyphens, and must start with a letter or digit.';
 
@@ -44,8 +57,8 @@ export function readSetup(document: SetupDocument): ReadSetup {
 }
 
 /**
- * Several documents say one set-up. A later one may say more users of a tenant, and nothing else of a tenant that was named before it.
- * @returns with paths that begin with the number of the document: `/0/tenants/1`
+ * Reads several documents as one setup. A later document may add users to a tenant of an earlier one, and nothing else.
+ * @returns errors whose paths begin with the number of the document: `/0/tenants/1`
  */
 export function readSetups(documents: readonly SetupDocument[]): ReadSetup {
   return read(documents.map((document, i) => ({ document, at: `/${i}` })));
@@ -59,10 +72,10 @@ function read(documents: readonly { readonly document: SetupDocument; readonly a
     const named = new Set(tenants.keys());
     for (const [i, each] of (document.tenants ?? []).entries()) {
       const tenant = reader.tenant(each, `${at}/tenants/${i}`, named);
-      const before = tenant && tenants.get(tenant.id);
+      const before = tenant && tenants.get(tenant.key);
       if (tenant === undefined) continue;
       const users = before?.users === undefined ? tenant.users : [...before.users, ...(tenant.users ?? [])];
-      tenants.set(tenant.id, { ...(before ?? tenant), users });
+      tenants.set(tenant.key, { ...(before ?? tenant), users });
     }
   }
   const { errors } = reader;
@@ -75,10 +88,11 @@ function read(documents: readonly { readonly document: SetupDocument; readonly a
   return { kind: 'setup', setup };
 }
 
-/** Reads things one by one and remembers what is wrong with them, and what has been named. A thing with a name of no form is left out. */
+/** Reads the resources of the documents, and collects the errors. It leaves out a resource whose name is not valid. */
 class Reader {
   readonly errors: SetupError[] = [];
-  readonly #named = new Map<string, string>();
+  /** The first place of each resource. */
+  readonly #places = new Map<string, string>();
 
   globalPolicies(document: SetupDocument, at: string): readonly WantedPolicy[] {
     return (document.global_policies ?? []).flatMap((policy, i) =>
@@ -86,121 +100,84 @@ class Reader {
     );
   }
 
-  /** @param named the tenants of earlier documents. Undefined when its id has no form */
+  /** @param named the tenants of earlier documents. @returns undefined if the id is not valid */
   tenant(document: TenantDocument, at: string, named: ReadonlySet<TenantId>): WantedTenant | undefined {
     const id = parseTenantId(document.id);
     if (id === undefined) {
       this.#report(`${at}/id`, TENANT_FORM);
       return undefined;
     }
+    const { roles, policies, users, metadata, ...members } = document;
     const addsUsers = named.has(id) && Object.keys(document).every((member) => member === 'id' || member === 'users');
     if (!addsUsers) this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
     if (id === DEFAULT_TENANT && document.status === 'suspended') {
       this.#report(`${at}/status`, 'The first tenant cannot be suspended.');
     }
-    this.#take(at, settingsErrors(document.settings ?? {}));
+    this.#add(settingsErrors(document.settings ?? {}), at);
     return {
+      ...members,
       at,
-      id,
-      name: document.name,
-      status: document.status,
-      settings: document.settings,
-      quotas: document.quotas,
-      metadata: emptied(document.metadata, {}),
-      roles: document.roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
-      policies: document.policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
-      users: document.users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
+      key: id,
+      metadata: metadata === null ? {} : metadata,
+      roles: roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
+      policies: policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
+      users: users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
     };
   }
 
-  /** @param tenant undefined = global */
+  /** @param tenant undefined: a global policy */
   policy(document: PolicyDocument, at: string, tenant: TenantId | undefined): readonly WantedPolicy[] {
-    const name = parsePolicyName(document.name);
-    if (name === undefined) {
+    const key = parsePolicyName(document.name);
+    if (key === undefined) {
       this.#report(`${at}/name`, NAME_FORM);
       return [];
     }
-    this.#policyOnce(name, `${at}/name`, tenant);
-    this.#take('', validatePatterns(document.actions ?? [], `${at}/actions`));
-    this.#take('', validateResourcePatterns(document.resources ?? [], `${at}/resources`));
-    const roles = emptied(document.attached_roles, []);
-    this.#checkAudience(document.applies_to, roles, at);
+    const { name: _name, conditions, attached_roles: roles, ...members } = withoutNulls(POLICY_MEMBERS, document);
+    this.#policyOnce(key, `${at}/name`, tenant);
+    this.#add(validatePatterns(members.actions ?? [], `${at}/actions`));
+    this.#add(validateResourcePatterns(members.resources ?? [], `${at}/resources`));
+    if (members.applies_to === 'everyone' && roles !== undefined && roles.length > 0) {
+      this.#report(`${at}/attached_roles`, EVERYONE_WITHOUT_ROLES);
+    }
     return [
       {
+        ...members,
         at,
-        name,
-        description: emptied(document.description, ''),
-        effect: document.effect,
-        actions: document.actions,
-        resources: document.resources,
+        key,
         conditions:
-          document.conditions === undefined
-            ? undefined
-            : this.#parsed(parseConditions(document.conditions, `${at}/conditions`)),
-        appliesTo: document.applies_to,
-        attachedRoles: roles && this.#roleNames(roles, `${at}/attached_roles`, tenant === undefined),
-        enabled: document.enabled,
+          conditions === undefined ? undefined : this.#valid(parseConditions(conditions, `${at}/conditions`)),
+        attached_roles: roles && this.#roleNames(roles, `${at}/attached_roles`, tenant === undefined),
       },
     ];
   }
 
   #role(document: RoleDocument, at: string, tenant: TenantId): readonly WantedRole[] {
-    const name = parseRoleName(document.name);
-    if (name === undefined) {
+    const key = parseRoleName(document.name);
+    if (key === undefined) {
       this.#report(`${at}/name`, NAME_FORM);
       return [];
     }
-    if (isBuiltinRole(name))
+    const { name: _name, resource_constraints: constraints, ...members } = withoutNulls(ROLE_MEMBERS, document);
+    if (isBuiltinRole(key)) {
       this.#report(`${at}/name`, 'Built-in roles cannot be created or changed. Remove this role from the file.');
-    this.#once(`role ${tenant} ${name}`, `${at}/name`, 'This role');
-    this.#take('', validatePatterns(document.permissions ?? [], `${at}/permissions`));
-    const { resource_constraints: constraints } = document;
-    return [
-      {
-        at,
-        name,
-        description: emptied(document.description, ''),
-        permissions: document.permissions,
-        constraints:
-          constraints === undefined
-            ? undefined
-            : this.#parsed(parseConstraints(constraints, `${at}/resource_constraints`)),
-      },
-    ];
+    }
+    this.#once(`role ${tenant} ${key}`, `${at}/name`, 'This role');
+    this.#add(validatePatterns(members.permissions ?? [], `${at}/permissions`));
+    const resource_constraints =
+      constraints === undefined ? undefined : this.#valid(parseConstraints(constraints, `${at}/resource_constraints`));
+    return [{ ...members, at, key, resource_constraints }];
   }
 
   #user(document: UserDocument, at: string): WantedUser {
-    const email = canonicalEmail(document.email);
-    this.#once(`user ${email}`, `${at}/email`, 'A user with this email address');
-    return {
-      at,
-      email,
-      name: document.name,
-      department: document.department,
-      metadata: emptied(document.metadata, {}),
-      roles: document.roles === undefined ? undefined : this.#roleNames(document.roles ?? [], `${at}/roles`, false),
-      status: document.status,
-    };
+    const { email, roles, ...members } = withoutNulls(USER_MEMBERS, document);
+    const key = canonicalEmail(email);
+    this.#once(`user ${key}`, `${at}/email`, 'A user with this email address');
+    return { ...members, at, key, roles: roles && this.#roleNames(roles, `${at}/roles`, false) };
   }
 
-  /** `everyone` leaves no role attached. */
-  #checkAudience(appliesTo: 'everyone' | 'roles' | undefined, roles: readonly string[] | undefined, at: string): void {
-    try {
-      audienceAfter({ appliesTo: 'roles', roles: [] }, appliesTo, roles);
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
-      this.#take(at, error.extras.errors);
-    }
-  }
-
-  /** Of what is wrong, the errors are remembered and nothing is taken. */
-  #parsed<T>(
-    read:
-      | { readonly kind: 'ok'; readonly value: T }
-      | { readonly kind: 'errors'; readonly errors: readonly FieldError[] },
-  ): T | undefined {
+  #valid<T>(read: ValidationResult<T>): T | undefined {
     if (read.kind === 'ok') return read.value;
-    this.#take('', read.errors);
+    this.#add(read.errors);
     return undefined;
   }
 
@@ -216,36 +193,28 @@ class Reader {
     return [...new Set(read)];
   }
 
-  /** A name is one policy's across a tenant's own and the global ones, which are read first. */
+  /** The names of a tenant's policies and of the global ones are unique together. The global policies are read first. */
   #policyOnce(name: string, at: string, tenant: TenantId | undefined): void {
-    const global = this.#named.get(`policy ${name}`);
+    const global = this.#places.get(`policy ${name}`);
     if (tenant !== undefined && global !== undefined) {
-      this.errors.push({
-        path: at,
-        message: 'A global policy already has this name. Choose another name.',
-        also: global,
-      });
+      const message = 'A global policy already has this name. Choose another name.';
+      this.errors.push({ path: at, message, also: global });
       return;
     }
     this.#once(tenant === undefined ? `policy ${name}` : `policy of ${tenant} ${name}`, at, 'A policy with this name');
   }
 
-  #once(key: string, at: string, what: string): void {
-    const before = this.#named.get(key);
-    if (before === undefined) this.#named.set(key, at);
-    else this.errors.push({ path: at, message: `${what} appears twice.`, also: before });
+  #once(resource: string, at: string, subject: string): void {
+    const first = this.#places.get(resource);
+    if (first === undefined) this.#places.set(resource, at);
+    else this.errors.push({ path: at, message: `${subject} appears twice.`, also: first });
   }
 
   #report(path: string, message: string): void {
     this.errors.push({ path, message });
   }
 
-  #take(at: string, errors: readonly FieldError[]): void {
+  #add(errors: readonly FieldError[], at = ''): void {
     this.errors.push(...errors.map(({ path, message }) => ({ path: at + path, message })));
   }
-}
-
-/** Null removes: it stands for the empty value. */
-function emptied<T>(value: T | null | undefined, empty: T): T | undefined {
-  return value === null ? empty : value;
 }

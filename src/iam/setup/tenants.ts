@@ -1,90 +1,101 @@
-/** The actions that make tenants be as a set-up says. */
+/** The tenants in a setup file. */
 
-import { Fault } from '../../domain/errors.ts';
-import type { TenantQuotas } from '../../domain/records.ts';
-import { mergeQuotas, mergeSettings } from '../tenants/merge.ts';
-import { deleteTenant, findTenant, insertTenant, type StoredTenant, updateTenant } from '../tenants/queries.ts';
-import { tenantResource } from '../tenants/resource.ts';
-import type { ApplyContext, PlanAction, PlannedAction } from './action.ts';
+import type { TenantId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
+import {
+  mergeQuotas,
+  mergeSettings,
+  type QuotasChanges,
+  type SettingsChanges,
+  type TenantQuotas,
+  type TenantRow,
+  type TenantValues,
+  tenantResource,
+} from '../tenants/entity.ts';
+import { deleteTenant, insertTenant, updateTenant } from '../tenants/queries.ts';
+import type { PlannedAction } from './action.ts';
 import type { TenantState } from './current-state.ts';
-import { difference } from './difference.ts';
+import type { SetupMembers, View, Wanted } from './members.ts';
+import type { WantedPolicy } from './policies.ts';
 import type { SetupError } from './read.ts';
-import type { WantedTenant } from './setup.ts';
-import { tenantView } from './view.ts';
+import { auditedWriters, planRemoval, planResource, type SetupResource } from './resource-plan.ts';
+import type { WantedRole } from './roles.ts';
+import type { WantedUser } from './users.ts';
 
-type Parts = Pick<StoredTenant, 'id' | 'name' | 'status' | 'settings' | 'quotas' | 'metadata'>;
+type Values = Omit<TenantValues, 'id'>;
 
-/** The action for a tenant that the set-up names; none when it is as it should be. */
-export function tenantActions(
+export interface WantedTenant extends Omit<Wanted<Values, TenantId>, 'settings' | 'quotas'> {
+  /** Null removes all settings. */
+  readonly settings?: SettingsChanges | null | undefined;
+  readonly quotas?: QuotasChanges | null | undefined;
+  /** Undefined: the file does not state the roles. The same applies to policies and users. */
+  readonly roles: readonly WantedRole[] | undefined;
+  readonly policies: readonly WantedPolicy[] | undefined;
+  readonly users: readonly WantedUser[] | undefined;
+}
+
+export const TENANT_MEMBERS: SetupMembers<Values> = {
+  name: {},
+  status: { initial: 'active' },
+  settings: { empty: {}, view: (settings) => mergeSettings(settings, {}) },
+  quotas: { empty: {}, view: (quotas) => mergeQuotas(quotas, {}) },
+  metadata: { empty: {}, view: metadataView },
+};
+
+const TENANTS: SetupResource<TenantRow, Values, TenantId> = {
+  type: 'tenant',
+  tenant: undefined,
+  members: TENANT_MEMBERS,
+  keyOf: (row) => row.id,
+  ...auditedWriters<TenantRow, Values, TenantId>({
+    type: 'tenant',
+    idOf: (row) => row.id,
+    tenantOf: (row) => row.id,
+    show: tenantResource,
+    insert: async (trx, id, { status, ...values }) => {
+      const row = await insertTenant(trx, { id, ...values });
+      return status === row.status ? row : updateTenant(trx, { ...row, status });
+    },
+    update: (trx, before, values) => updateTenant(trx, { ...before, ...values }),
+    remove: (trx, row) => deleteTenant(trx, row.id),
+    updateVerb: (before, after) => {
+      if (before.status === after.status) return 'update';
+      return after.status === 'suspended' ? 'suspend' : 'activate';
+    },
+  }),
+};
+
+/** Plans a tenant that the file names. */
+export function planTenant(
   wanted: WantedTenant,
   { tenant, deleted }: TenantState,
   errors: SetupError[],
 ): readonly PlannedAction[] {
   if (deleted) {
-    errors.push({
-      path: `${wanted.at}/id`,
-      message: 'This id belonged to a deleted tenant and cannot be reused. Choose another id.',
-    });
+    const message = 'This id belonged to a deleted tenant and cannot be reused. Choose another id.';
+    errors.push({ path: `${wanted.at}/id`, message });
     return [];
   }
-  const { id } = wanted;
-  const after: Parts = {
-    id,
-    name: wanted.name ?? tenant?.name ?? id,
-    settings: wanted.settings === null ? {} : mergeSettings(tenant?.settings ?? {}, wanted.settings ?? {}),
+  const { settings } = wanted;
+  const merged: Wanted<Values, TenantId> = {
+    ...wanted,
+    name: wanted.name ?? tenant?.name ?? wanted.key,
+    settings: settings === null ? {} : mergeSettings(tenant?.settings ?? {}, settings ?? {}),
     quotas: quotasAfter(wanted, tenant),
-    metadata: wanted.metadata ?? tenant?.metadata ?? {},
-    status: wanted.status ?? tenant?.status ?? 'active',
   };
-  const about = { type: 'tenant', tenant: undefined, name: id, stage: 'write tenants' } as const;
-  const changes = difference(tenant === undefined ? {} : tenantView(tenant), tenantView(after));
-  if (tenant === undefined) return [{ ...about, verb: 'create', changes, run: (context) => create(context, after) }];
-  return changes.length === 0
-    ? []
-    : [{ ...about, verb: 'change', changes, run: (context) => change(context, tenant, after) }];
+  return planResource(TENANTS, merged, tenant, errors);
 }
 
-/** The quotas that the tenant will have. */
-export function quotasAfter({ quotas }: WantedTenant, stored: StoredTenant | undefined): TenantQuotas {
+export function planTenantRemoval(tenant: TenantRow): PlannedAction {
+  return planRemoval(TENANTS, tenant);
+}
+
+/** Returns the quotas of the tenant after the setup. */
+export function quotasAfter({ quotas }: WantedTenant, stored: TenantRow | undefined): TenantQuotas {
   return quotas === null ? {} : mergeQuotas(stored?.quotas ?? {}, quotas ?? {});
 }
 
-export function tenantDeletion(tenant: StoredTenant): PlannedAction {
-  const action: PlanAction = { verb: 'delete', type: 'tenant', tenant: undefined, name: tenant.id, changes: [] };
-  return { ...action, stage: 'delete tenants', run: (context) => remove(context, tenant) };
-}
-
-async function create(context: ApplyContext, after: Parts): Promise<void> {
-  await insertTenant(context.trx, after);
-  if (after.status !== 'active') await updateTenant(context.trx, after);
-  await audit(context, 'tenant.create', after, { after: tenantResource(await written(context, after)) });
-}
-
-async function change(context: ApplyContext, before: StoredTenant, after: Parts): Promise<void> {
-  await updateTenant(context.trx, after);
-  const action = before.status === after.status ? 'update' : after.status === 'suspended' ? 'suspend' : 'activate';
-  await audit(context, `tenant.${action}`, after, {
-    before: tenantResource(before),
-    after: tenantResource(await written(context, after)),
-  });
-}
-
-async function remove(context: ApplyContext, tenant: StoredTenant): Promise<void> {
-  await deleteTenant(context.trx, tenant.id);
-  await audit(context, 'tenant.delete', tenant, { before: tenantResource(tenant) });
-}
-
-async function written({ trx }: ApplyContext, { id }: Parts): Promise<StoredTenant> {
-  const tenant = await findTenant(trx, id);
-  if (tenant === undefined) throw new Fault('a tenant that was just written no longer exists');
-  return tenant;
-}
-
-function audit(
-  context: ApplyContext,
-  action: string,
-  { id }: Parts,
-  states: { before?: unknown; after?: unknown },
-): Promise<void> {
-  return context.audit({ action, target: { type: 'tenant', id }, tenant: id, ...states });
+/** Sorts the pairs by name, in the order of bytes. PostgreSQL stores shorter names first. */
+export function metadataView(metadata: Metadata): View {
+  return Object.fromEntries(Object.entries(metadata).toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }

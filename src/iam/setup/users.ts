@@ -1,104 +1,50 @@
-/** The actions that make the local users of a tenant be as a set-up says. A user is known by the e-mail address. */
+/** The local users of a tenant in a setup file. The email address identifies a user. */
 
 import { Fault } from '../../domain/errors.ts';
-import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
-import type { Metadata } from '../../domain/records.ts';
+import { makeId, type TenantId } from '../../domain/ids.ts';
 import { revokeKeysOfUser } from '../api-keys/queries.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
 import { discardPasswordSetups } from '../users/password-queries.ts';
 import { deleteUser, findUser, type StoredUser, setManualRoles, setUserStatus, updateUser } from '../users/queries.ts';
 import { userResource } from '../users/resource.ts';
 import type { ApplyContext, PlannedAction } from './action.ts';
-import { difference } from './difference.ts';
-import type { SetupError } from './read.ts';
-import type { WantedTenant, WantedUser } from './setup.ts';
-import { userView } from './view.ts';
+import { difference, type SetupMembers, viewOf, type Wanted } from './members.ts';
+import type { SetupResource } from './resource-plan.ts';
+import { metadataView } from './tenants.ts';
 
-/** What rules about more than one user look at. */
-export interface UserState {
-  readonly status: 'active' | 'deactivated';
-  readonly roles: readonly RoleName[];
-}
+export type UserValues = Pick<StoredUser, 'name' | 'department' | 'metadata' | 'roles' | 'status'>;
+export type WantedUser = Wanted<UserValues, string>;
+export type UserAction = PlannedAction<StoredUser, UserValues>;
 
-/** A action for a user, with the user as it was and as it will be; undefined = there is none. */
-export interface UserAction extends PlannedAction {
-  readonly tenant: TenantId;
-  readonly before: StoredUser | undefined;
-  readonly after: UserState | undefined;
-}
+export const USER_MEMBERS: SetupMembers<UserValues> = {
+  name: {},
+  department: { empty: null },
+  metadata: { empty: {}, view: metadataView },
+  roles: { empty: [], view: (roles) => roles.toSorted() },
+  status: { initial: 'active' },
+};
 
-/** @param stored the local users of the tenant that the set-up names, and when it is to be pruned all others of it */
-export function userActions(
-  wanted: WantedTenant,
-  stored: readonly StoredUser[],
-  prune: boolean,
-  errors: SetupError[],
-): readonly UserAction[] {
-  const { id, users } = wanted;
-  if (users === undefined) return [];
-  const before = new Map(stored.map((user) => [user.email, user]));
-  const named = new Set<string | null>(users.map((user) => user.email));
-  const gone = prune ? stored.filter((user) => !named.has(user.email)) : [];
-  return [...users.flatMap((user) => writing(id, user, before.get(user.email), errors)), ...gone.map(deletion)];
-}
-
-function writing(
-  tenant: TenantId,
-  wanted: WantedUser,
-  before: StoredUser | undefined,
-  errors: SetupError[],
-): readonly UserAction[] {
-  const { email } = wanted;
-  const name = wanted.name ?? before?.name;
-  if (name === undefined) {
-    errors.push({ path: `${wanted.at}/name`, message: 'This member is required for a new user.' });
-    return [];
-  }
-  const after = {
-    name,
-    department: wanted.department === undefined ? (before?.department ?? null) : wanted.department,
-    metadata: wanted.metadata ?? before?.metadata ?? {},
-    roles: wanted.roles ?? before?.roles ?? [],
-    status: wanted.status ?? before?.status ?? 'active',
-  };
-  const changes = difference(before === undefined ? {} : userView(before), userView(after));
-  const about = { type: 'user', tenant, name: email, changes, stage: 'write users', before, after } as const;
-  if (before === undefined) return [{ ...about, verb: 'create', run: (to) => create(to, tenant, email, after) }];
-  return changes.length === 0 ? [] : [{ ...about, verb: 'change', run: (to) => change(to, before, after) }];
-}
-
-function deletion(user: StoredUser): UserAction {
+export function userResources(tenant: TenantId): SetupResource<StoredUser, UserValues, string> {
   return {
-    verb: 'delete',
     type: 'user',
-    tenant: user.tenantId,
-    name: user.email ?? user.id,
-    changes: [],
-    before: user,
-    after: undefined,
-    stage: 'delete users',
-    run: (to) => remove(to, user),
+    tenant,
+    members: USER_MEMBERS,
+    keyOf: (user) => user.email ?? user.id,
+    create: ({ nowMs, random, insertUser }, email, values) =>
+      insertUser({ id: makeId('usr', nowMs, random(10)), tenantId: tenant, email, ...values }),
+    change,
+    remove,
   };
 }
 
-interface Parts extends UserState {
-  readonly name: string;
-  readonly department: string | null;
-  readonly metadata: Metadata;
-}
-
-function create(to: ApplyContext, tenantId: TenantId, email: string, after: Parts): Promise<void> {
-  return to.makeUser({ id: makeId('usr', to.nowMs, to.random(10)), tenantId, email, ...after });
-}
-
-/** Switching on or off is written down by itself, as the API does. */
-async function change(to: ApplyContext, before: StoredUser, after: Parts): Promise<void> {
-  const { trx } = to;
+/** A change of the status has an audit row of its own, as in the API. */
+async function change(context: ApplyContext, before: StoredUser, after: UserValues): Promise<void> {
+  const { trx } = context;
   const { id, tenantId } = before;
   const { name, department, metadata } = after;
   await updateUser(trx, { id, tenantId, email: before.email, name, department, metadata });
   await setManualRoles(trx, id, after.roles);
-  // Like in the API: who had the token made may not be allowed to make one for a user with these roles.
+  // As in the API: the creator of a token may not have the permissions of the new roles.
   if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);
   if (after.status !== before.status) {
     await setUserStatus(trx, tenantId, id, after.status);
@@ -107,33 +53,28 @@ async function change(to: ApplyContext, before: StoredUser, after: Parts): Promi
       await discardPasswordSetups(trx, id);
     }
     const action = after.status === 'active' ? 'user.activate' : 'user.deactivate';
-    await audit(to, action, before, { before: { status: before.status }, after: { status: after.status } });
+    await audit(context, action, before, { before: { status: before.status }, after: { status: after.status } });
   }
-  if (difference(userView({ ...before, status: after.status }), userView(after)).length > 0) {
-    const now = await written(to, tenantId, id);
-    await audit(to, 'user.update', before, { before: userResource(before), after: userResource(now) });
-  }
-}
-
-/** Sessions end, keys are revoked, and the email address is free again. */
-async function remove(to: ApplyContext, user: StoredUser): Promise<void> {
-  await endSessionsOfUser(to.trx, user.id);
-  const revoked = await revokeKeysOfUser(to.trx, user.tenantId, user.id);
-  await deleteUser(to.trx, user.tenantId, user.id);
-  await audit(to, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });
-}
-
-async function written({ trx }: ApplyContext, tenant: TenantId, id: UserId): Promise<StoredUser> {
-  const user = await findUser(trx, tenant, id);
+  const onlyStatus = viewOf(USER_MEMBERS, { ...before, status: after.status });
+  if (difference(onlyStatus, viewOf(USER_MEMBERS, after)).length === 0) return;
+  const user = await findUser(trx, tenantId, id);
   if (user === undefined) throw new Fault('a user that was just written no longer exists');
-  return user;
+  await audit(context, 'user.update', before, { before: userResource(before), after: userResource(user) });
+}
+
+/** Ends the sessions, revokes the keys and deletes the user. The email address is then free. */
+async function remove(context: ApplyContext, user: StoredUser): Promise<void> {
+  await endSessionsOfUser(context.trx, user.id);
+  const revoked = await revokeKeysOfUser(context.trx, user.tenantId, user.id);
+  await deleteUser(context.trx, user.tenantId, user.id);
+  await audit(context, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });
 }
 
 function audit(
-  to: ApplyContext,
+  context: ApplyContext,
   action: string,
-  user: Pick<StoredUser, 'id' | 'tenantId'>,
-  states: { before?: unknown; after?: unknown },
+  { id, tenantId }: StoredUser,
+  states: { readonly before: unknown; readonly after: unknown },
 ): Promise<void> {
-  return to.audit({ action, target: { type: 'user', id: user.id }, tenant: user.tenantId, ...states });
+  return context.audit({ action, target: { type: 'user', id }, tenant: tenantId, ...states });
 }

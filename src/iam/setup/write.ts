@@ -1,4 +1,4 @@
-/** Does the actions of a plan, in the order in which they can be done; users and audit rows many at a time. */
+/** Runs the actions of a plan in their order. It inserts users and audit rows in batches. */
 
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { type AuditRow, insertAudits } from '../../store/audit-rows.ts';
@@ -9,7 +9,7 @@ import { userResource } from '../users/resource.ts';
 import { type ActionAudit, type ApplyContext, inOrder, type PlannedAction } from './action.ts';
 import { insertUsers, type NewSetupUser } from './queries.ts';
 
-/** With it a new user sets a first password. */
+/** A one-time token with which a new user sets the first password. */
 export interface SetupToken {
   readonly email: string;
   /** A secret, to be shown once. */
@@ -18,7 +18,7 @@ export interface SetupToken {
 }
 
 export interface WriteOptions {
-  /** Make a one-time token for each user that is made, unless it is deactivated. */
+  /** Creates a one-time token for each new active user. */
   readonly setupTokens: boolean;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -26,7 +26,7 @@ export interface WriteOptions {
   readonly random: (size: number) => Uint8Array;
 }
 
-const AT_ONCE = 500;
+const BATCH = 500;
 
 export async function runActions(
   trx: Transaction,
@@ -34,9 +34,9 @@ export async function runActions(
   { setupTokens, nowMs, random }: WriteOptions,
 ): Promise<readonly SetupToken[]> {
   const tokens: SetupToken[] = [];
-  const rows = gathering<AuditRow>((some) => insertAudits(trx, some));
+  const rows = batching<AuditRow>((some) => insertAudits(trx, some));
   const audit = (row: ActionAudit): Promise<void> => rows.add(auditRow(OPERATOR, row.action, row, 'success'));
-  const users = gathering<NewSetupUser>(async (some) => {
+  const users = batching<NewSetupUser>(async (some) => {
     for (const user of await insertUsers(trx, some)) {
       await audit({
         action: 'user.create',
@@ -55,30 +55,30 @@ export async function runActions(
       });
     }
   });
-  const context: ApplyContext = { trx, nowMs, random, audit, makeUser: users.add };
+  const context: ApplyContext = { trx, nowMs, random, audit, insertUser: users.add };
   for (const action of inOrder(actions)) await action.run(context);
-  await users.end();
-  await rows.end();
+  await users.flush();
+  await rows.flush();
   return tokens;
 }
 
-/** Hands on what it is given, many at a time. */
-function gathering<T>(write: (some: readonly T[]) => Promise<void>): {
+/** Collects values and writes them in batches. */
+function batching<T>(write: (batch: readonly T[]) => Promise<void>): {
   add(one: T): Promise<void>;
-  end(): Promise<void>;
+  flush(): Promise<void>;
 } {
-  let held: T[] = [];
-  const end = async (): Promise<void> => {
-    if (held.length === 0) return;
-    const some = held;
-    held = [];
-    await write(some);
+  let pending: T[] = [];
+  const flush = async (): Promise<void> => {
+    if (pending.length === 0) return;
+    const batch = pending;
+    pending = [];
+    await write(batch);
   };
   return {
     async add(one) {
-      held.push(one);
-      if (held.length >= AT_ONCE) await end();
+      pending.push(one);
+      if (pending.length >= BATCH) await flush();
     },
-    end,
+    flush,
   };
 }

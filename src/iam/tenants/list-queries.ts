@@ -9,10 +9,11 @@ import type { Page } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { moreLooks } from '../users/search-queries.ts';
-import { COLUMNS, type StoredTenant, type TenantRow, toTenant } from './queries.ts';
+import type { TenantRow } from './entity.ts';
+import { COLUMNS } from './queries.ts';
 
 export interface TenantFilter {
-  readonly status?: StoredTenant['status'];
+  readonly status?: TenantRow['status'];
   /** Any part of name or id, in any case. */
   readonly q?: string;
 }
@@ -27,9 +28,9 @@ const HAS_TEXT = `position((select lower(cast(:q as text))) in ${TEXT}) > 0`;
 const FIRST_LOOKS = 600;
 
 /** Returns one page of tenants, by id: for platform administrators. */
-export async function listTenants(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly StoredTenant[]> {
+export async function listTenants(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly TenantRow[]> {
   if (filter.q !== undefined) return search(q, filter, page);
-  return (await runNamedQuery<TenantRow>(q, tenantsInOrder(filter, page))).map(toTenant);
+  return await runNamedQuery<TenantRow>(q, tenantsInOrder(filter, page));
 }
 
 /** Counts the tenants of a list, up to `most`. */
@@ -38,7 +39,7 @@ export async function countTenants(q: Queryable, filter: TenantFilter, most: num
   return countUpTo(q, filter.q === undefined ? tenantsInOrder(filter, every) : tenantsByText(filter, every), most);
 }
 
-async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly StoredTenant[]> {
+async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly TenantRow[]> {
   const first = await scanNext(q, filter, page, FIRST_LOOKS);
   if (first.complete) return first.tenants;
   const more = moreLooks(FIRST_LOOKS, first.tenants.length, page.take);
@@ -46,19 +47,19 @@ async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<r
   if (next?.complete) return next.tenants;
   const { sql, bindings } = tenantsByText(filter, page);
   const found = `with found as materialized (${sql}) select * from found order by ${ORDER} limit :take`;
-  return (await runNamedQuery<TenantRow>(q, { sql: found, bindings })).map(toTenant);
+  return await runNamedQuery<TenantRow>(q, { sql: found, bindings });
 }
 
 /** A statement that gives the tenants of a page, in order, for a filter without `q`. */
 export function tenantsInOrder({ status }: TenantFilter, page: Page): NamedQuery {
   const filter = status === undefined ? {} : { status };
   const conditions = ['deleted_at is null', ...conditionsOf(filter, page)].join(' and ');
-  const sql = `select ${COLUMNS} from tenants where ${conditions} order by ${ORDER} limit :take`;
+  const sql = `select ${COLUMNS.join(', ')} from tenants where ${conditions} order by ${ORDER} limit :take`;
   return { sql, bindings: bindingsOf(filter, page) };
 }
 
 interface Scan {
-  readonly tenants: readonly StoredTenant[];
+  readonly tenants: readonly TenantRow[];
   /** The page is full, or there are no more tenants. */
   readonly complete: boolean;
 }
@@ -73,7 +74,7 @@ async function scanNext(q: Queryable, filter: TenantFilter, page: Page, looks: n
     order by found.${ORDER}`;
   const bindings = { ...bindingsOf(filter, page), ...next.bindings, pageSize: page.take };
   const rows = await runNamedQuery<Partial<TenantRow> & { readonly at_end: boolean }>(q, { sql, bindings });
-  const tenants = rows.filter(isTenant).map(toTenant);
+  const tenants = rows.filter(isTenant);
   return { tenants, complete: tenants.length === page.take || rows[0]?.at_end === true };
 }
 
@@ -87,7 +88,7 @@ function isTenant<R extends Partial<TenantRow>>(row: R): row is R & TenantRow {
  */
 export function tenantsByText(filter: TenantFilter, page: Page): NamedQuery {
   const others = [...conditionsOf(filter, page), HAS_TEXT].map((condition) => `(${condition}) is true`);
-  const sql = `select ${COLUMNS} from tenants where deleted_at is null
+  const sql = `select ${COLUMNS.join(', ')} from tenants where deleted_at is null
       and user_lexemes('', '', '{}', ${TEXT}) @@ (select user_query(null, null, null, lower(cast(:q as text))))
       and ${others.join(' and ')}`;
   return { sql, bindings: bindingsOf(filter, page) };
@@ -96,7 +97,7 @@ export function tenantsByText(filter: TenantFilter, page: Page): NamedQuery {
 function conditionsOf({ status }: TenantFilter, page: Page): readonly string[] {
   return [
     ...(page.after === undefined ? [] : [`${ORDER} > :after`]),
-    // In the text, because the plan depends on it: nearly all tenants are active.
+    // Part of the text, because the plan depends on it: nearly all tenants are active.
     ...(status === undefined ? [] : [`status = '${status}'`]),
   ];
 }

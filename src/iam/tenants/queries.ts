@@ -1,145 +1,76 @@
-/** Tenants. A deleted one keeps its row, so that its id is never used again; to every query here but the maker's it is missing. */
+/** Statements on tenants. A deleted tenant keeps its row, so that its id is not used again. No statement but the insert sees it. */
 
 import type { TenantId } from '../../domain/ids.ts';
-import type { Metadata, TenantQuotas, TenantSettings } from '../../domain/records.ts';
-import { storedTenant } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
-import type { Queryable } from '../../store/queryable.ts';
+import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
+import { columnsOf, updateOf } from '../schema/entity.ts';
+import { type TenantRow, type TenantValues, tenant } from './entity.ts';
 
-export interface StoredTenant {
-  readonly id: TenantId;
-  readonly name: string;
-  readonly status: 'active' | 'suspended';
-  readonly settings: TenantSettings;
-  readonly quotas: TenantQuotas;
-  readonly metadata: Metadata;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
+export const COLUMNS = columnsOf(tenant);
 
-/** A tenant as a statement with `COLUMNS` gives it. */
-export interface TenantRow {
-  readonly id: string;
-  readonly name: string;
-  readonly status: 'active' | 'suspended';
-  readonly settings: TenantSettings;
-  readonly quotas: TenantQuotas;
-  readonly metadata: Metadata;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-export const COLUMNS = 'id, name, status, settings, quotas, metadata, created_at, updated_at';
-
-const TENANT = `select ${COLUMNS} from tenants`;
+const tenants = (q: Queryable) => q<TenantRow & { readonly deleted_at: Date | null }>('tenants');
 
 const STATEMENTS = {
-  find: { name: 'find_tenant', text: `${TENANT} where id = $1 and deleted_at is null` },
-  lock: { name: 'lock_tenant', text: `${TENANT} where id = $1 and deleted_at is null for update` },
   lockPlaces: { name: 'lock_places', text: 'select pg_advisory_xact_lock(726543485, hashtext($1))' },
-  share: { name: 'share_tenant', text: `${TENANT} where id = $1 and deleted_at is null for share` },
   shareNow: {
     name: 'share_tenant_now',
-    text: `select ${COLUMNS}, now::text as now_text, now as now_date from tenants cross join clock_timestamp() now
+    text: `select ${COLUMNS.join(', ')}, now::text as now_text, now as now_date from tenants cross join clock_timestamp() now
       where id = $1 and deleted_at is null for share of tenants`,
   },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-export function toTenant(row: TenantRow): StoredTenant {
-  return {
-    id: storedTenant(row.id),
-    name: row.name,
-    status: row.status,
-    settings: row.settings,
-    quotas: row.quotas,
-    metadata: row.metadata,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
-
-export async function findTenant(q: Queryable, id: TenantId): Promise<StoredTenant | undefined> {
-  const [row] = await runPrepared<TenantRow>(q, STATEMENTS.find, [id]);
-  return row && toTenant(row);
+export function findTenant(q: Queryable, id: TenantId): Promise<TenantRow | undefined> {
+  return tenants(q).where({ id, deleted_at: null }).first(COLUMNS);
 }
 
 /**
- * Holds a tenant until the transaction ends and answers it as it then is. `share`: rows may be added to it and it cannot go; `update`:
- * nobody else adds any.
+ * Locks a tenant until the transaction ends and returns it. `share`: other transactions may add rows to it, but not delete
+ * it. `update`: they may do neither.
  */
-export async function lockTenant(
-  q: Queryable,
-  id: TenantId,
-  mode: 'update' | 'share',
-): Promise<StoredTenant | undefined> {
-  const [row] = await runPrepared<TenantRow>(q, mode === 'update' ? STATEMENTS.lock : STATEMENTS.share, [id]);
-  return row && toTenant(row);
+export function lockTenant(q: Queryable, id: TenantId, mode: 'update' | 'share'): Promise<TenantRow | undefined> {
+  const found = tenants(q).where({ id, deleted_at: null });
+  return (mode === 'update' ? found.forUpdate() : found.forShare()).first(COLUMNS);
 }
 
-/** Like `lockTenant` with `share`, and says what time it is: for what is added to the tenant. */
+/** Locks a tenant like `lockTenant` with `share`, and returns the time as well, for rows that are added to the tenant. */
 export async function shareTenantNow(
   q: Queryable,
   id: TenantId,
-): Promise<{ readonly tenant: StoredTenant; readonly at: DatabaseTime } | undefined> {
+): Promise<{ readonly tenant: TenantRow; readonly at: DatabaseTime } | undefined> {
   const [row] = await runPrepared<TenantRow & { now_text: string; now_date: Date }>(q, STATEMENTS.shareNow, [id]);
-  return row && { tenant: toTenant(row), at: { text: row.now_text, date: row.now_date } };
+  return row && { tenant: row, at: { text: row.now_text, date: row.now_date } };
 }
 
 /**
- * Serves the transactions that add an active user to a tenant one after the other, until they end. The tenant's row cannot serve them: a
- * change holds it `for share` by then, and two such changes could not go on.
+ * Locks the number of active users of a tenant until the transaction ends. The tenant's row cannot serve as the lock: each
+ * change already holds it `for share`, so two changes would block each other.
  */
 export async function lockPlaces(q: Queryable, id: TenantId): Promise<void> {
   await runPrepared(q, STATEMENTS.lockPlaces, [id]);
 }
 
-/** Fails with a broken `tenants_pkey` when the id is or ever was in use. @param tenant default: without metadata */
-export async function insertTenant(
-  q: Queryable,
-  tenant: Pick<StoredTenant, 'id' | 'name' | 'settings' | 'quotas'> & Partial<Pick<StoredTenant, 'metadata'>>,
-): Promise<void> {
-  await q.raw(
-    `insert into tenants (id, name, settings, quotas, metadata)
-     values (:id, :name, cast(:settings as jsonb), cast(:quotas as jsonb), cast(:metadata as jsonb))`,
-    {
-      id: tenant.id,
-      name: tenant.name,
-      settings: JSON.stringify(tenant.settings),
-      quotas: JSON.stringify(tenant.quotas),
-      metadata: JSON.stringify(tenant.metadata ?? {}),
-    },
-  );
+/** Throws an error of the constraint `tenants_pkey` if the id belongs to an existing or deleted tenant. */
+export async function insertTenant(q: Queryable, values: Omit<TenantValues, 'status'>): Promise<TenantRow> {
+  return writtenRow(await tenants(q).insert(values, COLUMNS));
 }
 
-export async function updateTenant(q: Queryable, tenant: Omit<StoredTenant, 'createdAt' | 'updatedAt'>): Promise<void> {
-  await q.raw(
-    `update tenants set name = :name, status = :status, settings = cast(:settings as jsonb), quotas = cast(:quotas as jsonb),
-       metadata = cast(:metadata as jsonb), updated_at = clock_timestamp()
-     where id = :id and deleted_at is null`,
-    {
-      id: tenant.id,
-      name: tenant.name,
-      status: tenant.status,
-      settings: JSON.stringify(tenant.settings),
-      quotas: JSON.stringify(tenant.quotas),
-      metadata: JSON.stringify(tenant.metadata),
-    },
-  );
+export async function updateTenant(q: Queryable, values: TenantValues): Promise<TenantRow> {
+  const { id, status } = values;
+  const changes = { ...updateOf(tenant, values), status, updated_at: q.raw('clock_timestamp()') };
+  return writtenRow(await tenants(q).where({ id, deleted_at: null }).update(changes, COLUMNS));
 }
 
-/** Marks it deleted; what it still has of roles and policies goes. */
+/** Marks a tenant as deleted, and deletes its roles and policies. */
 export async function deleteTenant(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
-  await q.raw('delete from roles where tenant_id = :id', { id });
-  await q.raw('update tenants set deleted_at = clock_timestamp(), updated_at = clock_timestamp() where id = :id', {
-    id,
-  });
+  await q('roles').where('tenant_id', id).delete();
+  const now = q.raw('clock_timestamp()');
+  await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
 }
 
 export async function hasUsers(q: Queryable, id: TenantId): Promise<boolean> {
-  const { rows } = await q.raw<{ rows: unknown[] }>('select from users where tenant_id = :id limit 1', { id });
-  return rows.length > 0;
+  return (await q('users').where('tenant_id', id).first('id')) !== undefined;
 }
 
 export async function hasActiveKeys(q: Queryable, id: TenantId, now: Date): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Reading tenants. Platform administrators see all, others their own alone. */
+/** Reads tenants. Platform administrators may read all tenants, other callers their own. */
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
@@ -6,9 +6,9 @@ import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
+import { type TenantResource, tenantResource } from './entity.ts';
 import { countTenants, listTenants, type TenantFilter } from './list-queries.ts';
 import { findTenant } from './queries.ts';
-import { type TenantResource, tenantResource } from './resource.ts';
 
 export interface TenantListQuery extends ListQuery, TenantFilter {}
 
@@ -29,7 +29,7 @@ export async function listTenantsPage(
   );
 }
 
-/** @throws Refusal `not_found`; for others than platform administrators also when they lack `admin:users` */
+/** @throws Refusal `not_found`; `insufficient_permission` or `denied_by_policy` without the permission */
 export async function getTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
   authorize(caller, isPlatformAdmin(caller.principal) ? 'admin:tenants' : 'admin:users');
   const id = tenantIdOf(text);

@@ -4,66 +4,11 @@ import { Type } from 'typebox';
 import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { aTenantId } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
-import { Tenant } from '../schema/resources.ts';
-import { closed, countedPage, forced, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
+import { closed, countedPage, forced } from '../schema/schemas.ts';
 import { createTenant } from './create.ts';
+import { newTenant, Tenant, tenantChanges, tenantStatus } from './entity.ts';
 import { getTenant, listTenantsPage } from './read.ts';
 import { activateTenant, deleteTenant, suspendTenant, updateTenant } from './update.ts';
-
-const settings = Type.Object(
-  {
-    default_model: Type.Optional(nullable(title(512))),
-    max_tokens_per_request: Type.Optional(limitOrNull),
-    rate_limit_rpm: Type.Optional(limitOrNull),
-    timezone: Type.Optional(
-      nullable(Type.String({ maxLength: 64, description: 'A name of the IANA time zone database.' })),
-    ),
-    allow_keys_without_expiry: Type.Optional(nullable(Type.Boolean())),
-    require_stream_usage: Type.Optional(nullable(Type.Boolean())),
-  },
-  closed,
-);
-
-const quotas = Type.Object(
-  {
-    monthly_tokens: Type.Optional(limitOrNull),
-    max_users: Type.Optional(limitOrNull),
-    max_collections: Type.Optional(limitOrNull),
-  },
-  closed,
-);
-
-const newTenant = component(
-  'NewTenant',
-  Type.Object(
-    {
-      id: Type.String({ maxLength: 64, ...aTenantId }),
-      name: title(200),
-      settings: Type.Optional(settings),
-      quotas: Type.Optional(quotas),
-      metadata: Type.Optional(metadata),
-    },
-    {
-      ...closed,
-      examples: [{ id: 'acme', name: 'Acme', settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 } }],
-    },
-  ),
-);
-
-const changes = component(
-  'TenantChanges',
-  Type.Object(
-    {
-      name: Type.Optional(title(200)),
-      settings: Type.Optional(settings),
-      quotas: Type.Optional(quotas),
-      metadata: Type.Optional(metadata),
-    },
-    { ...closed, examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }] },
-  ),
-);
 
 const listing = Type.Object(
   {
@@ -71,7 +16,7 @@ const listing = Type.Object(
     q: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or id, in any case.' }),
     ),
-    status: Type.Optional(oneOf('active', 'suspended')),
+    status: Type.Optional(tenantStatus),
   },
   closed,
 );
@@ -112,7 +57,7 @@ export function tenantEndpoints(parts: AdminParts): readonly Endpoint[] {
       operationId: 'updateTenant',
       summary:
         'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
-      body: changes,
+      body: tenantChanges,
       query: NOTHING,
       run: ({ caller, body }, id) => updateTenant(parts, caller, id, body),
     }),

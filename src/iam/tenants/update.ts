@@ -1,34 +1,30 @@
-/** Changing, suspending, activating and deleting tenants. The first one, `default`, stays and stays active. */
+/** Updates, suspends, activates and deletes tenants. The first tenant, `default`, is always active. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT } from '../../domain/ids.ts';
-import type { Metadata } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound, throwIfInvalid } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
 import { localAdministrators, lockAdministrators } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
-import { mergeQuotas, mergeSettings, type QuotasRequest, type SettingsRequest, settingsErrors } from './merge.ts';
 import {
-  findTenant,
+  mergeQuotas,
+  mergeSettings,
+  settingsErrors,
+  type TenantChanges,
+  type TenantResource,
+  type TenantRow,
+  tenantResource,
+} from './entity.ts';
+import {
   hasActiveKeys,
   hasUsers,
   lockTenant,
   deleteTenant as removeTenant,
-  type StoredTenant,
   updateTenant as writeTenant,
 } from './queries.ts';
 import { tenantIdOf } from './read.ts';
-import { type TenantResource, tenantResource } from './resource.ts';
-
-export interface TenantChanges {
-  readonly name?: string;
-  readonly settings?: SettingsRequest;
-  readonly quotas?: QuotasRequest;
-  /** Replaces all pairs; null removes them. */
-  readonly metadata?: Metadata | null;
-}
 
 /** @throws Refusal `not_found`, `invalid_field` */
 export async function updateTenant(
@@ -57,7 +53,7 @@ export async function updateTenant(
 }
 
 /**
- * @param force lets a platform administrator suspend the tenant that it belongs to, which shuts it out
+ * @param force suspends the tenant even if it is the caller's own, which locks the caller out
  * @throws Refusal `not_found`, `in_use` for the first tenant, `last_admin`, `would_lock_out`
  */
 export async function suspendTenant(
@@ -105,7 +101,7 @@ export async function activateTenant(parts: AdminParts, caller: Caller, text: st
   );
 }
 
-/** @throws Refusal `not_found`, `in_use` while it has users or active keys, and for the first tenant */
+/** @throws Refusal `not_found`; `in_use` for a tenant with users or active keys and for the first tenant */
 export async function deleteTenant(parts: AdminParts, caller: Caller, text: string): Promise<void> {
   await change(
     parts,
@@ -127,28 +123,26 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
   );
 }
 
-/** The row belongs to the audit of the tenant that is changed, wherever its administrator acts from. */
-async function holdTenant(trx: Transaction, text: string, audit: AuditDraft): Promise<StoredTenant> {
+/** Locks the tenant. The audit row belongs to it, and not to the caller's effective tenant. */
+async function holdTenant(trx: Transaction, text: string, audit: AuditDraft): Promise<TenantRow> {
   const tenant = await lockTenant(trx, tenantIdOf(text), 'update');
   if (tenant === undefined) throw notFound('tenant');
   audit.tenant = tenant.id;
   return tenant;
 }
 
-function refuseDefault(tenant: StoredTenant, what: string): void {
+function refuseDefault(tenant: TenantRow, what: string): void {
   if (tenant.id === DEFAULT_TENANT) throw new Refusal('in_use', `The first tenant cannot be ${what}.`);
 }
 
 async function written(
   trx: Transaction,
   audit: AuditDraft,
-  before: StoredTenant,
-  after: StoredTenant,
+  before: TenantRow,
+  after: TenantRow,
 ): Promise<TenantResource> {
-  await writeTenant(trx, after);
-  const tenant = await findTenant(trx, after.id);
-  if (tenant === undefined) throw notFound('tenant');
+  const updated = tenantResource(await writeTenant(trx, after));
   audit.before = tenantResource(before);
-  audit.after = tenantResource(tenant);
-  return tenantResource(tenant);
+  audit.after = updated;
+  return updated;
 }

@@ -6,7 +6,8 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
-import { findTenant, lockTenant, type StoredTenant } from '../tenants/queries.ts';
+import type { TenantRow } from '../tenants/entity.ts';
+import { findTenant, lockTenant } from '../tenants/queries.ts';
 import { tenantIdOf } from '../tenants/read.ts';
 import { type LimitsState, readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
@@ -74,19 +75,19 @@ export async function correctUsage(
   });
 }
 
-function existing(tenant: StoredTenant | undefined): StoredTenant {
+function existing(tenant: TenantRow | undefined): TenantRow {
   if (tenant === undefined) throw notFound('tenant');
   return tenant;
 }
 
-function periodIn({ settings }: StoredTenant, { nowMs }: Caller) {
+function periodIn({ settings }: TenantRow, { nowMs }: Caller) {
   return momentOf(settings.timezone, nowMs);
 }
 
 async function limitsOf(
   { metering }: MeteringParts,
   caller: Caller,
-  tenant: StoredTenant & { readonly id: TenantId },
+  tenant: TenantRow & { readonly id: TenantId },
   q: Transaction | AdminParts['db']['knex'],
 ): Promise<LimitsResource> {
   const { period, periodEndsMs } = periodIn(tenant, caller);
@@ -94,7 +95,7 @@ async function limitsOf(
   return limitsResource(tenant, state, periodEndsMs);
 }
 
-function limitsResource({ settings, quotas }: StoredTenant, state: LimitsState, periodEndsMs: number): LimitsResource {
+function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, periodEndsMs: number): LimitsResource {
   const { rate_limit_rpm: rate, max_tokens_per_request: perRequest } = settings;
   return {
     rate_limit_rpm:

@@ -6,7 +6,8 @@ import { type DatabaseTime, databaseTime } from '../../store/time.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
-import { enabledAllowPolicies, type StoredPolicy } from '../policies/queries.ts';
+import type { PolicyRow } from '../policies/entity.ts';
+import { enabledAllowPolicies } from '../policies/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';
 import { findUser, lockUser, lockUserUnlessHolder, type StoredUser } from './queries.ts';
@@ -24,7 +25,7 @@ export interface HeldUser {
   /** Throws a Refusal `last_admin` unless the platform keeps an administrator without this user. */
   readonly refuseLastAdmin: () => void;
   /** The enabled allow policies of the user's tenant and the global ones. */
-  readonly allowPolicies: readonly StoredPolicy[];
+  readonly allowPolicies: readonly PolicyRow[];
   /** When the user was held. */
   readonly at: DatabaseTime;
 }

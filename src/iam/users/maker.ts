@@ -17,8 +17,9 @@ import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
 import { heldMaker } from '../caller/hold-caller.ts';
+import { policyRecord } from '../policies/entity.ts';
 import { enabledPolicies } from '../policies/queries.ts';
-import { recordOf } from '../policies/record.ts';
+import { roleRecord } from '../roles/entity.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import type { PasswordSetup, TokenMaker } from './password-queries.ts';
@@ -164,9 +165,9 @@ interface LockedView {
 async function lockedView(trx: Transaction, id: TenantId, names: readonly RoleName[]): Promise<LockedView> {
   const tenant = await lockTenant(trx, id, 'share');
   await lockRoles(trx, id, names, 'share');
-  const roles = await findRoles(trx, id, names);
+  const roles = (await findRoles(trx, id, names)).map(roleRecord);
   const stored = await enabledPolicies(trx, id);
-  const policies = stored.filter((policy) => policy.tenantId !== undefined).map(recordOf);
-  const global = compilePolicies(stored.filter((policy) => policy.tenantId === undefined).map(recordOf));
+  const policies = stored.filter((policy) => policy.tenant_id !== null).map(policyRecord);
+  const global = compilePolicies(stored.filter((policy) => policy.tenant_id === null).map(policyRecord));
   return { view: tenant && compileTenant({ ...tenant, roles, policies }), global };
 }

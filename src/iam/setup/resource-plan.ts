@@ -1,0 +1,114 @@
+/** Plans the resources of one type: compares those of a setup file with the stored ones, and returns the actions. */
+
+import type { TenantId } from '../../domain/ids.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { ApplyContext, PlanAction, PlannedAction } from './action.ts';
+import { difference, type SetupMembers, valuesAfter, viewOf, type Wanted } from './members.ts';
+import type { SetupError } from './read.ts';
+
+/** One type of resource in a setup file. */
+export interface SetupResource<Row extends Values, Values extends object, Key extends string>
+  extends Writers<Row, Values, Key> {
+  readonly type: PlanAction['type'];
+  /** The tenant of the resources; undefined for tenants and global policies. */
+  readonly tenant: TenantId | undefined;
+  readonly members: SetupMembers<Values>;
+  keyOf(row: Row): Key;
+}
+
+/** The functions that execute an action and record it in the audit log. */
+interface Writers<Row, Values, Key> {
+  create(context: ApplyContext, key: Key, values: Values): Promise<void>;
+  change(context: ApplyContext, before: Row, values: Values): Promise<void>;
+  remove(context: ApplyContext, row: Row): Promise<void>;
+}
+
+/**
+ * @param wanted undefined: the file does not state resources of this type
+ * @param prune deletes resources that the file does not name
+ */
+export function planResources<Row extends Values, Values extends object, Key extends string>(
+  resource: SetupResource<Row, Values, Key>,
+  wanted: readonly Wanted<Values, Key>[] | undefined,
+  stored: readonly Row[],
+  prune: boolean,
+  errors: SetupError[],
+): readonly PlannedAction<Row, Values, Key>[] {
+  if (wanted === undefined) return [];
+  const before = new Map(stored.map((row) => [resource.keyOf(row), row]));
+  const named = new Set(wanted.map(({ key }) => key));
+  const removed = prune ? stored.filter((row) => !named.has(resource.keyOf(row))) : [];
+  return [
+    ...wanted.flatMap((one) => planResource(resource, one, before.get(one.key), errors)),
+    ...removed.map((row) => planRemoval(resource, row)),
+  ];
+}
+
+export function planResource<Row extends Values, Values extends object, Key extends string>(
+  resource: SetupResource<Row, Values, Key>,
+  wanted: Wanted<Values, Key>,
+  before: Row | undefined,
+  errors: SetupError[],
+): readonly PlannedAction<Row, Values, Key>[] {
+  const { type, tenant, members } = resource;
+  const after = valuesAfter(members, wanted, before);
+  if ('missing' in after) {
+    const message = `This member is required for a new ${type}.`;
+    errors.push(...after.missing.map((member) => ({ path: `${wanted.at}/${member}`, message })));
+    return [];
+  }
+  const { values } = after;
+  const changes = difference(before === undefined ? {} : viewOf(members, before), viewOf(members, values));
+  const action = { type, tenant, name: wanted.key, changes, before, after: values } as const;
+  if (before === undefined) {
+    return [{ ...action, verb: 'create', run: (context) => resource.create(context, wanted.key, values) }];
+  }
+  if (changes.length === 0) return [];
+  return [{ ...action, verb: 'change', run: (context) => resource.change(context, before, values) }];
+}
+
+export function planRemoval<Row extends Values, Values extends object, Key extends string>(
+  resource: SetupResource<Row, Values, Key>,
+  row: Row,
+): PlannedAction<Row, Values, Key> {
+  const { type, tenant } = resource;
+  const run = (context: ApplyContext) => resource.remove(context, row);
+  return { verb: 'delete', type, tenant, name: resource.keyOf(row), changes: [], before: row, after: undefined, run };
+}
+
+interface Statements<Row, Values, Key> {
+  readonly type: 'tenant' | 'role' | 'policy';
+  /** The id of the target in the audit log. */
+  idOf(row: Row): string;
+  /** The tenant that the audit row belongs to. */
+  tenantOf(row: Row): TenantId | undefined;
+  /** Returns the resource that the audit row shows. */
+  show(row: Row): object;
+  insert(trx: Transaction, key: Key, values: Values): Promise<Row>;
+  update(trx: Transaction, before: Row, values: Values): Promise<Row>;
+  remove(trx: Transaction, row: Row): Promise<void>;
+  /** The verb of an update in the audit log. Default: `update`. */
+  updateVerb?(before: Row, after: Row): string;
+}
+
+/** Returns functions that run the statements and record each as the API does. */
+export function auditedWriters<Row, Values, Key>(statements: Statements<Row, Values, Key>): Writers<Row, Values, Key> {
+  const { type, idOf, tenantOf, show } = statements;
+  const record = ({ audit }: ApplyContext, verb: string, row: Row, states: { before?: object; after?: object }) =>
+    audit({ action: `${type}.${verb}`, target: { type, id: idOf(row) }, tenant: tenantOf(row), ...states });
+  return {
+    create: async (context, key, values) => {
+      const row = await statements.insert(context.trx, key, values);
+      await record(context, 'create', row, { after: show(row) });
+    },
+    change: async (context, before, values) => {
+      const row = await statements.update(context.trx, before, values);
+      const verb = statements.updateVerb?.(before, row) ?? 'update';
+      await record(context, verb, row, { before: show(before), after: show(row) });
+    },
+    remove: async (context, row) => {
+      await statements.remove(context.trx, row);
+      await record(context, 'delete', row, { before: show(row) });
+    },
+  };
+}

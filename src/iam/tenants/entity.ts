@@ -1,0 +1,116 @@
+/** The definition of a tenant, with its settings and quotas. */
+
+import { type Static, Type } from 'typebox';
+import { validateTimezone } from '../../decision/validate.ts';
+import type { TenantId } from '../../domain/ids.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
+import {
+  acceptedBy,
+  changedBy,
+  column,
+  type Members,
+  type ResourceOf,
+  type RowOf,
+  resourceOf,
+  shownBy,
+  unselected,
+} from '../schema/entity.ts';
+import { aTenantId } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { instant, limit, Metadata, text } from '../schema/resource-parts.ts';
+import { closed, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
+
+const amount = column(limit, { accepts: limitOrNull, changes: true });
+const toggle = column(Type.Boolean(), { accepts: nullable(Type.Boolean()), changes: true });
+
+const settings = {
+  default_model: column(text, { accepts: nullable(title(512)), changes: true }),
+  max_tokens_per_request: amount,
+  rate_limit_rpm: amount,
+  timezone: column(text, {
+    accepts: nullable(Type.String({ maxLength: 64, description: 'A name of the IANA time zone database.' })),
+    changes: true,
+  }),
+  allow_keys_without_expiry: toggle,
+  require_stream_usage: toggle,
+};
+const quotas = { monthly_tokens: amount, max_users: amount, max_collections: amount };
+
+const LIMITS = { description: 'If a limit is absent, there is none. 0 allows nothing.' };
+const Settings = component('TenantSettings', Type.Partial(Type.Object(shownBy(settings)), LIMITS));
+const Quotas = component('TenantQuotas', Type.Partial(Type.Object(shownBy(quotas)), LIMITS));
+export const settingsChanges = Type.Object(changedBy(settings), closed);
+export const quotasChanges = Type.Object(changedBy(quotas), closed);
+export type TenantSettings = Static<typeof Settings>;
+export type TenantQuotas = Static<typeof Quotas>;
+export type SettingsChanges = Static<typeof settingsChanges>;
+export type QuotasChanges = Static<typeof quotasChanges>;
+
+export const tenantStatus = oneOf('active', 'suspended');
+
+export const tenant = {
+  id: column(Type.Unsafe<TenantId>(Type.String()), {
+    accepts: Type.String({ maxLength: 64, ...aTenantId }),
+    changes: false,
+  }),
+  name: column(text, { accepts: title(200), changes: true }),
+  status: column(tenantStatus),
+  settings: column(Settings, { accepts: Type.Optional(settingsChanges), changes: true }),
+  quotas: column(Quotas, { accepts: Type.Optional(quotasChanges), changes: true }),
+  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  created_at: column(instant),
+  updated_at: column(instant),
+  deleted_at: unselected<Date | null>(),
+};
+
+export type TenantRow = RowOf<typeof tenant>;
+/** The columns that a change sets. */
+export type TenantValues = Omit<TenantRow, 'created_at' | 'updated_at'>;
+export type TenantResource = ResourceOf<typeof tenant>;
+
+export const Tenant = component('Tenant', Type.Object(shownBy(tenant)));
+
+export const newTenant = component(
+  'NewTenant',
+  Type.Object(acceptedBy(tenant), {
+    ...closed,
+    examples: [{ id: 'acme', name: 'Acme', settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 } }],
+  }),
+);
+export type NewTenant = Static<typeof newTenant>;
+
+export const tenantChanges = component(
+  'TenantChanges',
+  Type.Object(changedBy(tenant), {
+    ...closed,
+    examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }],
+  }),
+);
+export type TenantChanges = Static<typeof tenantChanges>;
+
+export function tenantResource(row: TenantRow): TenantResource {
+  return resourceOf(tenant, row, {});
+}
+
+export function mergeSettings(stored: TenantSettings, changes: SettingsChanges): TenantSettings {
+  return merge(settings, stored, changes);
+}
+
+export function mergeQuotas(stored: TenantQuotas, changes: QuotasChanges): TenantQuotas {
+  return merge(quotas, stored, changes);
+}
+
+/** Merges one level of members: a present member replaces the stored one, and null removes it. */
+function merge<T extends object>(members: Members, stored: T, changes: object): T;
+function merge(members: Members, stored: object, changes: object): object {
+  const values = new Map(Object.entries({ ...stored, ...changes }));
+  return Object.fromEntries(
+    Object.keys(members)
+      .map((name) => [name, values.get(name)] as const)
+      .filter(([, value]) => value !== undefined && value !== null),
+  );
+}
+
+export function settingsErrors({ timezone }: SettingsChanges): readonly FieldError[] {
+  return timezone === undefined || timezone === null ? [] : validateTimezone(timezone, '/settings/timezone');
+}
