@@ -843,14 +843,14 @@ export type NewPassword = {
 export type NewPolicy = {
   /** The name. */
   readonly name: string;
+  /** A message for people. */
+  readonly description?: string;
   /** `allow` or `deny`. */
   readonly effect: 'allow' | 'deny';
   /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly actions: readonly string[];
   /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
-  /** A message for people. */
-  readonly description?: string;
   /** `ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies. */
   readonly conditions?: {
     /** Addresses and CIDR blocks that the client's address is compared with. */
@@ -1060,14 +1060,14 @@ export type Policy = {
 };
 
 export type PolicyChanges = {
+  /** A message for people. */
+  readonly description?: string;
   /** `allow` or `deny`. */
   readonly effect?: 'allow' | 'deny';
   /** Permission patterns, `<resource>:<action>`, each part a name or `*`. */
   readonly actions?: readonly string[];
   /** Globs of resources, `<kind>/<name>`. */
   readonly resources?: readonly string[];
-  /** A message for people. */
-  readonly description?: string;
   /** `ip_address`, `time`, `day_of_week`, `weekly_hours` and `timezone`. All must hold. Absent or empty: the policy always applies. */
   readonly conditions?: {
     /** Addresses and CIDR blocks that the client's address is compared with. */
