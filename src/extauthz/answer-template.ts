@@ -4,8 +4,14 @@
  */
 
 import type { Principal, Route } from '../decision/model.ts';
-import { headerName, putHeader, putHeaderHole, putListHeader, putResponseHeaderHole } from './header-options.ts';
-import { headerText } from './header-text.ts';
+import {
+  headerName,
+  headerText,
+  putHeader,
+  putHeaderHole,
+  putListHeader,
+  putResponseHeaderHole,
+} from './header-options.ts';
 import { MEMBER, putMember, putMemberHole, putWords, wrapMetadata } from './metadata.ts';
 import * as Own from './own-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';

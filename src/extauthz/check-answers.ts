@@ -1,14 +1,14 @@
 /** The answers of one check handler, each written and then reported to the observer. */
 
-import type { Allow, Decision, PublicAllow } from '../decision/model.ts';
+import { BODY_SETTING } from '../decision/body.ts';
+import type { Allow, Decision, PublicAllow, Route } from '../decision/model.ts';
+import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { Span } from '../telemetry/tracing.ts';
-import { notSentFaults } from './body-not-sent.ts';
 import type { CheckRequest } from './check-input.ts';
 import { type Admitted, type AllowWriter, createAllowWriter } from './check-response.ts';
 import { createDenialWriter, type Denial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
-import { isMessagesPath } from './messages-path.ts';
 import type { Observer, Outcome } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
 
@@ -47,7 +47,8 @@ export class CheckAnswers {
   readonly #monotonicMs: () => number;
   readonly #allows: AllowWriter;
   readonly #writeDenial = createDenialWriter();
-  readonly #notSent = notSentFaults();
+  /** One fault for each route, so that a flood of requests without their bodies creates no stack traces. */
+  readonly #notSentFaults = new Map<Route, Fault>();
 
   constructor({ observer, forwardCredential, random, monotonicMs }: CheckAnswersParts) {
     this.#observer = observer;
@@ -78,7 +79,7 @@ export class CheckAnswers {
   undecided(attempt: CheckAttempt, decision: Extract<Decision, { readonly kind: 'fault' }>): Buffer {
     const { route, principal } = decision;
     const bytes = this.#denialOf(attempt, { ...UNAVAILABLE, route, principal });
-    this.#report(attempt, 'unavailable', decision, this.#notSent(route));
+    this.#report(attempt, 'unavailable', decision, this.#notSentFault(route));
     return bytes;
   }
 
@@ -120,4 +121,26 @@ export class CheckAnswers {
       // An observer's failure must not change an answer.
     }
   }
+
+  #notSentFault(route: Route): Fault {
+    const known = this.#notSentFaults.get(route);
+    if (known !== undefined) return known;
+    const fault = new Fault(
+      `Envoy did not send the body of ${route.method} ${route.template}, which the decision reads. Set ${BODY_SETTING} for this route, or use the configuration that postern envoy config prints`,
+    );
+    this.#notSentFaults.set(route, fault);
+    return fault;
+  }
+}
+
+const MESSAGES = '/v1/messages';
+
+/**
+ * Reports whether a path belongs to Anthropic's Messages API. Its clients read errors and request ids in another form.
+ * @param path the request target: path and query
+ */
+function isMessagesPath(path: string): boolean {
+  if (!path.startsWith(MESSAGES)) return false;
+  const after = path.charAt(MESSAGES.length);
+  return after === '' || after === '/' || after === '?';
 }

@@ -24,11 +24,11 @@ import { CheckAnswers, type CheckAttempt, LAST_RESORT } from './check-answers.ts
 import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
 import type { Denial } from './denied-response.ts';
+import { traceparentOf } from './draft.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 import type { Limiter, Observer } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
-import { traceparentOf } from './trace-header.ts';
 import { CANCELLED, within } from './within.ts';
 
 export interface CheckHandlerParts {

@@ -6,11 +6,17 @@
  * have meant the other one.
  */
 
-import { BODY_MARK, BODY_NOT_SENT } from './body-mark.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import { type CheckRequest, requestOf } from './check-input.ts';
 import { type Draft, newDraft, noteHeader } from './draft.ts';
 import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } from './wire-read.ts';
+
+/**
+ * The entry of `context_extensions` by which Envoy's configuration marks a route whose bodies are not sent. No client can
+ * set it. Without it, a request without Content-Length on such a route looks like one with an empty body.
+ */
+const BODY_MARK = Buffer.from('postern.body');
+const BODY_NOT_SENT = Buffer.from('not_sent');
 
 /** Malformed: not a CheckRequest, or one without HTTP attributes. */
 export type CheckMessage = { readonly kind: 'malformed' } | CheckRequest;

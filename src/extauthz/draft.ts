@@ -128,3 +128,9 @@ function isInterned(slot: number): boolean {
     slot !== Headers.API_KEY
   );
 }
+
+/** Returns the header `traceparent` of the message that was read last; undefined if it is absent or came more than once. */
+export function traceparentOf(bytes: Buffer): string | undefined {
+  const header = headerOf(bytes, Headers.TRACEPARENT);
+  return typeof header === 'string' ? header : undefined;
+}

@@ -3,7 +3,7 @@
 import type { Allow, CheckInput, Decision } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { LimitDecision } from '../metering/admission.ts';
-import type { FinishedRequest } from './access-log/entry.ts';
+import type { FinishedUsage } from '../metering/settlement.ts';
 import type { DenialCode } from './denied-response.ts';
 
 /** Lines 16 and 17 of the decision, which are no pure function: they count. */
@@ -15,6 +15,12 @@ export interface Limiter {
    * not given back. Idempotent. Never throws.
    */
   release(reservation: string): void;
+}
+
+/** The part of a finished request's access-log entry that Postern reads. Names have at most 512 bytes. */
+export interface FinishedRequest extends FinishedUsage {
+  /** `METHOD template` */
+  readonly route: string | undefined;
 }
 
 /** Takes the reports of Envoy's access log. If a call throws, that entry counts as failed. */

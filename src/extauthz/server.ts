@@ -13,8 +13,7 @@ import { createHealth } from './health.ts';
 import type { ListenAt, TlsMaterial } from './http2/listener.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
 import type { FinishedListener } from './ports.ts';
-import { readTlsFiles, type TlsFiles } from './tls.ts';
-import { type TlsReload, type TlsReloadParts, watchTlsFiles } from './tls-reload.ts';
+import { readTlsFiles, type TlsFiles, type TlsReload, type TlsReloadParts, watchTlsFiles } from './tls-files.ts';
 
 export interface ExtAuthzOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */

@@ -3,7 +3,7 @@
  * `envoy/*.yaml`.
  */
 
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 
 export interface NaiveUsage {
   readonly usage:

@@ -1,7 +1,7 @@
 /** A real Envoy before an upstream whose answers a test chooses, with the reports that Postern receives. */
 
 import type { ServerResponse } from 'node:http';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { type Answer, send, startServer } from '../support/http.ts';
 import { type MeteredEdge, startMeteredEdge } from '../support/metered-edge.ts';
 

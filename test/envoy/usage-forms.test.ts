@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { runs } from '../support/properties.ts';
 import { type NaiveUsage, naiveUsage } from './naive-usage.ts';
 import { DELTAS, DOCUMENT } from './usage-documents.ts';

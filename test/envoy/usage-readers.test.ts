@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import {
   CHAT,
   chat,

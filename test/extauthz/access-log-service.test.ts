@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Client, type ClientWritableStream, credentials, status } from '@grpc/grpc-js';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { createAccessLog } from '../../src/extauthz/access-log/service.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { accessLog, entryBytes, messageOf, RESERVATION, replaced } from './support/access-log.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';

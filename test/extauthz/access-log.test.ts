@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { USAGE_NAMESPACE } from '../../src/extauthz/access-log/metadata.ts';
 import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { runs } from '../support/properties.ts';
 import { entryBytes, accessLog as log, messageOf, RESERVATION, replaced, type Value } from './support/access-log.ts';
 

@@ -4,7 +4,7 @@ import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
 import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
 import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { createAllowWriter } from '../../src/extauthz/check-response.ts';
-import { headerText } from '../../src/extauthz/header-text.ts';
+import { headerText } from '../../src/extauthz/header-options.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { createRequestIds } from '../../src/extauthz/request-id.ts';
 import { runs } from '../support/properties.ts';

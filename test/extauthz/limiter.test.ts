@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { compileTenant } from '../../src/decision/compile.ts';
 import type { Allow } from '../../src/decision/model.ts';
-import type { FinishedRequest } from '../../src/extauthz/access-log/entry.ts';
 import { limiterOver, settlingWith } from '../../src/extauthz/limiter.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import type { AdmissionRequest } from '../../src/metering/admission.ts';
 import { ACME, OWNED_KEY, present, ROUTE_LINES, USER } from './support/little-world.ts';
 

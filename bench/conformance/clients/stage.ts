@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type CheckHandler, createCheckHandler } from '../../../src/extauthz/check-handler.ts';
 import type { GrpcTransport } from '../../../src/extauthz/grpc/server.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../../src/extauthz/server.ts';
-import type { TlsFiles } from '../../../src/extauthz/tls.ts';
+import type { TlsFiles } from '../../../src/extauthz/tls-files.ts';
 import { builtinRoutes, littleWorld } from '../../../test/extauthz/support/little-world.ts';
 import { checkRequest } from '../../../test/extauthz/support/requests.ts';
 import { makeAuthority } from '../../../test/support/certificates.ts';

@@ -6,8 +6,8 @@
  * read is counted and skipped, and the entries beside it are read. Strings that metering does not use are not validated.
  */
 
+import type { FinishedRequest } from '../ports.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readVarint, skipField } from '../wire-read.ts';
-import type { FinishedRequest } from './entry.ts';
 import { type MetadataDraft, readMetadata } from './metadata.ts';
 import { responseOf, usageOf } from './usage.ts';
 

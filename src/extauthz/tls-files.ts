@@ -6,9 +6,35 @@
  */
 
 import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { Ticking } from './grpc/call-stats.ts';
 import type { TlsMaterial } from './http2/listener.ts';
-import { readTlsFiles, type TlsFiles } from './tls.ts';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** When given, only clients with a certificate of this authority are let in. */
+  readonly clientCaFile?: string | undefined;
+}
+
+/** Reads the files. Rejects with an error that names the file which cannot be read. */
+export async function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsMaterial> {
+  const [cert, key, clientCa] = await Promise.all([
+    read(certFile),
+    read(keyFile),
+    clientCaFile === undefined ? undefined : read(clientCaFile),
+  ]);
+  return { cert, key, clientCa };
+}
+
+async function read(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new Error(`${file} cannot be read`, { cause });
+  }
+}
 
 /** What became of changed files. */
 export type TlsReload =
