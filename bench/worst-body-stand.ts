@@ -85,7 +85,7 @@ export async function openStand(): Promise<Stand> {
       metering: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, metersItself: () => true },
     }),
   );
-  const http = createHttp({ ...parts, live, trusted: trustProxies(['127.0.0.0/8', '10.0.0.0/8']) }, routes);
+  const http = createHttp({ ...parts, resolver: live, trusted: trustProxies(['127.0.0.0/8', '10.0.0.0/8']) }, routes);
   await http.ready();
   const administrator = identityWith('admin');
   const tenantAdministrator = identityWith('tenant-admin');

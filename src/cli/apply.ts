@@ -7,7 +7,7 @@ import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts
 import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
 import type { SetupOptions } from '../iam/setup/plan.ts';
 import type { SetupToken } from '../iam/setup/write.ts';
-import { routeTable } from '../server/route-table.ts';
+import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
 import { type Arguments, UsageError } from './arguments.ts';

@@ -7,7 +7,7 @@ import { constants, setPriority } from 'node:os';
 import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import { openStore } from '../server/store.ts';
-import type { RunningServer } from '../server/wiring.ts';
+import type { RunningServer } from '../server/wiring-context.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Loaded } from './configuration.ts';
 import {

@@ -2,8 +2,8 @@
 
 import { explainRequest } from '../iam/explain/explain.ts';
 import type { ExplainRequest } from '../iam/explain/resolve.ts';
+import { startCredentialCache } from '../server/credential-cache.ts';
 import { meteringSettings } from '../server/limits.ts';
-import { joinLive } from '../server/live-rooms.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { withStore } from './with-store.ts';
@@ -13,7 +13,7 @@ export async function explainCommand(args: Arguments): Promise<number> {
   const request = requestOf(args);
   const explanation = await withStore(args, async (store, { config }) => {
     await using stack = new AsyncDisposableStack();
-    const { live, routes, now } = await joinLive(
+    const { live, routes, now } = await startCredentialCache(
       { config, store, telemetry: createTelemetry({ level: 'silent' }) },
       stack,
     );

@@ -1,7 +1,7 @@
 /** The messages between the supervisor and the processes that it started. */
 
 import type { StoreAddress } from '../server/store.ts';
-import type { ProcessIdentity } from '../server/wiring.ts';
+import type { ProcessIdentity } from '../server/wiring-context.ts';
 
 export type ProcessKind = 'gate' | 'api';
 

@@ -6,7 +6,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreAddress } from '../server/store.ts';
-import type { ProcessIdentity } from '../server/wiring.ts';
+import type { ProcessIdentity } from '../server/wiring-context.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import {
   type ApplyRequest,

@@ -6,10 +6,10 @@
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
-import type { ProcessIdentity, RunningServer, Wiring } from '../server/wiring.ts';
+import type { ProcessIdentity, RunningServer, WiringContext } from '../server/wiring-context.ts';
 import type { Loaded } from './configuration.ts';
 
-export interface ProcessWiring extends Loaded, Wiring {
+export interface ProcessWiring extends Loaded, WiringContext {
   readonly identity: ProcessIdentity;
   readonly config: Loaded['config'];
 }

@@ -43,7 +43,7 @@ declare module 'fastify' {
 }
 
 export interface HttpParts {
-  readonly live: CredentialResolver;
+  readonly resolver: CredentialResolver;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Bytes from a secure source. */
@@ -219,7 +219,8 @@ async function admit(parts: HttpParts, endpoint: Endpoint, request: FastifyReque
   };
   if (endpoint.access === 'public') return { incoming, callers: undefined };
   const { access } = endpoint;
-  const enter = (named: NamedTenant | undefined): Promise<Caller> => authenticate(parts.live, incoming, access, named);
+  const enter = (named: NamedTenant | undefined): Promise<Caller> =>
+    authenticate(parts.resolver, incoming, access, named);
   const named = endpoint.takesTenant ? tenantParameter(request) : undefined;
   const allowed = (caller: Caller): Caller => {
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
@@ -234,7 +235,8 @@ async function admit(parts: HttpParts, endpoint: Endpoint, request: FastifyReque
     incoming,
     callers: {
       caller,
-      again: async () => allowed(await authenticate(parts.live, { ...incoming, nowMs: parts.now() }, access, named)),
+      again: async () =>
+        allowed(await authenticate(parts.resolver, { ...incoming, nowMs: parts.now() }, access, named)),
       callerIn: async (tenantId) => (tenantId === undefined ? caller : enter({ text: tenantId, every: false })),
     },
   };

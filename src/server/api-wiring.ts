@@ -1,4 +1,4 @@
-/** The API over the credential cache, without its listener and its jobs: the use cases, their routes and the HTTP server. */
+/** Wires the API without its listener and its jobs: the use cases, their endpoints and the HTTP server. */
 
 import { join } from 'node:path';
 import type { CredentialResolver } from '../credential-cache/resolution.ts';
@@ -16,14 +16,14 @@ import { homeOf } from '../iam/caller/home.ts';
 import type { WriteRate } from '../iam/caller/write-rate.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
+import type { CredentialServices } from './credential-cache.ts';
 import { meteringSettings } from './limits.ts';
-import type { LiveRooms } from './live-rooms.ts';
-import type { Wiring } from './wiring.ts';
+import type { WiringContext } from './wiring-context.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 
 export interface ApiParts {
-  readonly rooms: Pick<LiveRooms, 'feed' | 'live' | 'routes' | 'now'>;
+  readonly services: Pick<CredentialServices, 'feed' | 'live' | 'routes' | 'now'>;
   readonly tokens: AccessTokenParts & PublishedKeys;
   /** Resolves the credentials of requests. */
   readonly resolver: CredentialResolver;
@@ -41,15 +41,15 @@ export interface ApiParts {
 
 export interface WiredApi {
   readonly admin: AuthParts;
-  /** The routes that the API's description covers. */
-  readonly routes: readonly Endpoint[];
-  /** Does not listen yet. */
+  /** The endpoints that the API's description covers. */
+  readonly endpoints: readonly Endpoint[];
+  /** Not listening yet. */
   readonly http: ReturnType<typeof createHttp>;
 }
 
-export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): WiredApi {
+export function wireApi({ config, store, telemetry }: WiringContext, parts: ApiParts): WiredApi {
   const { tokens } = parts;
-  const { feed, live, routes: platformRoutes, now } = parts.rooms;
+  const { feed, live, routes: platformRoutes, now } = parts.services;
   const pool = createRandomPool();
   const admin: AuthParts = {
     db: store.db,
@@ -73,7 +73,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
     writes: parts.writes,
   };
   const { random } = admin;
-  const routes = withDescription(
+  const endpoints = withDescription(
     apiEndpoints({
       ...admin,
       origins: config.http.origins.length === 0 ? undefined : config.http.origins,
@@ -86,7 +86,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
   );
   const http = createHttp(
     {
-      live: parts.resolver,
+      resolver: parts.resolver,
       now,
       random,
       trusted: trustProxies(config.http.trustedProxies),
@@ -100,7 +100,7 @@ export function wireApi({ config, store, telemetry }: Wiring, parts: ApiParts): 
       log: telemetry.log.child({ part: 'http' }),
       tracing: telemetry.tracing,
     },
-    [...consoleEndpoints({ folder: CONSOLE_FOLDER, random }), ...routes],
+    [...consoleEndpoints({ folder: CONSOLE_FOLDER, random }), ...endpoints],
   );
-  return { admin, routes, http };
+  return { admin, endpoints, http };
 }

@@ -1,6 +1,6 @@
 /**
- * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs the jobs that one process of
- * an installation suffices for: sealing the audit log and removing rows that are no longer needed.
+ * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs jobs: sealing
+ * the audit log, and removing rows that are no longer needed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,29 +15,28 @@ import type { Passwords } from '../identity/passwords.ts';
 import { type WiredApi, wireApi } from './api-wiring.ts';
 import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
+import { startCredentialCache } from './credential-cache.ts';
 import { configuredDirectories, directoryLookups, directoryService, warnOfDirectories } from './directories.ts';
-import { keyUses } from './key-uses.ts';
-import { joinLive } from './live-rooms.ts';
 import { startRefusalAudit } from './refusals.ts';
-import { startReplica } from './replica.ts';
-import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
+import { keyUses, startReplica } from './store-jobs.ts';
+import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
 
 /** How long running requests may take to finish when the process stops. */
 const DRAIN_MS = 5_000;
 
-export interface ApiWiring extends Wiring {
+export interface ApiWiring extends WiringContext {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly identity: ProcessIdentity;
   readonly gates: LocalGates;
 }
 
-/** Starts the API. Rejects with one sentence that names the setting if an address cannot be had; then nothing stays started. */
+/** Starts the API. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops what it started. */
 export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const { config, secrets, store, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();
-  const rooms = await joinLive(wiring, starting);
-  const { keys, feed, live } = rooms;
+  const services = await startCredentialCache(wiring, starting);
+  const { keys, feed, live } = services;
   await startReplica(wiring, feed, identity, starting);
 
   let draining = false;
@@ -55,13 +54,13 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const forwarding = watchForwarding(warn);
   const sealer = auditSealer(wiring);
   sealer.start();
-  // Stopped after the listener, so that what the last requests did is sealed too.
+  // Stopped after the listener, so that it also seals the rows of the last requests.
   starting.defer(() => sealer.stop());
   const refusals = startRefusalAudit(wiring);
   starting.defer(refusals.stop);
   const { admin, http } = wireApi(wiring, {
-    rooms,
-    tokens: rooms.tokens,
+    services,
+    tokens: services.tokens,
     resolver: notingUses(live, keyUses(wiring, starting)),
     passwords: wiring.passwords,
     gates: wiring.gates,
@@ -84,7 +83,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
 
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;
-  // Not shared among processes: the listener is this process's own, so that another process need not accept its connections.
+  // Exclusive, so that the cluster module does not accept the connections in the supervisor.
   const address = await listening('http.listen', config.http.listen, http.listen({ host, port, exclusive: true }));
 
   const running = starting.move();
@@ -100,7 +99,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   };
 }
 
-/** Running requests finish; a client that takes longer than the bound is cut off. */
+/** Waits for running requests, and closes the connections of those that take longer than the limit. */
 async function drainHttp(http: WiredApi['http']): Promise<void> {
   const cut = setTimeout(() => http.server.closeAllConnections(), DRAIN_MS);
   await http.close();

@@ -1,22 +1,22 @@
-/** The sealing of the audit log, told to the log of the process. */
+/** Wires the sealer of the audit log with the process's log and metrics. */
 
 import { macUnder } from '../identity/mac.ts';
 import type { Mac } from '../store/audit-chain.ts';
 import { AuditSealer } from '../store/audit-sealer.ts';
 import type { Store } from './store.ts';
-import type { Wiring } from './wiring.ts';
+import type { WiringContext } from './wiring-context.ts';
 
-/** What the audit log is sealed under. */
+/** Returns the MAC of the audit log's seals. */
 export function auditMac(store: Pick<Store, 'secretKey'>): Mac {
   return macUnder(store.secretKey, 'audit-chain');
 }
 
-/** What it may be sealed under as well, while the installation changes its `secret-key`. */
+/** Returns the MAC that is also valid while the installation changes its `secret-key`. */
 export function otherAuditMac({ otherSecretKey }: Pick<Store, 'otherSecretKey'>): Mac | undefined {
   return otherSecretKey === undefined ? undefined : macUnder(otherSecretKey, 'audit-chain');
 }
 
-export function auditSealer({ config, store, telemetry }: Wiring): AuditSealer {
+export function auditSealer({ config, store, telemetry }: WiringContext): AuditSealer {
   const log = telemetry.log.child({ part: 'audit' });
   const sealing = telemetry.sealing();
   return new AuditSealer({

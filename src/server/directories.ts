@@ -1,4 +1,4 @@
-/** The configured directories, and the jobs that ask them. */
+/** Wires the configured directories with their lookups of key owners. */
 
 import type { Config, Secrets } from '../config/config.ts';
 import { directorySettings } from '../config/directories.ts';
@@ -9,9 +9,9 @@ import type { AuthParts } from '../iam/auth/parts.ts';
 import { DirectoryLookups, startLookups } from '../iam/directory/lookups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { tracedDirectories } from './traced.ts';
-import type { Wiring } from './wiring.ts';
+import type { WiringContext } from './wiring-context.ts';
 
-/** Undefined where none is configured. Nothing is connected to before somebody logs in. */
+/** Returns undefined if none is configured. The server connects to a directory at the first login. */
 export function configuredDirectories(
   config: Pick<Config, 'directories'>,
   secrets: Pick<Secrets, 'directoryPasswords'>,
@@ -20,13 +20,13 @@ export function configuredDirectories(
   return settings.length === 0 ? undefined : openDirectories(settings);
 }
 
-/** Says in the log what may be wrong with their configuration and keeps nobody out. */
+/** Logs weaknesses of the configuration that do not prevent logins. */
 export function warnOfDirectories(directories: Directories | undefined, { log }: Pick<Telemetry, 'log'>): void {
   for (const problem of directories?.problems ?? []) log.warn({ part: 'directory' }, problem);
 }
 
 export function directoryService(
-  { config, telemetry }: Pick<Wiring, 'config' | 'telemetry'>,
+  { config, telemetry }: Pick<WiringContext, 'config' | 'telemetry'>,
   directories: Directories | undefined,
 ): DirectoryService | undefined {
   if (directories === undefined) return undefined;
@@ -40,7 +40,7 @@ export function directoryService(
   });
 }
 
-/** Starts the daily lookups of key owners. @returns how to stop them; undefined where no directory is configured */
+/** Starts the daily lookups of key owners. @returns the function that stops them; undefined if no directory is configured */
 export function directoryLookups(parts: AuthParts, { log }: Pick<Telemetry, 'log'>): (() => Promise<void>) | undefined {
   if (parts.directory === undefined) return undefined;
   const lookups = new DirectoryLookups(parts, parts.directory, ({ directory, lookups: failed, error }) => {

@@ -1,6 +1,6 @@
 /**
- * The gate: the credential cache, the limits and the gRPC listener that Envoy calls. Nothing here hashes a password or parses a body of
- * the management API, so no request of that API can hold this process's event loop.
+ * The gate: the credential cache, the limits and the gRPC listener that Envoy calls. The gate hashes no password and parses no body of the
+ * management API, so no request of that API can block its event loop.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,20 +10,17 @@ import { createCheckHandler } from '../extauthz/check-handler.ts';
 import { limiterOver, settlingWith } from '../extauthz/limiter.ts';
 import { startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
-import { DecisionCounts } from '../store/decision-counts.ts';
-import { RecentDecisionWriter } from '../store/recent-decisions.ts';
-import { keyUses } from './key-uses.ts';
+import { startCredentialCache } from './credential-cache.ts';
 import { limitWarnings, startLimits } from './limits.ts';
-import { joinLive } from './live-rooms.ts';
-import { startReplica } from './replica.ts';
-import type { ProcessIdentity, RunningServer, Wiring } from './wiring.ts';
+import { keyUses, startDecisionWriters, startReplica } from './store-jobs.ts';
+import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
 
 /** How long running checks may take to finish when the process stops. */
 const DRAIN_MS = 5_000;
 /** How often gRPC health learns whether this process can decide. */
 const HEALTH_EVERY_MS = 1_000;
 
-export interface GateWiring extends Wiring {
+export interface GateWiring extends WiringContext {
   readonly identity: ProcessIdentity;
   /** True if other processes share the listener's address, and one of them has removed a stale socket. */
   readonly sharesAddress: boolean;
@@ -37,13 +34,13 @@ export interface GateServer extends RunningServer {
   apply(through: number | undefined): Promise<void>;
 }
 
-/** Starts the gate. Rejects with one sentence that names the setting if an address cannot be had; then nothing stays started. */
+/** Starts the gate. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops what it started. */
 export async function startGate(wiring: GateWiring): Promise<GateServer> {
-  const { config, store, telemetry, identity } = wiring;
+  const { config, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();
   await telemetry.openDecisionLog();
-  const rooms = await joinLive(wiring, starting);
-  const { keys, feed, live } = rooms;
+  const services = await startCredentialCache(wiring, starting);
+  const { keys, feed, live } = services;
   await startReplica(wiring, feed, identity, starting);
 
   let draining = false;
@@ -56,34 +53,16 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
 
   // Stopped after the listener, so that the last uses and decisions are written.
   const uses = keyUses(wiring, starting);
-  const counts = new DecisionCounts({
-    db: store.db,
-    tally: telemetry.tally,
-    onError: (error) => {
-      telemetry.log.warn({ part: 'decision counts', err: error }, 'decisions could not be counted in the database');
-    },
-  });
-  starting.defer(() => counts.stop());
-  const recent = new RecentDecisionWriter({
-    db: store.db,
-    source: telemetry.recent,
-    onError: (error) => {
-      telemetry.log.warn(
-        { part: 'recent decisions', err: error },
-        'recent decisions could not be written to the database',
-      );
-    },
-  });
-  starting.defer(() => recent.stop());
-  const limits = await startLimits(wiring, rooms, starting);
+  startDecisionWriters(wiring, starting);
+  const limits = await startLimits(wiring, services, starting);
 
   const gate = createCheckHandler({
-    routes: rooms.routes,
+    routes: services.routes,
     resolver: notingUses(live, uses),
     limiter: limiterOver(limits),
     observer: telemetry.observer,
     trustedHops: config.clientIp.trustedHops,
-    now: rooms.now,
+    now: services.now,
     forwardCredential: config.forwardCredential,
     maxBodyBytes: config.inspect.maxBodyBytes,
     bodyRates: config.inspect,
@@ -126,7 +105,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     async apply(through) {
       const { position } = feed;
       if (through !== undefined && position !== undefined && position >= through) return;
-      // A process that cannot read the feed must not go on with what it has cached.
+      // A process that cannot read the feed must not decide from cached data.
       await feed.catchUp().catch(() => live.forget());
     },
     async close() {

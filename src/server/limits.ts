@@ -1,4 +1,4 @@
-/** The limits over their part of the store. */
+/** Wires the limits with their store. */
 
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
@@ -7,21 +7,21 @@ import { deriveKey } from '../identity/seal.ts';
 import { Limits } from '../metering/limits.ts';
 import { processIdOf, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../store/metering/metering.ts';
-import type { LiveRooms } from './live-rooms.ts';
-import type { Wiring } from './wiring.ts';
+import type { CredentialServices } from './credential-cache.ts';
+import type { WiringContext } from './wiring-context.ts';
 
 const UNREPORTED =
   'no proxy reports the end of the requests that this process allows, so usage is not booked and reservations expire. Configure the access log of the proxy as docs/envoy.md describes';
 
-/** Returns what an operator should know of the limits, for /readyz. */
+/** Returns warnings about the limits for /readyz. */
 export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly string[] {
   return limits.unreported === 0 ? [] : [`metering: ${UNREPORTED} (${limits.unreported} requests)`];
 }
 
-/** Stopped with the stack: after the doors, so that what the last requests spent is booked too. */
+/** Starts the limits, which stop with the stack, after the listener, so that they also book the usage of the last requests. */
 export async function startLimits(
-  { config, store, telemetry }: Wiring,
-  { clock, onStoreReplaced }: Pick<LiveRooms, 'clock' | 'onStoreReplaced'>,
+  { config, store, telemetry }: WiringContext,
+  { clock, onStoreReplaced }: Pick<CredentialServices, 'clock' | 'onStoreReplaced'>,
   stack: AsyncDisposableStack,
 ): Promise<Limits> {
   const log = telemetry.log.child({ part: 'limits' });
@@ -53,13 +53,13 @@ function reservationKey(secretKey: string): Uint8Array {
   return deriveKey(secretKey, 'reservation-ids').subarray(0, RESERVATION_KEY_BYTES);
 }
 
-/** Whether a tenant's usage comes by events: what Envoy reports of it is not booked then. */
+/** Returns the test for tenants whose usage comes from events. The server does not book what Envoy reports of them. */
 export function metersItself({ usage }: Pick<Config, 'usage'>): (tenant: string) => boolean {
   const tenants = new Set(usage.eventsTenants);
   return usage.source === 'events' ? () => true : (tenant) => tenants.has(tenant);
 }
 
-/** What the API's use cases read of the limits' configuration. */
+/** Returns the settings of limits that the API's use cases read. */
 export function meteringSettings(config: Pick<Config, 'limits' | 'usage'>): MeteringSettings {
   const { windowMs, tokenEstimate, fileEstimate } = config.limits;
   return { windowMs, tokenEstimate, fileEstimate, metersItself: metersItself(config) };

@@ -1,24 +1,24 @@
-/** Writes refused requests of the API to the audit log, after their answers: no request waits for its row. */
+/** Writes the API's rejected requests to the audit log after their responses, so no request waits for its row. */
 
 import { startPeriodicFlush } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import { RefusalWindows, type RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { type AuditRow, insertAudits } from '../store/audit-rows.ts';
-import type { Wiring } from './wiring.ts';
+import type { WiringContext } from './wiring-context.ts';
 
 const EVERY_MS = 1_000;
 const MAX_ROWS = 500;
 
 export interface RefusalAudit {
   readonly note: (refused: RefusedRequest) => void;
-  /** Writes every row, with the numbers of windows that have not ended. */
+  /** Writes every row, including those of windows that have not ended. */
   readonly stop: () => Promise<void>;
 }
 
-export function startRefusalAudit({ store, telemetry }: Pick<Wiring, 'store' | 'telemetry'>): RefusalAudit {
+export function startRefusalAudit({ store, telemetry }: Pick<WiringContext, 'store' | 'telemetry'>): RefusalAudit {
   const log = telemetry.log.child({ part: 'audit' });
   const windows = new RefusalWindows();
-  /** Rows without an answer of the store yet. They may have been written, and are written again. */
+  /** Rows whose write the store has not confirmed. They may be written twice. */
   let rows: readonly AuditRow[] = [];
   const write = async (): Promise<boolean> => {
     try {

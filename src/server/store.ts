@@ -1,5 +1,5 @@
 /**
- * The first two steps of a start: a database that answers, and the schema in it. This file alone decides whether a database may be made:
+ * The first two steps of a start: a database that responds, and its schema. Only this file decides whether a database may be created:
  * `serve`, `demo` and `migrate` open one with `openStore`, every other command with `openReadyStore`.
  */
 
@@ -22,12 +22,12 @@ export interface Store {
   readonly url: string;
   /** The key that the database belongs to, once the store is prepared. */
   readonly secretKey: string;
-  /** Accepted too, while the installation changes from one key to another. */
+  /** The second valid key while the installation changes its key. */
   readonly otherSecretKey: string | undefined;
   close(): Promise<void>;
 }
 
-/** Where the database is and what seals its secrets, when it is not for this process to find out. */
+/** The database and its keys, for a child process that does not read them from the settings. */
 export interface StoreAddress {
   readonly url: string;
   readonly secretKey: string;
@@ -35,8 +35,8 @@ export interface StoreAddress {
 }
 
 /**
- * Opens a database that answers; an embedded one that does not exist is made. For what brings the schema up to this program afterwards,
- * and for its child processes. Rejects with an EmbeddedError, or a Fault when a remote one does not answer.
+ * Opens a database, and creates an embedded one that does not exist. For commands that migrate the schema afterwards, and for their child
+ * processes. Rejects with an EmbeddedError, or a Fault if a remote database does not respond.
  */
 export function openStore(
   config: Config,
@@ -48,8 +48,8 @@ export function openStore(
 }
 
 /**
- * Opens a database that exists and has the schema of this program. Makes no database and migrates none: rejects with a
- * DatabaseNotReadyError that says where it looked and what to run, otherwise like `openStore`.
+ * Opens a database that exists and has the schema of this program. It never creates or migrates one. Rejects with a DatabaseNotReadyError
+ * that names the database and the command to run, otherwise like `openStore`.
  */
 export async function openReadyStore(config: Config, secrets: Secrets, telemetry: Telemetry): Promise<Store> {
   const store = await open(config, secrets, telemetry, undefined, false).catch((error: unknown) => {
@@ -140,7 +140,7 @@ function embeddedAdvice(): string {
   return 'Set data-dir or database.url to an existing one, or run postern migrate or postern serve to make one.';
 }
 
-/** Host and database as the driver reads them: never the user or the password. */
+/** Returns host and database as the driver reads them, never the user or the password. */
 function nameOf(db: Database): string {
   const { host, port, database } = db.newClient();
   return `The database ${database ?? ''} at ${host.startsWith('/') ? host : `${host}:${port}`}`;
@@ -158,8 +158,8 @@ function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): 
 }
 
 /**
- * Brings the schema up to this program, or waits until `postern migrate` has, and checks the secret key. Rejects with a MigrationError, or
- * a Fault.
+ * Migrates the schema, or waits until `postern migrate` has migrated it, and checks the secret key. Rejects with a MigrationError or a
+ * Fault.
  * @returns the store with the key that the database belongs to
  */
 export async function prepareStore(store: Store, config: Config, telemetry: Telemetry): Promise<Store> {
@@ -173,7 +173,7 @@ export async function prepareStore(store: Store, config: Config, telemetry: Tele
   return active;
 }
 
-/** Until `postern rotate-secret-key` has run, the database belongs to `secret-key-previous`: all servers go on with that one. */
+/** Until `postern rotate-secret-key` has run, the database belongs to `secret-key-previous`, and all servers use that key. */
 async function withActiveKey(store: Store): Promise<Store> {
   const { secretKey, otherSecretKey } = store;
   if (otherSecretKey === undefined || !(await isSecretKeyOf(store.db, otherSecretKey))) return store;

@@ -1,4 +1,4 @@
-/** Spans around what the credential cache asks of the store, and around questions to directories. Nothing is wrapped without traces. */
+/** Spans around the credential cache's fills and around requests to directories. Without traces, nothing is wrapped. */
 
 import type { CacheLoader } from '../credential-cache/ports.ts';
 import type { Directories } from '../directory/model.ts';

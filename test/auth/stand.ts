@@ -147,7 +147,12 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   ];
   const check = holdAgainstDescription(routes);
   const http = createHttp(
-    { live, now: Date.now, random: parts.random, trusted: trustProxies(options.trustedProxies ?? ['127.0.0.1']) },
+    {
+      resolver: live,
+      now: Date.now,
+      random: parts.random,
+      trusted: trustProxies(options.trustedProxies ?? ['127.0.0.1']),
+    },
     routes,
   );
   const url = await http.listen({ host: '127.0.0.1', port: 0 });

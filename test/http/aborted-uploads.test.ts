@@ -32,7 +32,7 @@ async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>)
   const telemetry = createTelemetry({ level: 'debug', stream: { write: (line) => void lines.push(JSON.parse(line)) } });
   const http = createHttp(
     {
-      live: { resolve },
+      resolver: { resolve },
       now: Date.now,
       random: (size) => new Uint8Array(size),
       trusted: trustProxies([]),

@@ -21,9 +21,9 @@ import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
 import { wireApi } from '../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
-import { keyUses } from '../../src/server/key-uses.ts';
-import { joinLive } from '../../src/server/live-rooms.ts';
+import { startCredentialCache } from '../../src/server/credential-cache.ts';
 import { startRefusalAudit } from '../../src/server/refusals.ts';
+import { keyUses } from '../../src/server/store-jobs.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freshDatabase } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
@@ -106,13 +106,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const wiring = await openWiring(fresh.url, { ...SETTINGS, ...options.settings }, starting);
   const { db } = wiring.store;
   await db.knex.raw(`insert into tenants (id, name) values ('default', 'Platform') on conflict do nothing`);
-  const joined = await joinLive(wiring, starting);
-  const rooms = { ...joined, now: options.now ?? joined.now };
-  const { live, tokens } = rooms;
+  const joined = await startCredentialCache(wiring, starting);
+  const services = { ...joined, now: options.now ?? joined.now };
+  const { live, tokens } = services;
   const refusals = options.auditsRefusals === true ? startRefusalAudit(wiring) : undefined;
   if (refusals !== undefined) starting.defer(refusals.stop);
-  const { routes, http } = wireApi(wiring, {
-    rooms,
+  const { endpoints, http } = wireApi(wiring, {
+    services,
     tokens,
     resolver: options.resolver?.(live) ?? notingUses(live, keyUses(wiring, starting)),
     passwords: await sharedPasswords(),
@@ -125,7 +125,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   });
   starting.defer(() => http.close());
   // The pages of the documentation are no part of the description.
-  const check = holdAgainstDescription(routes.filter(({ path }) => !path.startsWith('/docs')));
+  const check = holdAgainstDescription(endpoints.filter(({ path }) => !path.startsWith('/docs')));
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
   const outside = openDatabase({ url: inject('databaseUrl'), poolMax: 1, queryTimeoutMs: 10_000 });
   starting.defer(() => outside.close());
@@ -159,7 +159,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const running = starting.move();
   return {
     url,
-    routes,
+    routes: endpoints,
     live,
     platformRoutes: joined.routes,
     tokens,

@@ -23,7 +23,7 @@ async function serve(pieces: () => AsyncIterable<string>, longestMs = 60_000): P
   });
   const unused = () => Promise.reject(new Error('nobody is asked who calls'));
   const http = createHttp(
-    { live: { resolve: unused }, now: Date.now, random: (size) => new Uint8Array(size), trusted: trustProxies([]) },
+    { resolver: { resolve: unused }, now: Date.now, random: (size) => new Uint8Array(size), trusted: trustProxies([]) },
     [route],
   );
   await http.listen({ host: '127.0.0.1', port: 0 });

@@ -10,14 +10,14 @@ import { formatConfigError } from '../../src/config/config-error.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { Passwords } from '../../src/identity/passwords.ts';
 import { openStore } from '../../src/server/store.ts';
-import type { ProcessIdentity, Wiring } from '../../src/server/wiring.ts';
+import type { ProcessIdentity, WiringContext } from '../../src/server/wiring-context.ts';
 
 export const SECRET_KEY = 'a secret key of tests that is long enough';
 
 /** Settings by their names in the environment, such as POSTERN_ROUTES. */
 export type Settings = Readonly<Record<`POSTERN_${string}`, string>>;
 
-export interface TestWiring extends Wiring {
+export interface TestWiring extends WiringContext {
   readonly secrets: Secrets;
   readonly identity: ProcessIdentity;
 }

@@ -28,7 +28,7 @@ it('the API counts requests by the template of their route, and paths of clients
   });
   const http = createHttp(
     {
-      live: { resolve: () => Promise.reject(new Error('no caller is resolved')) },
+      resolver: { resolve: () => Promise.reject(new Error('no caller is resolved')) },
       now: Date.now,
       random: (size) => new Uint8Array(size),
       trusted: trustProxies([]),

@@ -7,7 +7,7 @@ import { bootstrap } from '../../../src/iam/users/bootstrap.ts';
 import { readCredential } from '../../../src/identity/credential.ts';
 import { wireApi } from '../../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../../src/server/applied.ts';
-import { joinLive } from '../../../src/server/live-rooms.ts';
+import { startCredentialCache } from '../../../src/server/credential-cache.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { openWiring, type Settings, sharedPasswords } from '../../support/wiring.ts';
@@ -41,8 +41,8 @@ export async function startTestServer(): Promise<TestServer> {
   const { db } = wiring.store;
   const passwords = await sharedPasswords();
   await bootstrap({ db, passwords, now: Date.now, random: (size) => randomBytes(size) }, ADMIN);
-  const rooms = await joinLive(wiring, starting);
-  const { feed, live, tokens } = rooms;
+  const services = await startCredentialCache(wiring, starting);
+  const { feed, live, tokens } = services;
 
   // A token that is too old is replaced by one that expired long ago, because the clock of the verifier is the store's.
   let aheadMs = 0;
@@ -54,7 +54,7 @@ export async function startTestServer(): Promise<TestServer> {
     aheadMs - (issuedAheadMs.get(token) ?? aheadMs) >= TOKEN_LIFE_MS + TOLERANCE_MS;
 
   const { http } = wireApi(wiring, {
-    rooms,
+    services,
     tokens: {
       lifetimeMs: tokens.lifetimeMs,
       jwks: () => tokens.jwks(),

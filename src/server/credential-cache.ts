@@ -1,8 +1,9 @@
-/** The rooms that prove a credential and keep the world hot. */
+/** Wires the modules that resolve a credential from memory: signing keys, access tokens, change feed, credential cache. */
 
+import type { Config } from '../config/config.ts';
 import { CredentialCache } from '../credential-cache/credential-cache.ts';
 import type { ChangeListener } from '../credential-cache/ports.ts';
-import type { RouteTable } from '../decision/routes.ts';
+import { buildRouteTable, type RouteTable } from '../decision/routes.ts';
 import { StoreClock } from '../domain/store-clock.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
@@ -11,31 +12,33 @@ import { PostgresCacheLoader } from '../store/cache-loader.ts';
 import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
-import { routeTable } from './route-table.ts';
 import { tracedSource } from './traced.ts';
-import type { Wiring } from './wiring.ts';
+import type { WiringContext } from './wiring-context.ts';
 
-export interface LiveRooms {
+export interface CredentialServices {
   readonly keys: SigningKeys;
   readonly tokens: AccessTokens;
   readonly feed: ChangeFeed;
   readonly live: CredentialCache;
   readonly routes: RouteTable;
-  /** The store's clock; each read of the feed, at least one a second, teaches it. */
+  /** The clock of the database. Each read of the feed, at least one a second, updates it. */
   readonly clock: StoreClock;
   /**
-   * The store's time, milliseconds since the epoch: what is compared with times in the store. Before the feed's first read, the time of
-   * this machine.
+   * Returns the database's time in milliseconds since the epoch, for comparison with times in the store. Before the first read of the feed:
+   * this machine's time.
    */
   readonly now: () => number;
-  /** Sets what is called when a server of the database answers that may lack the last changes: it was restored, or a fail-over took place. */
+  /** Registers a listener for a database that may lack the last changes, after a restore or a failover. */
   readonly onStoreReplaced: (listener: () => void) => void;
 }
 
 const STORE_REPLACED: ReadonlySet<FlushReason> = new Set(['epoch', 'timeline', 'behind']);
 
-/** What can prove a credential and keep the world hot, without any door. Stopped with the stack. */
-export async function joinLive({ config, store, telemetry }: Wiring, stack: AsyncDisposableStack): Promise<LiveRooms> {
+/** Starts the modules, which stop with the stack. They have no listener. */
+export async function startCredentialCache(
+  { config, store, telemetry }: WiringContext,
+  stack: AsyncDisposableStack,
+): Promise<CredentialServices> {
   const monotonicMs = (): number => performance.now();
   const clock = new StoreClock();
   const now = (): number => clock.nowMs(monotonicMs(), Date.now);
@@ -98,4 +101,11 @@ export async function joinLive({ config, store, telemetry }: Wiring, stack: Asyn
     now,
     onStoreReplaced: (listener) => void replacedListeners.push(listener),
   };
+}
+
+/** Compiles the built-in routes and the configured ones, which `config` has checked. */
+export function routeTable({ routes }: Pick<Config, 'routes'>): RouteTable {
+  const result = buildRouteTable(routes);
+  if (result.kind === 'error') throw new Error(`routes: ${result.message}`);
+  return result.table;
 }

@@ -1,10 +1,10 @@
-/** What every part of a server is wired from. */
+/** The parts that the files of `server/` wire a process from, and the servers that they return. */
 
 import type { Config } from '../config/config.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Store } from './store.ts';
 
-export interface Wiring {
+export interface WiringContext {
   readonly config: Config;
   readonly store: Store;
   readonly telemetry: Telemetry;
@@ -20,12 +20,12 @@ export interface ProcessIdentity {
 
 /** One running listener with everything behind it. The store stays open when it closes. */
 export interface RunningServer {
-  /** Where it listens, with the real port. */
+  /** The listener's address, with the actual port. */
   readonly address: string;
-  /** Why it cannot serve now; empty = ready. */
+  /** Returns the reasons why it cannot serve now. Empty if it is ready. */
   ready(): Promise<readonly string[]>;
-  /** What an operator should know and does not keep it from serving. */
+  /** Returns warnings for the operator that do not make it unready. */
   warnings(): readonly string[];
-  /** Drains and stops: not ready at once, running requests finish, then everything behind the listener stops. */
+  /** Reports that it is not ready, waits for running requests, then stops the listener and everything behind it. */
   close(): Promise<void>;
 }
