@@ -1,8 +1,10 @@
 /**
- * The live cache: from a credential's form to the identity and the world that a decision looks at. Warm, nothing here waits.
+ * Resolves the form of a credential to the identity and the snapshot that a decision reads. If everything is cached,
+ * nothing here waits.
  *
- * A resolution is always taken in one synchronous step out of entries that each show every change applied here (live-map.ts). What is
- * missing is loaded and the look-up starts again from the credential, so that nothing that was replaced meanwhile is used.
+ * One synchronous step takes a resolution from entries that each show every change applied in this process
+ * (read-through-cache.ts). Missing data is loaded, and the lookup starts again from the credential, so a resolution
+ * never uses an entry that was replaced during the loads.
  */
 
 import { parseAddress } from '../decision/address.ts';
@@ -22,16 +24,16 @@ import { Waiting, type WaitingStats } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
 
-/** How often a resolution starts again when what it loaded was replaced meanwhile. */
+/** Attempts of one resolution if the data that it loads is replaced during the loads. */
 export const ROUNDS = 3;
-/** How long a request waits for its resolution, in milliseconds, if it does not say. */
+/** Default for how long a request waits for its resolution, in milliseconds. */
 const DEFAULT_MAX_WAIT_MS = 2000;
-/** The feed is read at most once, then come the loads, then the look-up that finds everything. */
+/** At most one read of the feed, then the loads, then the lookup that finds everything. */
 const STEPS_PER_ROUND = 1 + DEPTH + 1;
 
 export interface CredentialCacheParts extends MapsParts {
   readonly feed: FeedClock;
-  /** Without a successful poll of the feed for that long, nothing cached is trusted. */
+  /** Without a successful poll of the feed for this time, nothing cached is trusted. */
   readonly maxStalenessMs: number;
 }
 
@@ -39,11 +41,11 @@ export interface CredentialCacheStats {
   readonly maps: { readonly [Name in Exclude<keyof Maps, 'builtinRoles'>]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
-  /** Resolutions that wait for a load. */
+  /** Resolutions that wait for loads. */
   readonly waiting: number;
   /** The loads of each class. */
   readonly loads: { readonly [Name in LimitedClass]: LimiterStats };
-  /** Resolutions that were rejected because too many waited. */
+  /** Resolutions rejected because too many were waiting. */
   readonly rejectedResolutions: WaitingStats;
   /** Estimated bytes of the compiled rules of tenants and of the global policies. */
   readonly rulesBytes: number;
@@ -64,11 +66,13 @@ export class CredentialCache implements ChangeListener {
   }
 
   /**
-   * Returns the principal that the credential proves, and the part of the world that a decision about it looks at: the value itself
-   * when everything is in memory; else a promise.
-   * @param client the client's address; requests with credentials that were never valid here wait fairly between clients
-   * @param maxWaitMs how long the request waits: a load that has not begun by then is not begun on its behalf; default: 2000
-   * @throws Fault (by rejecting) when it cannot be told: the store does not answer, the feed is too old, too much is under way
+   * Returns the principal that the credential proves, and the snapshot that a decision about it reads: the resolution
+   * itself if everything is cached, otherwise a promise.
+   * @param client the client's address; requests with credentials that were never valid in this process wait fairly
+   *   between clients
+   * @param maxWaitMs how long the request waits: a load that has not begun by this time is not begun for it; default:
+   *   2000
+   * @throws Fault (by rejecting) if the store does not answer, the feed is too old, or too many requests wait
    */
   resolve(
     credential: CredentialForm,
@@ -94,12 +98,12 @@ export class CredentialCache implements ChangeListener {
     }
   }
 
-  /** As if the user had proved themselves, with a session of no name. Their status still counts. */
+  /** Resolves a user as if it had authenticated, without a session. The user's status still counts. */
   resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
     return this.#resolve({ kind: 'user', id }, tenant, nowMs);
   }
 
-  /** As if the key had been shown. Its expiry, its revocation and its owner still count. */
+  /** Resolves a key as if a request had sent it. The key's expiry and revocation and its owner still count. */
   resolveKey(digest: KeyDigest, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
     return this.#resolve({ kind: 'api_key', digest }, tenant, nowMs);
   }
@@ -114,7 +118,7 @@ export class CredentialCache implements ChangeListener {
     tokens.clear();
   }
 
-  /** Drops everything cached and everything under way, while the feed stays where it is. */
+  /** Drops all entries and rejects all running fills, while the feed stays where it is. */
   forget(): void {
     const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
     for (const map of [keys, users, sessions, tenants, globals]) map.forget();
@@ -161,7 +165,7 @@ export class CredentialCache implements ChangeListener {
     return this.#resolveCold(subject, tenant, nowMs, client, maxWaitMs, found?.unseen === true);
   }
 
-  /** Undefined when nothing cached is to be trusted now. */
+  /** Returns undefined if nothing cached may be trusted now. */
   #lookUp(subject: Subject, tenant: HeaderValue, nowMs: number): Found | undefined {
     const monotonicMs = this.#monotonicMs();
     return this.#freshness.holds(monotonicMs) ? lookUp(this.#maps, subject, tenant, nowMs, monotonicMs) : undefined;
@@ -188,7 +192,10 @@ export class CredentialCache implements ChangeListener {
     }
   }
 
-  /** Loads what is missing, stage by stage; undefined when something did not land, or went again before it was used. */
+  /**
+   * Loads the missing data, stage by stage. Returns undefined if a load was not stored, or if an entry was removed
+   * before its use.
+   */
   async #round(
     subject: Subject,
     tenant: HeaderValue,
@@ -236,7 +243,10 @@ async function allStored({ missing }: Missing, patience: Patience): Promise<bool
   return !stored.includes(false);
 }
 
-/** The unit of fairness between clients. An IPv6 host has a whole /64 to send from, so that counts as one client. */
+/**
+ * Returns the unit of fairness between clients. An IPv6 host has a whole /64 to send from, so a /64 counts as one
+ * client.
+ */
 function networkOf(client: string | undefined): string {
   const parsed = client === undefined ? undefined : parseAddress(client);
   if (parsed === undefined) return '';

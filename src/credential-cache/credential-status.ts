@@ -1,21 +1,24 @@
-/** Whether a credential that is known still stands. Pure; every end is exclusive: at its instant the credential has ended. */
+/**
+ * Reports whether a known credential is still valid. Pure. Every end is exclusive: at its instant the credential has
+ * ended.
+ */
 
 import type { InvalidReason } from '../decision/model.ts';
 import type { UserId } from '../domain/ids.ts';
 import type { CachedKey, CachedSession, CachedUser } from './values.ts';
 
-/** Why it proves nobody; undefined = it stands. */
+/** Undefined = the credential is valid. */
 export type Refused = InvalidReason | undefined;
 
 export function keyInvalidReason(key: CachedKey, nowMs: number): Refused {
   if (key.revoked) return 'revoked';
-  // A digest that was rotated away stops at the end of its grace, whatever the key's own expiry.
+  // The digest of a rotated secret stops at the end of its grace, even if the key expires later.
   if (key.graceUntilMs !== undefined && nowMs >= key.graceUntilMs) return 'revoked';
   if (key.expiresAtMs !== undefined && nowMs >= key.expiresAtMs) return 'key_expired';
   return undefined;
 }
 
-/** A key stops with its owner, and somebody of another tenant is no owner. */
+/** A key is valid only while its owner is, and only if the owner is a user of the key's tenant. */
 export function ownerInvalidReason(key: CachedKey, owner: CachedUser): Refused {
   if (owner.tenantId !== key.memo.principal.tenantId) return 'user_missing';
   return userInvalidReason(owner);
@@ -25,7 +28,7 @@ export function userInvalidReason(user: CachedUser): Refused {
   return user.active ? undefined : 'user_deactivated';
 }
 
-/** @param userId whom the token names: a session of somebody else proves nothing */
+/** @param userId the token's user: the session of another user proves nothing */
 export function sessionInvalidReason(session: CachedSession, userId: UserId, nowMs: number): Refused {
   return session.userId !== userId || session.ended || nowMs >= session.expiresAtMs ? 'session_ended' : undefined;
 }

@@ -1,6 +1,6 @@
 /** A queue of several clients' items: the clients take turns, and each client's own items stay in order. */
 export class FairQueue<Item> {
-  /** By client. The client at the front is the next to be served, and goes to the back then. */
+  /** By client. The client at the front is served next, and then moves to the back. */
   readonly #lists = new Map<string, Item[]>();
   #size = 0;
 
@@ -28,8 +28,8 @@ export class FairQueue<Item> {
   }
 
   /**
-   * Removes and returns the newest item of the client that has most in the queue, to make room for another client.
-   * @returns undefined when no client has more than the given one: then that client has to give way itself
+   * Removes and returns the newest item of the client with the most items, so that another client's item fits.
+   * @returns undefined if no client has more items than the given one: then the given client's item must be rejected
    */
   dropFor(client: string): Item | undefined {
     let longest: readonly [string, Item[]] | undefined;
@@ -39,7 +39,7 @@ export class FairQueue<Item> {
       most = entry[1].length;
       longest = entry;
     }
-    // A client with a single item is no better off than the one that comes.
+    // Removing the only item of a client would not make the queue fairer.
     if (longest === undefined || most < 2) return undefined;
     const [name, list] = longest;
     const item = list.pop();

@@ -1,11 +1,11 @@
-/** Work under way to fill a cache: one piece per key, within the limits of the key's class. */
+/** The running fills of one cache: one fill for each key, within the limits of the key's class. */
 
 import { Fault } from '../domain/errors.ts';
 import type { LoadLimiter, Patience } from './load-limiter.ts';
 
-/** One fill. What happens to its key meanwhile is noted here, for the landing rule. */
+/** One running fill. */
 export interface Fill {
-  /** The highest number of a change of this key that was applied since the load began; -1 = none. */
+  /** The highest sequence number of a change of this key that was applied after the load began; -1 = none. */
   overtakenBy: number;
 }
 
@@ -24,9 +24,9 @@ export class Fills {
   }
 
   /**
-   * Runs `work` when the limiter gives a permit, or joins the fill of that key.
-   * @param work resolves to whether its value landed; runs only when none is under way for the key
-   * @returns the same promise for all that share the fill. Rejects with a Fault; a failed fill leaves nothing behind.
+   * Runs `work` when the limiter grants a permit, or joins the running fill of the key.
+   * @param work resolves to whether its value was stored; runs only if no fill of the key is running
+   * @returns the same promise for all callers that share the fill. Rejects with a Fault; a failed fill stores nothing.
    */
   join(
     key: string,
@@ -62,7 +62,7 @@ export class Fills {
         limiter.leave();
       }
     } catch (error) {
-      throw error instanceof Fault ? error : new Fault('a load of the live cache failed', { cause: error });
+      throw error instanceof Fault ? error : new Fault('a load of the credential cache failed', { cause: error });
     } finally {
       this.#running.delete(key);
     }

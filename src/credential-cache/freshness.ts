@@ -1,4 +1,4 @@
-/** The staleness bound: how long what is cached is trusted without word from the change feed. */
+/** The staleness bound: how long cached data is trusted without a successful poll of the change feed. */
 
 import { Fault } from '../domain/errors.ts';
 import type { FeedClock } from './ports.ts';
@@ -17,14 +17,14 @@ export class Freshness {
     this.#parts = parts;
   }
 
-  /** False before the first poll of the feed, and for a clock that is no number. */
+  /** Returns false before the first poll of the feed, and for a clock value that is not a number. */
   holds(monotonicMs: number): boolean {
     return monotonicMs - this.#parts.feed.polledAtMs <= this.#parts.maxStalenessMs;
   }
 
   /**
-   * Reads the feed; one attempt at a time, shared by all who wait.
-   * @throws Fault (by rejecting) when the feed cannot be read, or is stale even then
+   * Reads the feed. Concurrent callers share one attempt.
+   * @throws Fault (by rejecting) if the feed cannot be read, or is still stale
    */
   async restore(): Promise<void> {
     const attempt = this.#catchingUp ?? this.#catchUp();

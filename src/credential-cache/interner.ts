@@ -1,6 +1,9 @@
 import type { RoleName, TenantId } from '../domain/ids.ts';
 
-/** Keeps one copy of the texts and lists that many entries share. Bounded: when full it forgets, and later copies are kept apart. */
+/**
+ * Keeps one copy of texts and lists that many entries share. Bounded: a full table is cleared, and later copies are not
+ * shared with earlier ones.
+ */
 export class Interner {
   readonly #max: number;
   readonly #tenants = new Map<TenantId, TenantId>();

@@ -1,13 +1,14 @@
 /**
- * Remembers which credentials were valid here before, so that they are loaded again with a capacity of their own when a change or their
- * age has removed them. A digest is random, so 32 bits of it at a place that other bits choose are enough: two digests at one place
- * replace each other, and a digest that never was here passes for known once in 4 billion times. Either costs capacity, never truth.
+ * Remembers which credentials were valid in this process, so that they are loaded with capacity of their own after a
+ * change or their age removed them. A digest is random, so the table stores 32 bits of it in a slot that other bits
+ * choose. Two digests of one slot replace each other, and an unknown digest counts as known once in 4 billion times.
+ * Either costs capacity and never a wrong decision.
  */
 export class KnownCredentials {
   readonly #marks: Uint32Array;
   readonly #mask: number;
 
-  /** @param max how many credentials are kept; the memory is 16 to 32 bytes for each */
+  /** @param max credentials to remember; the table has 16 to 32 bytes for each */
   constructor(max: number) {
     const slots = 2 ** Math.ceil(Math.log2(Math.max(1, max) * 4));
     this.#marks = new Uint32Array(slots);
@@ -28,7 +29,7 @@ export class KnownCredentials {
   }
 }
 
-/** Never 0, which is an empty place. */
+/** Never 0, which marks an empty slot. */
 function mark(digest: string): number {
   return Number.parseInt(digest.slice(8, 16), 16) || 1;
 }

@@ -1,12 +1,12 @@
-/** The classes of loads, and how many of each may run and wait. What one class uses up, no other lacks. */
+/** The classes of loads, and how many loads of each may run and wait. No class uses the capacity of another. */
 
 import { LoadLimiter } from './load-limiter.ts';
 
 /**
- * - `rules`: tenants and global policies;
- * - `known`: users, sessions, and keys that were found before;
- * - `unseen`: keys that were never found here, which anyone may make up;
- * - `known_token`, `unseen_token`: verifications of access tokens that were, or never were, valid here.
+ * - `rules`: tenants and global policies
+ * - `known`: users, sessions, and keys that were found before
+ * - `unseen`: keys that were never found in this process, which any client can invent
+ * - `known_token`, `unseen_token`: verifications of access tokens that were, or never were, valid in this process
  */
 export type LimitedClass = 'rules' | 'known' | 'unseen' | 'known_token' | 'unseen_token';
 
@@ -22,10 +22,11 @@ interface Limits {
 export const LIMITS: { readonly [Name in LimitedClass]: Limits } = {
   rules: { permits: 256, maxWaiting: 10_000 },
   known: { permits: 256, maxWaiting: 10_000 },
-  // As many as two statements of the store read together.
+  // The number of keys that two batched statements of the store read.
   unseen: { permits: 200, maxWaiting: 10_000 },
   known_token: { permits: 64, maxWaiting: 10_000 },
-  // A verification ends in a later turn of the event loop, so this is also how many begin in one turn at most: about 0.4 ms.
+  // A verification ends in a later turn of the event loop, so at most this number of them begin in one turn: about 0.4
+  // ms.
   unseen_token: { permits: 4, maxWaiting: 10_000 },
 };
 

@@ -1,31 +1,31 @@
 /**
- * Bounds the loads of one class that run at once, and lets the others wait: fairly between clients, and only while a request still waits
- * for them. Each class of loads has a limiter of its own, so that a flood in one class takes nothing from another.
+ * Bounds the concurrent loads of one class. Other loads wait, fairly between clients, and only while a request waits
+ * for them. Each class has a limiter of its own, so a flood in one class takes no capacity from another.
  */
 
 import { Fault } from '../domain/errors.ts';
 import { FairQueue } from './fair-queue.ts';
 
 export interface LoadLimiterParts {
-  /** Loads that run at once. */
+  /** Concurrent loads. */
   readonly permits: number;
-  /** Loads that wait for a permit. Beyond it the client with most of them in the queue loses its newest. */
+  /** Loads that wait for a permit. If the queue is full, the client with the most loads in it loses its newest one. */
   readonly maxWaiting: number;
   readonly monotonicMs: () => number;
 }
 
-/** On whose behalf a load runs, and how long a request waits for it. */
+/** The client that a load runs for, and how long a request waits for the load. */
 export interface Patience {
-  /** The client that the request came from, as the unit of fairness; empty when it is not known. */
+  /** The client that sent the request, as the unit of fairness; empty if it is not known. */
   readonly client: string;
-  /** Monotonic milliseconds: from then on no request waits for the load, and it need not begin. */
+  /** The monotonic time, in milliseconds, after which no request waits for the load. The load must not begin later. */
   untilMs: number;
 }
 
 export interface LimiterStats {
   readonly inFlight: number;
   readonly waiting: number;
-  /** Loads that were rejected because too many were waiting. */
+  /** Loads rejected because too many were waiting. */
   readonly rejected: number;
   /** Loads that never began because no request waited for them any longer. */
   readonly abandoned: number;
@@ -49,8 +49,9 @@ export class LoadLimiter {
 
   /**
    * Takes a permit. The holder returns it with `leave`.
-   * @returns undefined when the permit is taken already; else a promise for it. Rejects with a Fault when too many wait, or when the
-   *   patience is over before a permit is free. `patience.untilMs` may be raised while the load waits.
+   * @returns undefined if the permit is taken already, otherwise a promise for it. Rejects with a Fault if too many
+   *   loads wait, or if the patience ends before a permit is free. `patience.untilMs` may be raised while the load
+   *   waits.
    */
   enter(patience: Patience): Promise<void> | undefined {
     if (this.#inFlight < this.#parts.permits) {
@@ -60,7 +61,7 @@ export class LoadLimiter {
     if (this.#queue.size >= this.#parts.maxWaiting) {
       this.#rejected++;
       const dropped = this.#queue.dropFor(patience.client);
-      const full = new Fault('too many loads of the live cache are waiting');
+      const full = new Fault('too many loads of the credential cache are waiting');
       if (dropped === undefined) return Promise.reject(full);
       dropped.permit.reject(full);
     }
@@ -69,7 +70,7 @@ export class LoadLimiter {
     return permit.promise;
   }
 
-  /** Returns a permit, which goes to the next load that a request still waits for. */
+  /** Returns a permit, which goes to the next load that a request waits for. */
   leave(): void {
     const nowMs = this.#parts.monotonicMs();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
@@ -78,7 +79,7 @@ export class LoadLimiter {
         return;
       }
       this.#abandoned++;
-      next.permit.reject(new Fault('no request waits for this load of the live cache any longer'));
+      next.permit.reject(new Fault('no request waits for this load of the credential cache any longer'));
     }
     this.#inFlight--;
   }

@@ -1,4 +1,4 @@
-/** From a credential to a resolution in one synchronous step, out of what is in memory; or the loads that are needed first. */
+/** Resolves a credential in one synchronous step from cached entries, or returns the loads that are needed first. */
 
 import type { BuiltinRoles } from '../decision/builtin-roles.ts';
 import type { HeaderValue, Identity, Principal, Snapshot } from '../decision/model.ts';
@@ -33,28 +33,31 @@ export interface Maps {
   readonly builtinRoles: BuiltinRoles;
 }
 
-/** Who is asked about: by a credential's form, or, where no proof is asked, by id. */
+/** The subject of a lookup: a credential, or the id of a user that need not authenticate. */
 export type Subject =
   | { readonly kind: 'api_key'; readonly digest: KeyDigest }
   | { readonly kind: 'token'; readonly token: string; readonly digest: string }
   | { readonly kind: 'user'; readonly id: UserId };
 
-/** @returns whether what was loaded may be looked up now */
+/** @returns whether the loaded value may be looked up now */
 export type Load = (patience: Patience) => Promise<boolean>;
 
-/** What has to be loaded before the look-up gets further. */
+/** The loads that the lookup needs before it can continue. */
 export interface Missing {
   readonly missing: readonly Load[];
-  /** True when the credential was never valid here, as far as is remembered: anyone may make up as many as it likes. */
+  /**
+   * True if `KnownCredentials` does not have the credential: any client can invent
+   * such credentials.
+   */
   readonly unseen?: boolean;
 }
 
 export type Found = Resolution | Missing;
 
-/** The longest chain of loads that depend on each other: the token, its session and user, their tenants. */
+/** The longest chain of dependent loads: the token, its session and user, their tenants. */
 export const DEPTH = 3;
 
-/** The one key of the map of global policies. */
+/** The only key of the cache of global policies. */
 export const GLOBAL = '';
 
 export function lookUp(maps: Maps, subject: Subject, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
@@ -142,10 +145,10 @@ function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number
   return resolveInTenant(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
 }
 
-/** How long what was found is found again without a look at the maps, which keep what is in use. */
+/** How long a cached resolution is used without a lookup of its entries. The lookups mark the entries as used. */
 const MAX_RESOLUTION_AGE_MS = 60_000;
 
-/** What the credential resolved to before, if it would again: each entry it was made of is the one that a look-up would give. */
+/** Returns the resolution that the memo keeps, if each of its entries is still the one that a lookup would return. */
 function cachedResolution(
   maps: Maps,
   { resolution: cached }: PrincipalMemo<Principal | undefined>,
@@ -165,13 +168,13 @@ function ownSnapshot({ builtinRoles }: Maps, own: CachedTenant, global: PolicySe
   return own.home;
 }
 
-/** Where what is found may be kept, and the user's entry that it was made of. */
+/** The memo that may keep a resolution, and the entry of the user that it depends on. */
 interface Keeping {
   readonly memo: PrincipalMemo<Principal | undefined>;
   readonly user: Entry<CachedUser> | undefined;
 }
 
-/** The last step: the tenants and policies that the decision looks at. */
+/** The last step: the tenants and policies that the decision reads. */
 function resolveInTenant(
   maps: Maps,
   principal: Principal,
@@ -180,7 +183,7 @@ function resolveInTenant(
   keeping: Keeping | undefined,
 ): Found {
   const ownId = principal.tenantId;
-  // A header that is refused has no effective tenant: the decision says so itself, before it looks at any.
+  // An invalid header has no effective tenant. The decision rejects it before it reads one.
   const chosen = header === undefined ? undefined : effectiveTenant(principal, header);
   const effectiveId = chosen?.kind === 'tenant' ? chosen.id : ownId;
 

@@ -1,4 +1,4 @@
-/** The maps of the live cache: what each loads and keeps, how much of it, and by which limits. */
+/** The maps of the credential cache: what each loads and keeps, and its limits. */
 
 import type { BuiltinRoles } from '../decision/builtin-roles.ts';
 import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
@@ -18,24 +18,27 @@ import { VerifiedTokens } from './verified-tokens.ts';
 const MIN_TENANTS = 1000;
 /** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
 const RULES_BYTES_PER_CREDENTIAL = 1280;
-/** Enough for several tenants with the largest rules there may be. */
+/** Enough for several tenants with the largest possible rules. */
 const MIN_RULES_BYTES = 64 * 1024 * 1024;
 
 export interface MapsParts {
   readonly source: CacheLoader;
   readonly verifier: TokenVerifier;
   readonly builtinRoles: BuiltinRoles;
-  /** How many credentials of a kind are kept; users and sessions likewise, tenants a tenth of it. */
+  /** The capacity for keys, and likewise for users and for sessions; tenants have a tenth of it. */
   readonly maxCredentials: number;
   /** `performance.now()`: the clock of `feed.polledAtMs`. */
   readonly monotonicMs: () => number;
-  /** Of each kind; a smaller number costs loads that run long, never truth. */
+  /** Tombstones of each kind. A smaller number costs more loads and never a wrong decision. */
   readonly maxTombstones?: number;
-  /** Compiles rules beside the checks. Default: in slices on the event loop. */
+  /** Compiles rules between checks. Default: in slices on the event loop. */
   readonly runner?: StepRunner;
 }
 
-/** The global policies have no cooldown: every tenant's checks wait for them, and only platform administrators change them. */
+/**
+ * The global policies have no cooldown: the checks of all tenants wait for them, and only platform administrators
+ * change them.
+ */
 export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, unseen_token }: Limiters): Maps {
   const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
   const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));

@@ -1,6 +1,6 @@
 /**
- * A small, short memory of bad answers, apart from the good ones so that no flood of them can push a good one out. Bounded: when the
- * newer half is full, the older half goes at once.
+ * A small, short memory of negative results. It is separate from the positive entries, so no flood of negative results
+ * can evict one. Bounded: when the newer half is full, the older half is dropped.
  */
 export class NegativeCache<Value> {
   readonly #maxHalf: number;
@@ -8,7 +8,7 @@ export class NegativeCache<Value> {
   #older = new Map<string, Entry<Value>>();
   #newer = new Map<string, Entry<Value>>();
 
-  /** @param max how many are kept at most; at least 2 */
+  /** @param max entries, at least 2 */
   constructor(max: number, ttlMs: number) {
     this.#maxHalf = Math.max(1, Math.floor(max / 2));
     this.#ttlMs = ttlMs;
@@ -23,7 +23,7 @@ export class NegativeCache<Value> {
     return entry !== undefined && monotonicMs < entry.untilMs ? entry.value : undefined;
   }
 
-  /** @param sinceMs monotonic milliseconds at which the question was put */
+  /** @param sinceMs monotonic milliseconds at which the lookup began */
   put(key: string, value: Value, sinceMs: number): void {
     if (this.#newer.size >= this.#maxHalf && !this.#newer.has(key)) {
       this.#older = this.#newer;

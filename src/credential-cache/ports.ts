@@ -1,21 +1,24 @@
-/** What the live cache asks of the store, and what the change feed tells it. `store` implements these; `src/server` wires them. */
+/** The ports of the credential cache. `store` and `identity` implement them, and `src/server` wires them. */
 
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 
-/** A value as one statement saw it, with the feed's position in that same statement's snapshot. */
+/** A value as one statement read it, with the feed's position in the snapshot of the same statement. */
 export interface Loaded<T> {
   readonly value: T;
   readonly asOf: number;
 }
 
 /**
- * Rejects with a Fault when the store cannot answer in time; undefined means: there is no such thing. The rules of a tenant, and the
- * global ones, may be large, so they come as steps that read them; a step may throw a Fault.
+ * Loads records. Rejects with a Fault if the store cannot answer in time; undefined = the record does not exist. The
+ * rules of a tenant and the global policies may be large, so they come as steps that read them. A step may throw a
+ * Fault.
  */
 export interface CacheLoader {
-  /** @param known whether the key was found before: then its load must not wait for loads of keys that never were */
+  /**
+   * @param known whether the key was found before: then its load must not wait for loads of keys that were never found
+   */
   key(digest: KeyDigest, known: boolean): Promise<Loaded<KeyRecord | undefined>>;
   user(id: UserId): Promise<Loaded<UserRecord | undefined>>;
   session(id: SessionId): Promise<Loaded<SessionRecord | undefined>>;
@@ -33,22 +36,34 @@ export interface Change {
   readonly key: string;
 }
 
-/** Whoever keeps a cache that the feed holds true. Both calls are synchronous, so a batch lands in one go. */
+/** A cache that the feed invalidates. Both calls are synchronous, so a batch is applied in one step. */
 export interface ChangeListener {
   apply(batch: readonly Change[]): void;
-  /** Everything cached may be wrong: the feed lost its place, or its epoch changed. `position` is where it reads on from. */
+  /**
+   * Everything cached may be wrong: the feed lost its position, or its epoch changed. The feed continues from
+   * `position`.
+   */
   flush(position: number): void;
 }
 
-/** How fresh the feed is, for the staleness bound. */
+/** The age of the feed's data, for the staleness bound. */
 export interface FeedClock {
-  /** Monotonic milliseconds (`performance.now()`) at the start of the last poll that succeeded; -Infinity before the first. */
+  /**
+   * Monotonic milliseconds (`performance.now()`) at the start of the last poll that succeeded; -Infinity before the
+   * first.
+   */
   readonly polledAtMs: number;
-  /** Reads the feed now and applies what is there. Resolves when everything committed before the call is applied; rejects with a Fault when it cannot. */
+  /**
+   * Reads the feed and applies its changes. Resolves when everything that was committed before the call is applied.
+   * Rejects with a Fault if the feed cannot be read.
+   */
   catchUp(): Promise<void>;
 }
 
-/** Checks an access token's signature and claims. `identity` implements it. Never rejects for a bad token; rejects with a Fault alone. */
+/**
+ * Verifies the signature and claims of access tokens. `identity` implements it. An invalid token is a result. Rejects
+ * only with a Fault.
+ */
 export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken>;
 }
@@ -58,9 +73,11 @@ export type VerifiedToken =
       readonly kind: 'valid';
       readonly userId: UserId;
       readonly sessionId: SessionId;
-      /** Milliseconds since the epoch of `exp` plus the clock tolerance: from then on the token is expired. */
+      /**
+       * `exp` plus the clock tolerance, in milliseconds since the epoch: the token is expired at this time and later.
+       */
       readonly validUntilMs: number;
-      /** Until then the token is not valid yet (`iat` less the clock tolerance). */
+      /** `iat` less the clock tolerance: the token is not valid before this time. */
       readonly validFromMs: number;
     }
   | { readonly kind: 'expired' }

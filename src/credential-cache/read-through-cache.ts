@@ -1,30 +1,34 @@
 /**
- * One kind of thing kept in memory: filled from the store on a miss, held true by the change feed.
+ * A cache of one kind of record, filled from the store on a miss and invalidated by the change feed.
  *
- * Invariant: an entry shows every change of its key that has been applied here. It holds because
+ * Invariant: an entry shows every change of its key that was applied in this process. The reasons are:
  *
- * - the feed's numbers are in commit order, and a load brings, out of one snapshot, a value and the feed's position `asOf`. So the
- *   value shows every change numbered `asOf` or below, and a change that it does not show has a higher number;
- * - applying a change removes the entry and notes the change's number as the key's tombstone, in one synchronous step;
- * - a fill lands, in one synchronous step too, only when `asOf` has reached the key's tombstone. Whatever the value does not show is
- *   then still to come, and will remove it. It makes no difference whether the change was applied before the load began, while it
- *   ran, or whether the load saw an old snapshot (a standby that lags);
- * - tombstones that are gone are stood for by the floor, which is never below any of them;
- * - a flush starts a new generation, and a load that began in an earlier one never lands, because after a fail-over the numbers of the
- *   two sides cannot be compared.
+ * - The feed's sequence numbers are in commit order, and a load reads a value and the feed's position `asOf` from one
+ *   snapshot. The value therefore shows every change numbered `asOf` or below, and a change that it does not show has a
+ *   higher number.
+ * - Applying a change removes the entry and records the change's number as the key's tombstone, in one synchronous
+ *   step.
+ * - A fill is stored, also in one synchronous step, only if `asOf` has reached the key's tombstone. Every change that
+ *   the value does not show is then still to be applied, and will remove the entry. It makes no difference whether the
+ *   change was applied before the load began, while it ran, or whether the load read an old snapshot (a standby that
+ *   lags).
+ * - The floor replaces dropped tombstones. It is never below any of them.
+ * - A flush starts a new generation. A load that began in an earlier generation is never stored, because sequence
+ *   numbers from before and after a failover cannot be compared.
  *
- * One rule more than the proof needs: a load that was under way when a change of its key was applied must show a position beyond that
- * change, an equal one is not enough; and a position that is no whole number never lands. Then a source whose position and value are
- * not quite of one snapshot can cost a second load, but cannot bring back what was revoked.
+ * One rule is stricter than the proof needs. If a change of the key was applied while a load ran, the load must show a
+ * position beyond that change; an equal position is not enough. A position that is not a whole number is never stored.
+ * A source whose position and value are not quite of one snapshot can then cost a second load, but cannot restore what
+ * was revoked.
  *
- * Compiling a value may take several turns of the event loop. A change that is applied while it runs counts as one that was applied
- * while the load ran: the rule is checked in the same synchronous step that stores the entry, and a value that cannot land any more is
- * not compiled to its end.
+ * Compiling a value may take several turns of the event loop. A change that is applied while the compilation runs
+ * counts as one that was applied while the load ran: the rule is checked in the synchronous step that stores the entry,
+ * and a compilation stops when its value can no longer be stored.
  *
- * What does not land is not used either: the value is loaded again, a bounded number of times. "There is no such thing" lands by the
- * same rule, in a memory of its own that is small and short.
+ * A value that is not stored is not used. The cache loads it again, a bounded number of times. The absence of a record
+ * is stored by the same rule, in a negative cache.
  *
- * This file must not read the wall clock, which an operator may set: ages are measured on the monotonic clock.
+ * This file must not read the wall clock, which an operator may set. Ages are measured on the monotonic clock.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,17 +44,17 @@ import type { Loaded } from './ports.ts';
 import type { StepRunner } from './slices.ts';
 import { Tombstones } from './tombstones.ts';
 
-/** What a look-up finds where the store has nothing. A look-up that finds `undefined` has to load first. */
+/** The result of a lookup if the store has no such record. A lookup that returns `undefined` must load first. */
 export const ABSENT: unique symbol = Symbol('the resource does not exist');
 
 export const MAX_ENTRY_AGE_MS = 3_600_000;
 export const MAX_ABSENT = 10_000;
 export const ABSENT_TTL_MS = 10_000;
 export const MAX_TOMBSTONES = 10_000;
-/** Loads of one fill, when what they bring may not land. */
+/** Loads of one fill, if their values cannot be stored. */
 export const LOADS_PER_FILL = 3;
 
-/** What decisions see of a record, and how much of the cache's capacity it takes. */
+/** The value that decisions read, and its share of the cache's capacity. */
 export interface Compiled<Value> {
   /** Frozen. */
   readonly value: Value;
@@ -60,18 +64,21 @@ export interface Compiled<Value> {
 
 export interface ReadThroughCacheParts<Key extends string, Stored, Value> {
   readonly maxEntries: number;
-  /** What all entries may weigh together. An entry that alone weighs more gets the full capacity. */
+  /** The capacity of the cache. An entry larger than it gets the full capacity. */
   readonly maxWeight: number;
   /** @param known whether the key was loaded and found before */
   readonly load: (key: Key, known: boolean) => Promise<Loaded<Stored | undefined>>;
-  /** Runs once per load that may land. */
+  /** Runs once for each load that can be stored. */
   readonly compile: (record: Stored, key: Key) => Steps<Compiled<Value>>;
   readonly runner: StepRunner;
-  /** Of keys that were found before. */
+  /** For keys that were found before. */
   readonly limiter: LoadLimiter;
-  /** For keys that anyone may make up: which ones were found before, and the limiter of the others. Absent: all count as found. */
+  /**
+   * For keys that any client can invent: the keys that were found before, and the limiter of the others. Absent: all
+   * keys count as found.
+   */
   readonly unseen?: { readonly known: KnownCredentials; readonly limiter: LoadLimiter };
-  /** Holds up refills that follow a long one; absent where none is long. */
+  /** Delays refills that follow a long one. Absent if no refill is long. */
   readonly cooldown?: Cooldown;
   readonly monotonicMs: () => number;
   readonly maxTombstones: number;
@@ -79,24 +86,24 @@ export interface ReadThroughCacheParts<Key extends string, Stored, Value> {
 
 export interface MapStats {
   readonly size: number;
-  /** What the entries weigh together. */
+  /** The total weight of the entries. */
   readonly weight: number;
   readonly absent: number;
   readonly tombstones: number;
-  /** Look-ups answered from memory. */
+  /** Lookups answered from memory. */
   readonly hits: number;
-  /** Look-ups that had to wait for a load. */
+  /** Lookups that waited for a load. */
   readonly misses: number;
-  /** Loads that came too late to be believed. */
+  /** Loads that a newer change kept from being stored. */
   readonly rejectedFills: number;
 }
 
 /**
- * One entry. Others may keep it to find its value again without a look at the map: once the map lets go of it, it no longer holds the
- * value, so that what is derived from many entries keeps none of them in memory.
+ * One entry. Other code may keep it, to find its value again without a lookup. When the cache drops the entry, the
+ * entry drops its value, so a resolution that is derived from many entries keeps no value in memory.
  */
 export class Entry<Value> {
-  /** Whole monotonic milliseconds, from before the load began. */
+  /** Whole monotonic milliseconds, read before the load began. */
   readonly loadedAtMs: number;
   #value: Value | undefined;
 
@@ -105,21 +112,21 @@ export class Entry<Value> {
     this.loadedAtMs = loadedAtMs;
   }
 
-  /** False for ever once the map has let go of it: changed, replaced, flushed or pushed out. */
+  /** False after the cache has dropped the entry: it was changed, replaced, flushed or evicted. */
   get current(): boolean {
     return this.#value !== undefined;
   }
 
   /**
-   * What decisions see; use it in the same synchronous step in which the map gave or confirmed the entry.
-   * @throws Fault when the map has let go of the entry
+   * The value. Use it in the synchronous step in which the cache returned or confirmed the entry.
+   * @throws Fault if the cache has dropped the entry
    */
   get value(): Value {
-    if (this.#value === undefined) throw new Fault('an entry of the live cache was used after its expiry');
+    if (this.#value === undefined) throw new Fault('an entry of the credential cache was used after its expiry');
     return this.#value;
   }
 
-  /** For the map alone. */
+  /** For the cache only. */
   release(): void {
     this.#value = undefined;
   }
@@ -146,20 +153,20 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     this.#tombstones = new Tombstones(parts.maxTombstones);
   }
 
-  /** What is known of the key now; undefined = it has to be loaded. Never waits. */
+  /** Returns the value of the key; undefined = it must be loaded. Never waits. */
   peek(key: Key, monotonicMs: number): Value | typeof ABSENT | undefined {
     const entry = this.find(key, monotonicMs);
     return entry === undefined || entry === ABSENT ? entry : entry.value;
   }
 
-  /** Whether `find` would give this entry again. Does not count as a use of it. */
+  /** Reports whether `find` would return this entry. Does not count as a use of it. */
   holds(entry: Entry<Value>, monotonicMs: number): boolean {
     const held = entry.current && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS;
     if (held) this.#hits++;
     return held;
   }
 
-  /** `peek`, with the entry in place of its value. */
+  /** Like `peek`, but returns the entry in place of its value. */
   find(key: Key, monotonicMs: number): Entry<Value> | typeof ABSENT | undefined {
     const entry = this.#entries.get(key);
     if (entry !== undefined && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS) {
@@ -171,16 +178,18 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     return absent;
   }
 
-  /** Reports whether loading the key takes the capacity that is set apart for keys that were found before. */
+  /** Reports whether a load of the key uses the capacity for keys that were found before. */
   isKnown(key: Key): boolean {
     const { unseen } = this.#parts;
     return unseen === undefined || unseen.known.has(key);
   }
 
   /**
-   * Loads the key, or waits for the load under way.
-   * @returns true when it can be peeked now, unless something removes it first; false when what came may not be used
-   * @throws Fault (by rejecting) when the store cannot answer, too many loads wait, or the patience is over before the load begins
+   * Loads the key, or waits for the running load.
+   * @returns true if the key can be peeked now, unless a change removes it first; false if the loaded value must not be
+   *   used
+   * @throws Fault (by rejecting) if the store cannot answer, too many loads wait, or the patience ends before the load
+   *   begins
    */
   fill(key: Key, patience: Patience): Promise<boolean> {
     this.#misses++;
@@ -199,13 +208,13 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     if (fill !== undefined) fill.overtakenBy = Math.max(fill.overtakenBy, seq);
   }
 
-  /** Nothing cached or under way is trusted any more, and the feed goes on from `position`. */
+  /** Drops all entries and rejects all running fills. The feed continues from `position`. */
   flush(position: number): void {
     this.forget();
     this.#tombstones.reset(position);
   }
 
-  /** Nothing cached or under way is trusted any more; the feed is where it was. */
+  /** Drops all entries and rejects all running fills. The feed stays where it is. */
   forget(): void {
     this.#entries.clear();
     this.#absent.clear();

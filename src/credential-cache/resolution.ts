@@ -1,4 +1,4 @@
-/** What resolving a credential comes to. */
+/** Resolutions of credentials. */
 
 import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
@@ -10,14 +10,15 @@ export interface Resolution {
   readonly identity: Identity;
   /** Undefined unless the identity is proved. */
   readonly snapshot: Snapshot | undefined;
-  /** Of the credential, where one is kept in memory. */
+  /** The credential's memo, if the credential is cached. */
   readonly memo?: PrincipalMemo<Principal | undefined>;
 }
 
 /** Resolves a credential to its principal. */
 export interface CredentialResolver {
   /**
-   * Returns the principal that the credential proves and the snapshot of its tenant: a value if everything is cached, otherwise a promise.
+   * Returns the principal that the credential proves and the snapshot of its tenant: a value if everything is cached,
+   * otherwise a promise.
    * @param client the client's address; lookups of unknown credentials queue fairly between clients
    * @param maxWaitMs how long the caller waits for the promise; default: 2000
    * @throws Fault (also as a rejection) when the server cannot look the credential up
@@ -32,17 +33,17 @@ export interface CredentialResolver {
 }
 
 /**
- * What a credential resolved to in its own tenant: while the maps hold all of these entries it resolves to the same again. It refers to
- * the rules only through entries, so that a credential that is not used any more keeps no rules in memory.
+ * A resolution of a credential in its own tenant. It is valid while the caches hold all of these entries. It refers to
+ * the rules only through entries, so a credential that is no longer used keeps no rules in memory.
  */
 export interface CachedResolution {
   readonly identity: Identity;
   readonly memo: PrincipalMemo<Principal | undefined>;
-  /** The user behind the credential. */
+  /** The session's user, or the key's owner. */
   readonly user: Entry<CachedUser> | undefined;
   readonly tenant: Entry<CachedTenant>;
   readonly global: Entry<PolicySet>;
-  /** Monotonic milliseconds: from then on the entries are looked up again, so that the maps know them to be in use. */
+  /** Monotonic milliseconds at which the entries are looked up again, which marks them as used. */
   readonly untilMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * How many bytes of memory compiled rules take, estimated from their records. The factors were measured (bench/micro/rules.ts) on rules of
- * many shapes; the estimate is meant to be too large rather than too small.
+ * Estimates the memory of compiled rules from their records. The factors were measured (bench/micro/rules.ts) on rules
+ * of many shapes. The estimate is rather too large than too small.
  */
 
 import { conditionOf, ENTRY_BYTES } from '../decision/condition-table.ts';
@@ -16,7 +16,7 @@ import type { Steps } from '../domain/steps.ts';
 const TENANT_BYTES = 2048;
 const ROLE_BYTES = 640;
 const POLICY_BYTES = 1024;
-/** One text in a list and in a set, beside its characters. */
+/** One text in a list and in a set, without its characters. */
 const TEXT_BYTES = 112;
 /** One star of a glob: the literal piece behind it. */
 const STAR_BYTES = 64;
@@ -65,7 +65,7 @@ function bytesOfPolicy({ actions, resources, conditions, attachedRoles }: Policy
   );
 }
 
-/** Bytes of the compiled policies, one policy for a step. */
+/** Estimates the bytes of compiled policies, one policy for each step. */
 export function* weightOfPolicies(policies: readonly PolicyRecord[]): Steps<number> {
   let bytes = 0;
   for (const policy of policies) {
@@ -75,7 +75,7 @@ export function* weightOfPolicies(policies: readonly PolicyRecord[]): Steps<numb
   return bytes;
 }
 
-/** Bytes of the compiled tenant, one role or policy for a step. */
+/** Estimates the bytes of a compiled tenant, one role or policy for each step. */
 export function* weightOfTenant({ roles, policies }: TenantRecord): Steps<number> {
   let bytes = TENANT_BYTES;
   for (const role of roles) {

@@ -1,17 +1,17 @@
 /**
  * Runs long work in slices on the deciding thread, so that no check waits long for it.
  *
- * Work that fits into the rest of the turn's slice is done at once; everything else queues. New work gets the rest of a slice before
- * older work goes on, so that a small tenant does not wait for a large one. Large pieces of work run one after the other, so that only
- * one of them holds what it has made so far. Between two slices there is a pause as long as the slice took.
+ * Work that fits into the rest of the turn's slice runs at once; other work queues. New work gets the rest of a slice
+ * before older work continues, so a small tenant does not wait for a large one. Large pieces of work run one after the
+ * other, so only one of them holds a partial result. A pause between two slices is as long as the slice before it.
  */
 
 import type { Steps } from '../domain/steps.ts';
 
-/** The longest slice, in milliseconds, but for the last step in it. */
+/** The longest slice, in milliseconds, except for its last step. */
 export const SLICE_MS = 2;
 
-/** The result of work, and what it took; `value` is undefined when the work was abandoned. */
+/** The result of work, and its processor time; `value` is undefined if the work was abandoned. */
 export interface Ran<T> {
   readonly value: T | undefined;
   readonly spentMs: number;
@@ -19,13 +19,13 @@ export interface Ran<T> {
 
 export interface StepRunner {
   /**
-   * Runs the steps to their end, or abandons them as soon as `wanted` returns false, which is asked before each slice.
-   * @returns the result itself when it is ready at once, else a promise. Throws or rejects with what a step throws.
+   * Runs the steps to their end, or abandons them when `wanted` returns false. `wanted` is called before each slice.
+   * @returns the result itself if it is ready at once, otherwise a promise. Throws or rejects with the error of a step.
    */
   run<T extends object>(steps: Steps<T>, wanted: () => boolean): Ran<T> | Promise<Ran<T>>;
 }
 
-/** For work that is always small. */
+/** For work that is always short. */
 export const AT_ONCE: StepRunner = {
   run: (steps) => {
     for (let step = steps.next(); ; step = steps.next())
@@ -33,7 +33,7 @@ export const AT_ONCE: StepRunner = {
   },
 };
 
-/** Work in the queue; `go` runs it until a time and reports whether it is over. */
+/** Work in the queue. `go` runs it until a time and reports whether it has ended. */
 interface Job {
   go(untilMs: number): boolean;
   readonly begun: boolean;
@@ -41,7 +41,7 @@ interface Job {
 
 export interface SlicesParts {
   readonly monotonicMs: () => number;
-  /** Calls back after at least that many milliseconds; 0 = in the next turn of the event loop. */
+  /** Calls back after at least `ms` milliseconds; 0 = in the next turn of the event loop. */
   readonly later: (call: () => void, ms: number) => void;
 }
 
@@ -146,7 +146,7 @@ class StepJob<T extends object> implements Job {
     return over;
   }
 
-  /** What the work came to, once it is over. */
+  /** Returns the result after the work has ended. */
   outcome(): Ran<T> {
     if (this.#failed !== undefined) throw this.#failed.error;
     return { value: this.#value, spentMs: this.#spentMs };

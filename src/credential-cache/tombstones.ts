@@ -1,7 +1,7 @@
 /**
- * What changed lately, and when: key -> sequence number of its last change. Bounded: the older half goes at once, and then the floor
- * rises to the highest number in it and stands for every tombstone that is gone. So `newest` may say too much for a key, and never
- * too little.
+ * The last change of each key: key -> sequence number. Bounded: the older half is dropped at once, and the floor then
+ * rises to the highest number in it, so that the floor replaces every dropped tombstone. `newest` may therefore be too
+ * high for a key, and is never too low.
  */
 export class Tombstones {
   readonly #maxHalf: number;
@@ -9,7 +9,7 @@ export class Tombstones {
   #newer = new Map<string, number>();
   #floor = 0;
 
-  /** @param max how many are kept at most; at least 2 */
+  /** @param max tombstones, at least 2 */
   constructor(max: number) {
     this.#maxHalf = Math.max(1, Math.floor(max / 2));
   }
@@ -22,7 +22,9 @@ export class Tombstones {
     return this.#floor;
   }
 
-  /** The highest number that a change of this key can have had. What was seen before it says nothing about the key. */
+  /**
+   * Returns the highest number that a change of this key can have had. Data from before that change must not be used.
+   */
   newest(key: string): number {
     return Math.max(this.#floor, this.#newer.get(key) ?? 0, this.#older.get(key) ?? 0);
   }
@@ -36,7 +38,10 @@ export class Tombstones {
     this.#newer.set(key, Math.max(seq, this.#newer.get(key) ?? 0));
   }
 
-  /** Starts again at a position of the feed. It may lie behind the numbers known so far: after a fail-over those mean nothing. */
+  /**
+   * Starts again at a position of the feed. The position may be lower than known numbers, which have no meaning after a
+   * failover.
+   */
   reset(position: number): void {
     this.#older.clear();
     this.#newer.clear();

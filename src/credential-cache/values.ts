@@ -1,4 +1,4 @@
-/** Keys, users and sessions as they are kept in memory: as small as they can be, because there are many. */
+/** Cached keys, users and sessions. There are many, so they are small. */
 
 import { compileGrant } from '../decision/compile.ts';
 import type { KeyPrincipal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
@@ -9,29 +9,30 @@ import type { Interner } from './interner.ts';
 import type { CachedResolution } from './resolution.ts';
 
 /**
- * The principal last made of an entry and of the user it belongs to. It is made of frozen parts alone and is replaced when the user's
- * entry is another one, so that an unchanged principal stays the same object and what is derived from it can be kept.
+ * The last principal that was derived from an entry and its user. It consists of frozen parts and is replaced when the
+ * user's entry is replaced. An unchanged principal therefore stays the same object, and values derived from it can be
+ * kept.
  */
 export interface PrincipalMemo<Principal> {
   principal: Principal;
-  /** What the credential last resolved to in its own tenant. */
+  /** The last resolution of the credential in its own tenant. */
   resolution: CachedResolution | undefined;
-  /** When its use was noted last, milliseconds since the epoch. */
+  /** The last reported use, in milliseconds since the epoch. */
   notedAtMs: number;
 }
 
 export interface CachedKey {
-  /** Undefined for a key of its tenant. */
+  /** Undefined for a key that belongs to its tenant. */
   readonly ownerId: UserId | undefined;
   readonly expiresAtMs: number | undefined;
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
-  /** Of an owned key its first principal lacks the owner: only `ownedPrincipal` may give it out. */
+  /** The first principal of an owned key has no owner: only `ownedPrincipal` may return it. */
   readonly memo: PrincipalMemo<KeyPrincipal>;
 }
 
 export interface CachedUser {
-  /** As the owner of keys. */
+  /** The user as the owner of keys. */
   readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] };
   readonly tenantId: TenantId;
   readonly active: boolean;
@@ -48,7 +49,7 @@ export interface CachedSession {
 
 export interface CachedTenant {
   readonly view: TenantView;
-  /** What decisions of its own credentials look at: one object for all of them, because there are many. */
+  /** The snapshot for the tenant's own credentials: one object for all of them, because there are many. */
   home: Snapshot | undefined;
 }
 
@@ -66,14 +67,14 @@ export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
   return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, memo: newMemo(principal) });
 }
 
-/** Bytes of scopes and constraints that one unit of the cache's capacity is for: nearly every key has less. */
+/** Bytes of scopes and constraints in one unit of the cache's capacity. Nearly every key has less. */
 const UNIT_BYTES = 4096;
-/** Of a text in a set, beside its characters. */
+/** Bytes of one text in a set, without its characters. */
 const TEXT_BYTES = 64;
 
 /**
- * Returns the units of capacity that a key takes, at least 1. The caller that creates keys chooses what they carry, so many keys that
- * carry much must not take more memory than the cache has.
+ * Returns the units of capacity that a key takes, at least 1. The caller that creates keys chooses their scopes and
+ * constraints, so large keys must not take more memory than the cache has.
  */
 export function weightOfKey({ scopes, constraints }: KeyRecord): number {
   const lists = [scopes, constraints.models, constraints.collections, constraints.agents];
@@ -82,7 +83,7 @@ export function weightOfKey({ scopes, constraints }: KeyRecord): number {
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
-/** @param id the id that was asked for, so that the row's own copy of it need not be kept */
+/** @param id the requested id, so that the row's copy of it need not be kept */
 export function toCachedUser(record: UserRecord, id: UserId, interner: Interner): CachedUser {
   const roles = interner.roles(record.roles);
   return Object.freeze({
@@ -102,7 +103,7 @@ function newMemo<Principal>(principal: Principal): PrincipalMemo<Principal> {
   return { principal, resolution: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
-/** The principal of an owned key under its owner as it is now. */
+/** Returns the principal of an owned key with its current owner. */
 export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyPrincipal {
   if (memo.principal.owner !== owner) {
     memo.principal = Object.freeze({ ...memo.principal, owner });
@@ -110,7 +111,7 @@ export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyP
   return memo.principal;
 }
 
-/** The principal of a session under its user as it is now. */
+/** Returns the principal of a session with its current user. */
 export function sessionPrincipal({ id, memo }: CachedSession, user: CachedUser): UserPrincipal {
   const last = memo.principal;
   if (last !== undefined && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;

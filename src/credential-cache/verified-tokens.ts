@@ -1,8 +1,9 @@
 /**
- * Access tokens whose signature and claims have been checked, so that each is checked once. Nothing here says that a token still proves
- * anybody: its session and its user are looked at each time.
+ * Access tokens with verified signature and claims, so that each token is verified once. A verified token alone proves
+ * no principal: each lookup reads its session and its user.
  *
- * A change of the signing keys clears everything, and a verification that began before it does not land: it is done again.
+ * A change of the signing keys clears everything. A verification that began before the change is not stored and runs
+ * again.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -21,16 +22,19 @@ type Rejected = Exclude<VerifiedToken, Accepted>;
 export interface VerifiedTokensParts {
   readonly capacity: number;
   readonly verifier: TokenVerifier;
-  /** Of tokens that were valid before. */
+  /** For tokens that were valid before. */
   readonly limiter: LoadLimiter;
-  /** Of all others, which anyone may make up: so few at once that they take little of a turn of the event loop. */
+  /**
+   * For all other tokens, which any client can invent: few permits, so that verifications take little of a turn of the
+   * event loop.
+   */
   readonly unseenLimiter: LoadLimiter;
   readonly monotonicMs: () => number;
 }
 
 interface Entry {
   readonly token: Accepted;
-  /** Whole monotonic milliseconds, from before the verification began. */
+  /** Whole monotonic milliseconds, read before the verification began. */
   readonly verifiedAtMs: number;
 }
 
@@ -51,7 +55,10 @@ export class VerifiedTokens {
     this.#known = new KnownCredentials(parts.capacity);
   }
 
-  /** What the verifier said; undefined = it has to be asked. The times of a valid token are for the caller to compare. */
+  /**
+   * Returns the verifier's result; undefined = the token must be verified. The caller compares the times of a valid
+   * token.
+   */
   peek(digest: string, monotonicMs: number): VerifiedToken | undefined {
     const entry = this.#entries.get(digest);
     if (entry !== undefined && monotonicMs - entry.verifiedAtMs < MAX_ENTRY_AGE_MS) {
@@ -63,12 +70,12 @@ export class VerifiedTokens {
     return rejected;
   }
 
-  /** As ReadThroughCache.isKnown. */
+  /** Like `ReadThroughCache.isKnown`. */
   isKnown(digest: string): boolean {
     return this.#known.has(digest);
   }
 
-  /** Verifies the token, or waits for the verification under way. As ReadThroughCache.fill. */
+  /** Verifies the token, or waits for the running verification. Like `ReadThroughCache.fill`. */
   fill(digest: string, token: string, patience: Patience): Promise<boolean> {
     this.#misses++;
     const { limiter, unseenLimiter } = this.#parts;

@@ -1,12 +1,12 @@
-/** Counts the resolutions that wait, and bounds them: those of never seen credentials apart from all others, and for each client. */
+/** Counts and bounds the resolutions that wait: those of unseen credentials apart from all others, and by client. */
 
 import { Fault } from '../domain/errors.ts';
 
-/** Resolutions of known credentials that wait at once. */
+/** Resolutions of known credentials that may wait. */
 export const MAX_WAITING_KNOWN = 10_000;
-/** Resolutions of credentials that were never valid here that wait at once. */
+/** Resolutions of credentials that were never valid in this process that may wait. */
 export const MAX_WAITING_UNSEEN = 20_000;
-/** The part of MAX_WAITING_UNSEEN that one client may take. */
+/** The part of MAX_WAITING_UNSEEN that one client may use. */
 export const MAX_WAITING_OF_CLIENT = 10_000;
 
 /** Resolutions rejected since the start. */
@@ -32,7 +32,7 @@ export class Waiting {
 
   /**
    * @returns the call that ends the waiting
-   * @throws Fault when too many wait
+   * @throws Fault if too many resolutions wait
    */
   enter(unseen: boolean, client: string): () => void {
     return unseen ? this.#enterUnseen(client) : this.#enterKnown();
@@ -41,7 +41,7 @@ export class Waiting {
   #enterKnown(): () => void {
     if (this.#known >= MAX_WAITING_KNOWN) {
       this.#rejectedKnown++;
-      throw new Fault('too many requests are waiting for the live cache');
+      throw new Fault('too many requests are waiting for the credential cache');
     }
     this.#known++;
     return () => {
@@ -53,7 +53,7 @@ export class Waiting {
     const ofClient = this.#ofClient.get(client) ?? 0;
     if (this.#unseen >= MAX_WAITING_UNSEEN || ofClient >= MAX_WAITING_OF_CLIENT) {
       this.#rejectedUnseen++;
-      throw new Fault('too many requests with unknown credentials are waiting for the live cache');
+      throw new Fault('too many requests with unknown credentials are waiting for the credential cache');
     }
     this.#unseen++;
     this.#ofClient.set(client, ofClient + 1);
