@@ -9,7 +9,7 @@ import type { TenantId } from '../domain/ids.ts';
 import type { KeyRow } from '../iam/api-keys/entity.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
-import { bookEvents, takeEvents, type UsageEvent } from '../iam/usage/event-queries.ts';
+import { bookEvents, type EventId, takeEvents, type UsageEntry } from '../iam/usage/event-queries.ts';
 import { dayIn, momentOf } from '../iam/usage/period.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
 import { KeyUses } from '../store/last-use.ts';
@@ -95,14 +95,13 @@ function slotsUntil(nowMs: number): readonly number[] {
 }
 
 /** Marks an interval as written. It is an event without usage, and the store accepts each event once. */
-function markerOf(startMs: number): UsageEvent {
+function markerOf(startMs: number): EventId {
   const time = new Date(startMs);
-  const none = { requests: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0, totalTokens: 0 };
-  return { id: `demo:${time.toISOString()}`, time, day: '', period: '', model: '', keyId: '', userId: '', ...none };
+  return { id: `demo:${time.toISOString()}`, time };
 }
 
 /** One entry for each day and client. */
-function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly UsageEvent[] {
+function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly UsageEntry[] {
   const days = Map.groupBy(
     written.filter(({ slot }) => slot.allowed > 0),
     ({ client, day }) => `${client.key} ${day}`,
@@ -114,16 +113,16 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly
     const requests = slots.reduce((sum, { slot }) => sum + slot.allowed, 0);
     const { model, prompt, completion } = first.client;
     return {
-      ...markerOf(first.startMs),
       day: first.day,
       period: first.period,
       model,
-      keyId: key.id,
-      userId: key.user_id ?? '',
+      key_id: key.id,
+      user_id: key.user_id ?? '',
       requests,
-      promptTokens: requests * prompt,
-      completionTokens: requests * completion,
-      totalTokens: requests * (prompt + completion),
+      prompt_tokens: requests * prompt,
+      completion_tokens: requests * completion,
+      cached_tokens: 0,
+      total_tokens: requests * (prompt + completion),
     };
   });
 }

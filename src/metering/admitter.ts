@@ -10,14 +10,14 @@ import {
 import type { Budgets, TokenReservationRequest } from './budgets.ts';
 import { Calendar, type Moment } from './calendar.ts';
 import type { AdmittedRequest, OpenRequests } from './open-requests.ts';
-import type { MeteringParts } from './parts.ts';
+import type { SharedParts } from './parts.ts';
 import type { CollectionStore } from './ports.ts';
 import type { RateLimits, RateOutcome } from './rate-limits.ts';
 import type { RateState } from './rate-state.ts';
 import { collectionDigest, type ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import type { UnreportedEnds } from './unreported-ends.ts';
 
-export interface AdmitterParts extends MeteringParts, Estimates {
+export interface AdmitterParts extends SharedParts, Estimates {
   readonly store: CollectionStore;
   readonly reservationTtlMs: number;
   readonly metersItself?: (tenant: string) => boolean;

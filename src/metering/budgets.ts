@@ -22,13 +22,13 @@ import { BudgetRegistry, type PeriodOfTenant } from './budget-registry.ts';
 import { applyHoldGrant, type HoldRequests, holdRequestFor } from './hold-requests.ts';
 import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
 import { Outstanding } from './outstanding.ts';
-import { type MeteringParts, Outage } from './parts.ts';
+import { Outage, type SharedParts } from './parts.ts';
 import type { HoldRequest, HoldResult, TokenStore } from './ports.ts';
 import type { EndedReservation } from './reservations.ts';
 import { isCritical, needsRefill, surplusOf, tokenSliceOf } from './slices.ts';
 import { TokenWaiters } from './token-waiters.ts';
 
-export interface BudgetsParts extends MeteringParts {
+export interface BudgetsParts extends SharedParts {
   readonly store: TokenStore;
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;

@@ -13,7 +13,7 @@ import { Budgets } from './budgets.ts';
 import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
 import { OpenRequests } from './open-requests.ts';
-import type { MeteringParts } from './parts.ts';
+import type { SharedParts } from './parts.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases } from './rate-leases.ts';
 import { RateLimits } from './rate-limits.ts';
@@ -23,7 +23,7 @@ import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
 import { UnreportedEnds } from './unreported-ends.ts';
 
-export interface LimitsParts extends Estimates, Omit<MeteringParts, 'counts'> {
+export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
   readonly store: MeteringStore;
   /** 16 bytes, the same in all processes: encrypts reservation ids. */
   readonly reservationKey: Uint8Array;

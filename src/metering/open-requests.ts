@@ -8,11 +8,11 @@
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { dayOf, periodOf } from './calendar.ts';
-import type { MeteringParts } from './parts.ts';
+import type { SharedParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
 
-export interface OpenRequestsParts extends Pick<MeteringParts, 'processId' | 'monotonicMs' | 'counts'> {
+export interface OpenRequestsParts extends Pick<SharedParts, 'processId' | 'monotonicMs' | 'counts'> {
   readonly store: OpenRequestStore;
   readonly reservationTtlMs: number;
   readonly maxOpen: number;

@@ -1,10 +1,10 @@
 /** The token reservations of this process that have not ended: the ways in which they end, and their counts. */
 
 import type { Budget } from './budget.ts';
-import type { MeteringParts } from './parts.ts';
+import type { SharedParts } from './parts.ts';
 import { type EndedReservation, Reservations } from './reservations.ts';
 
-export interface OutstandingParts extends Pick<MeteringParts, 'counts'> {
+export interface OutstandingParts extends Pick<SharedParts, 'counts'> {
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
   readonly maxReservations: number;

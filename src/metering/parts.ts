@@ -1,7 +1,7 @@
 import type { MeteringCounts } from './counts.ts';
 
 /** The common parameters of all parts of metering. */
-export interface MeteringParts {
+export interface SharedParts {
   /** This process, see `processIdOf`. */
   readonly processId: string;
   readonly monotonicMs: () => number;
@@ -12,10 +12,10 @@ export interface MeteringParts {
 
 /** Counts and reports the beginning of each outage of the store, as one kind of statement sees it. */
 export class Outage {
-  readonly #parts: Pick<MeteringParts, 'counts' | 'onFault'>;
+  readonly #parts: Pick<SharedParts, 'counts' | 'onFault'>;
   #lasts = false;
 
-  constructor(parts: Pick<MeteringParts, 'counts' | 'onFault'>) {
+  constructor(parts: Pick<SharedParts, 'counts' | 'onFault'>) {
     this.#parts = parts;
   }
 

@@ -19,7 +19,7 @@
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
-import { type MeteringParts, Outage } from './parts.ts';
+import { Outage, type SharedParts } from './parts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
 import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
@@ -29,7 +29,7 @@ import { type RateSubject, RateSubjects, type SubjectKind } from './rate-subject
 import { applyGrant, consumeShare, isExhausted, type RateWindow } from './rate-window.ts';
 import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
 
-export interface RateParts extends MeteringParts {
+export interface RateParts extends SharedParts {
   readonly store: RateStore;
   readonly windowMs: number;
   /** Learns from each answer of the store. */

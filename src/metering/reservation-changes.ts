@@ -5,10 +5,10 @@
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import { type MeteringParts, Outage } from './parts.ts';
+import { Outage, type SharedParts } from './parts.ts';
 import type { ReservationChange, ReservationStore } from './ports.ts';
 
-export interface ReservationChangesParts extends MeteringParts {
+export interface ReservationChangesParts extends SharedParts {
   readonly store: ReservationStore;
   /** The lifetime of a renewed reservation, counted from the time at which the store receives the renewal. */
   readonly reservationTtlMs: number;

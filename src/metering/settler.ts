@@ -8,10 +8,10 @@
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import { type MeteringParts, Outage } from './parts.ts';
+import { Outage, type SharedParts } from './parts.ts';
 import type { Settlement, SettlementStore } from './ports.ts';
 
-export interface SettlerParts extends MeteringParts {
+export interface SettlerParts extends SharedParts {
   readonly store: SettlementStore;
   readonly maxWaiting: number;
   /** Called with each settlement that is booked, now or before. */

@@ -7,10 +7,10 @@
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
-import type { MeteringParts } from './parts.ts';
+import type { SharedParts } from './parts.ts';
 import type { ReportStore } from './ports.ts';
 
-export interface UnreportedEndsParts extends Pick<MeteringParts, 'processId' | 'monotonicMs'> {
+export interface UnreportedEndsParts extends Pick<SharedParts, 'processId' | 'monotonicMs'> {
   readonly store: ReportStore;
   /** A missing report counts if the request is older than this: the lifetime of a reservation. */
   readonly lifeMs: number;

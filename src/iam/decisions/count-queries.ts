@@ -1,21 +1,18 @@
-/** What the gate decided, by the minute. */
+/** Counted decisions, by the minute. */
 
 import { scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { GroupInterval } from './schemas.ts';
 
-/** Minutes from one instant to another, the second left out. */
-export interface Span {
+/** Minutes from one instant until another, which is excluded. */
+export interface TimeSpan {
   readonly from: Date;
   readonly to: Date;
 }
 
-/** Times that rows are grouped by, in UTC. */
-export const INTERVALS = ['minute', 'hour', 'day'] as const;
-export type Interval = (typeof INTERVALS)[number];
-
 export interface Grouping {
-  readonly interval: Interval;
-  /** `code` adds up the routes, `outcome` the codes of each outcome too. */
+  readonly interval: GroupInterval;
+  /** `code` sums the routes of each code, `outcome` the codes of each outcome. */
   readonly by: 'code_and_route' | 'code' | 'outcome';
 }
 
@@ -31,16 +28,16 @@ export interface DecisionRow extends DecisionSum {
   readonly route: string;
 }
 
-/** Where a page begins: behind this row. */
+/** The row after which a page begins. */
 export interface DecisionPosition {
   readonly minute: Date;
   /** Code and route. */
   readonly what: string;
 }
 
-/** A chart of seven whole days, in any time zone. */
+/** Long enough for a chart of seven whole days in any time zone. */
 export const KEPT_DAYS = 8;
-/** Older rows are joined to rows of whole hours, so a busy week does not cost eight days of minutes. */
+/** Older rows are joined to rows of whole hours, which limits the rows of a busy week. */
 export const MINUTES_KEPT_DAYS = 3;
 
 const WHAT = `code || ' ' || route`;
@@ -59,7 +56,7 @@ const inSpan = (scope: TenantScope): string =>
 export async function listDecisions(
   q: Queryable,
   scope: TenantScope,
-  span: Span,
+  span: TimeSpan,
   { interval, by }: Grouping,
   page: { readonly after: DecisionPosition | undefined; readonly take: number },
 ): Promise<readonly DecisionRow[]> {
@@ -67,7 +64,7 @@ export async function listDecisions(
   const following = after === undefined ? '' : `where (minute, ${WHAT}) > (:minute, :what)`;
   const start = interval === 'minute' ? 'minute' : `date_trunc('${interval}', minute, 'UTC')`;
   const what = COLUMNS[by];
-  // Rows before the position's interval are of earlier groups.
+  // Rows before the position's interval belong to earlier groups.
   const begun = after === undefined ? '' : 'and decision_counts.minute >= :minute';
   const { rows } = await q.raw<{ rows: DecisionRow[] }>(
     `select minute, code, route, ${COUNT} from (
@@ -78,7 +75,7 @@ export async function listDecisions(
   return rows;
 }
 
-export async function sumDecisions(q: Queryable, scope: TenantScope, span: Span): Promise<readonly DecisionSum[]> {
+export async function sumDecisions(q: Queryable, scope: TenantScope, span: TimeSpan): Promise<readonly DecisionSum[]> {
   const { rows } = await q.raw<{ rows: DecisionSum[] }>(
     `select code, ${COUNT} from decision_counts where ${inSpan(scope)} group by code`,
     { ...scopeBinding(scope), ...span },
@@ -86,7 +83,7 @@ export async function sumDecisions(q: Queryable, scope: TenantScope, span: Span)
   return rows;
 }
 
-/** @returns how many rows are gone, at most `batch` */
+/** @returns the number of deleted rows, at most `batch` */
 export async function pruneDecisions(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from decision_counts where ctid = any(array(
@@ -96,7 +93,7 @@ export async function pruneDecisions(q: Queryable, batch: number): Promise<numbe
   return rowCount;
 }
 
-/** Joins old rows to the row of their hour. Returns how many rows it joined, at most `batch`. */
+/** Joins old rows to the row of their hour. Returns the number of joined rows, at most `batch`. */
 export async function joinOldMinutes(q: Queryable, batch: number): Promise<number> {
   const { rows } = await q.raw<{ rows: { joined: number }[] }>(
     `with joined as (

@@ -1,4 +1,4 @@
-/** Recorded decisions: pages, one by its request id, and the bounds of what is kept. */
+/** Recorded decisions: pages, one by its request id, and the bounds of the record. */
 
 import { makeId, type RequestId } from '../../domain/ids.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
@@ -16,16 +16,16 @@ export interface RecentFilter {
   readonly code?: string;
   /** The id of a user or a key. */
   readonly principal?: string;
-  /** Method and template of a line of the route table. */
+  /** Method and template of an entry of the route table. */
   readonly route?: string;
-  /** From then on; milliseconds since the epoch. */
+  /** The first instant, milliseconds since the epoch. */
   readonly fromMs?: number;
-  /** Up to then, that instant left out. */
+  /** The instant after the last. */
   readonly toMs?: number;
 }
 
 export interface RecentBounds {
-  /** Of one tenant and outcome. */
+  /** The largest number of rows of one tenant and outcome. */
   readonly perGroup: number;
   readonly total: number;
 }
@@ -36,7 +36,7 @@ export const RECENT_BOUNDS: RecentBounds = { perGroup: 1000, total: 200_000 };
 const KEPT_MS = RECENT_HOURS * 3_600_000;
 const ZEROS = new Uint8Array(10);
 
-/** Returns the lowest request id of a millisecond: ids are in the order of time. */
+/** Returns the lowest request id of a millisecond. Request ids have the order of time. */
 function firstIdOf(ms: number): RequestId {
   return makeId('req', Math.min(Math.max(Math.ceil(ms), 0), MAX_ID_MS), ZEROS);
 }
@@ -59,7 +59,7 @@ function isFilter(name: string): name is keyof RecentFilter {
 
 /**
  * Lists recorded decisions, newest first.
- * @param page its position is the request id of the row before
+ * @param page its position is the request id of the previous row
  */
 export async function listRecent(
   q: Queryable,
@@ -89,7 +89,7 @@ export async function countRecent(
   return countUpTo(q, { sql: `select ${sql}`, bindings }, most);
 }
 
-/** The decisions that a list has, whatever the page: a statement without its beginning. */
+/** Returns the conditions of a list, for all of its pages: a statement without its beginning. */
 function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): NamedQuery {
   const { fromMs, toMs, ...texts } = filter;
   const names = Object.keys(filter).filter(isFilter);
@@ -124,15 +124,15 @@ export async function findRecent(
   return rows[0];
 }
 
-/** How many groups of one tenant and outcome have that many rows. */
+/** A number of groups of one tenant and outcome, each with the same number of rows. */
 export interface GroupSize {
   readonly rows: number;
   readonly groups: number;
 }
 
 /**
- * Returns how many rows each group may keep: the largest number within the bounds. Large groups shrink first, so a group smaller than the
- * result loses nothing.
+ * Returns the number of rows that each group may keep: the largest number within the bounds. Large groups shrink first, so a group smaller
+ * than the result loses nothing.
  */
 export function fairCap(sizes: readonly GroupSize[], { perGroup, total }: RecentBounds): number {
   const ascending = sizes.toSorted((left, right) => left.rows - right.rows);
@@ -147,7 +147,7 @@ export function fairCap(sizes: readonly GroupSize[], { perGroup, total }: Recent
   return groups === 0 ? perGroup : Math.min(perGroup, Math.floor(left / groups));
 }
 
-/** Removes decisions of more than 24 hours before `nowMs`, by the database's clock. Returns how many rows it removed, at most `batch`. */
+/** Removes decisions of more than 24 hours before `nowMs`, by the database's clock. Returns the number of removed rows, at most `batch`. */
 export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from recent_decisions where request_id = any(array(
@@ -157,7 +157,7 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
   return rowCount;
 }
 
-/** Removes the oldest decisions of groups that exceed the bounds. Returns how many rows it removed, at most `batch`. */
+/** Removes the oldest decisions of groups that exceed the bounds. Returns the number of removed rows, at most `batch`. */
 export async function pruneExcessRecent(q: Queryable, bounds: RecentBounds, batch: number): Promise<number> {
   const { rows: sizes } = await q.raw<{ rows: GroupSize[] }>(
     `select rows, count(*)::int as groups from (

@@ -1,44 +1,14 @@
-/** Recorded decisions of the last 24 hours in pages, newest first: of the effective tenant, or with `tenant_id=*` of all and of none. */
+/** Recorded decisions of the last 24 hours in pages, newest first: of the effective tenant, or of all tenants and of none with `tenant_id=*`. */
 
-import { Refusal } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
-import { instantIn } from './instant.ts';
+import { type List, paged, scopeOf } from '../list/list.ts';
+import { wrongCursor } from './read.ts';
 import { countRecent, listRecent, type RecentFilter, type StoredDecision } from './recent-queries.ts';
-
-export interface RecentQuery extends ListQuery {
-  readonly outcome?: 'allow' | 'deny';
-  readonly code?: string;
-  readonly principal?: string;
-  readonly route?: string;
-  /** RFC 3339: from then on. */
-  readonly from?: string;
-  /** RFC 3339: up to then, that instant left out. */
-  readonly to?: string;
-}
-
-export interface RecentResource {
-  readonly request_id: string;
-  readonly time: string;
-  /** null if no tenant is known. */
-  readonly tenant_id: string | null;
-  readonly outcome: 'allow' | 'deny';
-  readonly code: string;
-  readonly detail: string;
-  readonly principal: { readonly type: 'user' | 'api_key'; readonly id: string } | null;
-  readonly method: string | null;
-  readonly path: string | null;
-  readonly route: string | null;
-  readonly permission: string | null;
-  readonly resources: readonly string[];
-  readonly client_ip: string | null;
-  readonly policy: string | null;
-  readonly sampled: boolean;
-}
+import { instantIn, type RecentQuery, type RecentResource } from './schemas.ts';
 
 export interface RecentList extends List<RecentResource> {
-  /** A decision of this page is sampled. */
+  /** Whether a decision of this page is sampled. */
   readonly sampled: boolean;
 }
 
@@ -48,38 +18,30 @@ export async function listRecentPage(
   caller: Caller,
   query: RecentQuery,
 ): Promise<RecentList> {
+  const { knex } = parts.db;
   const filter = filterOf(query);
   const list = await paged(
     caller,
     'recent decisions',
     query,
     (page) => {
-      if (page.after !== undefined && !isPosition(page.after)) {
-        throw new Refusal(
-          'invalid_parameter',
-          'The cursor does not belong to this list. Use next_cursor of the previous page.',
-          {
-            param: 'cursor',
-          },
-        );
-      }
-      return listRecent(parts.db.knex, scopeOf(caller), filter, page, caller.nowMs);
+      if (page.after !== undefined && !isPosition(page.after)) throw wrongCursor();
+      return listRecent(knex, scopeOf(caller), filter, page, caller.nowMs);
     },
     (row) => [row.request_id],
     recentResource,
-    (most) => countRecent(parts.db.knex, scopeOf(caller), filter, caller.nowMs, most),
+    (most) => countRecent(knex, scopeOf(caller), filter, caller.nowMs, most),
   );
   return { ...list, sampled: list.data.some(({ sampled }) => sampled) };
 }
 
-/** Anybody can compute a cursor's check, so its position is read as strictly as all input. */
+/** Validates a cursor's position, because a client can compute the check of any cursor. */
 function isPosition(after: readonly string[]): boolean {
   const [id, ...more] = after;
   return id !== undefined && more.length === 0 && parseId('req', id) !== undefined;
 }
 
-function filterOf(query: RecentQuery): RecentFilter {
-  const { outcome, code, principal, route, from, to } = query;
+function filterOf({ outcome, code, principal, route, from, to }: RecentQuery): RecentFilter {
   return {
     ...(outcome === undefined ? {} : { outcome }),
     ...(code === undefined ? {} : { code }),

@@ -1,97 +1,17 @@
-/** What was decided lately: /v1/iam/decisions. */
+/** Decisions: counted by the minute under /v1/iam/decisions, and recorded under /v1/iam/decisions/recent. */
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { component, nullable } from '../schema/keywords.ts';
-import { closed, oneOf, page, tenantFilter } from '../schema/schemas.ts';
-import { INTERVALS, type Interval, KEPT_DAYS } from './count-queries.ts';
+import { readRecent } from '../explain/recorded.ts';
+import type { ExplainParts } from '../explain/resolve.ts';
+import { closed, tenantFilter } from '../schema/schemas.ts';
+import { KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
-
-const instant = (description: string) =>
-  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
-
-const filters = Type.Object(
-  {
-    ...page,
-    ...tenantFilter,
-    from: instant('The first minute. Default: one hour before `to`.'),
-    to: instant('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
-    interval: Type.Optional(
-      Type.Unsafe<Interval>({
-        type: 'string',
-        enum: [...INTERVALS],
-        description: 'Groups rows by UTC time; default: minute.',
-      }),
-    ),
-    group_by: Type.Optional(
-      Type.Unsafe<'code' | 'outcome'>({
-        type: 'string',
-        enum: ['code', 'outcome'],
-        description: 'Default: by code and route.',
-      }),
-    ),
-  },
-  closed,
-);
-
-const count = Type.Integer({ minimum: 0 });
-
-const Decisions = component(
-  'Decisions',
-  Type.Object({
-    from: Type.String({ format: 'date-time' }),
-    to: Type.String({ format: 'date-time' }),
-    tenant_id: Type.String({
-      description: '`*` for all tenants together, and for requests without a known principal.',
-    }),
-    interval: oneOf(...INTERVALS),
-    total: component(
-      'DecisionTotals',
-      Type.Object({
-        allow: count,
-        deny: count,
-        fault: Type.Integer({
-          minimum: 0,
-          description: 'Requests that the server answered with 503 because it could not decide them.',
-        }),
-      }),
-    ),
-    data: Type.Array(
-      component(
-        'DecisionsOfMinute',
-        Type.Object({
-          minute: Type.String({
-            format: 'date-time',
-            description: 'The start of the minute, hour or day.',
-            examples: ['2026-11-21T09:00:00.000Z'],
-          }),
-          outcome: oneOf('allow', 'deny', 'fault'),
-          code: nullable(
-            Type.String({
-              description: '`allow`, `public`, or the code of the error; null in groups by outcome.',
-              examples: ['denied_by_policy'],
-            }),
-          ),
-          route: nullable(
-            Type.String({
-              description:
-                'An entry of the route table. Null if no route matched or was needed, and in groups by code or outcome.',
-              examples: ['POST /v1/chat/completions'],
-            }),
-          ),
-          count,
-        }),
-      ),
-      {
-        description: 'One row for each minute, hour or day and each code and route, code, or outcome. Oldest first.',
-      },
-    ),
-    has_more: Type.Boolean(),
-    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
-  }),
-);
+import { listRecentPage } from './recent.ts';
+import { RECENT_BOUNDS, RECENT_HOURS } from './recent-queries.ts';
+import { countFilters, Decisions, ExplainedDecision, RecentDecisions, recentFilters } from './schemas.ts';
 
 export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
@@ -102,10 +22,45 @@ export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary: `Show how many requests were allowed and denied, by time, code and route, for the last ${KEPT_DAYS} days.`,
       permission: 'usage:read',
       body: NOTHING,
-      query: filters,
+      query: countFilters,
       answers: shows('The totals and one page of their parts.', Decisions),
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await readDecisions(parts, caller, query) }),
+    }),
+  ];
+}
+
+const RECENT = '/v1/iam/decisions/recent';
+const BOUNDS = `At most ${RECENT_BOUNDS.perGroup.toLocaleString('en-US')} denials and as many allows of a tenant are kept.`;
+
+export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[] {
+  return [
+    callerEndpoint({
+      method: 'GET',
+      path: RECENT,
+      operationId: 'listRecentDecisions',
+      summary: `List denials and a sample of allows of the last ${RECENT_HOURS} hours, newest first. ${BOUNDS}`,
+      permission: 'audit:read',
+      body: NOTHING,
+      query: recentFilters,
+      answers: shows('One page of decisions.', RecentDecisions),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await listRecentPage(parts, caller, query) }),
+    }),
+    callerEndpoint({
+      method: 'GET',
+      path: `${RECENT}/:request_id`,
+      operationId: 'getRecentDecision',
+      summary: 'Get the recorded decision of a request, with its explanation.',
+      permission: 'audit:read',
+      body: NOTHING,
+      query: Type.Object({ ...tenantFilter }, closed),
+      answers: shows('The decision, and its explanation by the current rules.', ExplainedDecision),
+      refusals: ['not_found'],
+      handler: async ({ caller, param }) => ({
+        status: 200,
+        body: await readRecent(parts, caller, param('request_id')),
+      }),
     }),
   ];
 }

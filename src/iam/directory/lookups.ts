@@ -1,8 +1,9 @@
 /**
- * Looks up the owners of keys in their directory once a day, as no login or refresh asks it about a person who only uses keys. The
- * database says which lookups are due, and a process claims each, so they go on after a restart and no two processes do the same one.
+ * Looks up the owners of keys in their directory once a day, because a person that only uses keys has no logins or refreshes. The database
+ * selects the due lookups, and a process claims each, so that they continue after a restart and no two processes do the same one.
  */
 
+import { SingleFlight } from '../../concurrency/single-flight.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import { makeId, type UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
@@ -14,21 +15,21 @@ import { type AuthParts, applyHere, type Provenance } from '../auth/parts.ts';
 import { noteDirectoryCheck } from '../users/directory-queries.ts';
 import { type ClaimedLookup, claimLookups, isOvertaken } from './queries.ts';
 
-/** With the next two, at most 120 lookups a minute of one process: 172,800 persons a day. */
+/** With MAX_CLAIMED, at most 120 lookups per minute and process: 172,800 persons a day. */
 const RUN_EVERY_MS = 10_000;
 const MAX_CLAIMED = 20;
-/** Users that one run reads to find those that are due. */
+/** The largest number of users that one run reads to find those that are due. */
 const MAX_WALKED = 2_000;
-/** A lookup that brought no answer is due again after this time. */
+/** A lookup without an answer is due again after this time. */
 const CLAIM_MS = 15 * 60_000;
-/** How long a directory is left alone after a run to which it gave no answer. */
+/** A directory that answered none of a run's lookups gets none for this time. */
 const PAUSE_MS = 60_000;
 
-/** A directory that failed to answer lookups of one run. */
+/** The failed lookups of one directory in one run. */
 export interface LookupFailure {
   readonly directory: string;
   readonly lookups: number;
-  /** The first. */
+  /** The first error. */
   readonly error: unknown;
 }
 
@@ -49,9 +50,9 @@ export class DirectoryLookups {
   }
 
   /**
-   * Claims lookups that are due and does them, a few at a time.
-   * @param stop no lookup begins once it is aborted; what was claimed and not begun is due again in 15 minutes
-   * @returns how many were claimed
+   * Claims due lookups and runs them, at most MAX_LOOKUPS at a time.
+   * @param stop aborts the run: no further lookup begins. A claimed lookup that has not begun is due again after CLAIM_MS
+   * @returns the number of claimed lookups
    * @throws Fault of the store
    */
   async run(stop?: AbortSignal): Promise<number> {
@@ -95,13 +96,13 @@ export class DirectoryLookups {
       const found = standingOf(answer, lookup.tenantId);
       return { directory, changed: await this.#apply(lookup, found), error: undefined, answered: true };
     } catch (error) {
-      // The transaction of one person must not end the run of the others.
+      // A failed transaction of one person must not end the run.
       if (!(error instanceof Fault || error instanceof Refusal)) throw error;
       return { directory, changed: false, error, answered: error instanceof RemovalsFault };
     }
   }
 
-  /** Writes what the directory says of the user. Returns whether anything changed that replicas cache. */
+  /** Writes the directory's answer about the user. Returns true if data changed that replicas cache. */
   async #apply(lookup: ClaimedLookup, found: Standing): Promise<boolean> {
     const { identity, userId } = lookup;
     const report = (outcome: string): void =>
@@ -124,7 +125,7 @@ export class DirectoryLookups {
     }
   }
 
-  /** Reports the failures of a run, and leaves those directories alone for a while that gave no answer at all. */
+  /** Reports the failures of a run, and pauses the directories that gave no answer. */
   #conclude(outcomes: readonly Outcome[]): void {
     for (const directory of new Set(outcomes.map((outcome) => outcome.directory))) {
       const own = outcomes.filter((outcome) => outcome.directory === directory);
@@ -147,30 +148,23 @@ interface Outcome {
   readonly directory: string;
   readonly changed: boolean;
   readonly error: unknown;
-  /** False when the directory, or the store, could not be asked. */
+  /** False if the directory or the store was unreachable. */
   readonly answered: boolean;
 }
 
 /**
  * Runs the lookups every ten seconds.
- * @param onFault called with the failure of a run as a whole; the next run tries again
- * @returns how to stop; resolves when the lookups under way have ended
+ * @param onFault called with the failure of a whole run. The next run retries.
+ * @returns a function that stops them, and resolves when the current lookups have ended
  */
 export function startLookups(lookups: DirectoryLookups, onFault: (error: unknown) => void): () => Promise<void> {
   const stop = new AbortController();
-  let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    running ??= lookups
-      .run(stop.signal)
-      .then(() => undefined, onFault)
-      .finally(() => {
-        running = undefined;
-      });
-  }, RUN_EVERY_MS);
+  const runs = new SingleFlight(() => lookups.run(stop.signal).then(() => undefined, onFault));
+  const timer = setInterval(() => void runs.run(), RUN_EVERY_MS);
   timer.unref();
   return async () => {
     clearInterval(timer);
     stop.abort();
-    await running;
+    await runs.idle();
   };
 }

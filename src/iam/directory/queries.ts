@@ -1,4 +1,4 @@
-/** The daily lookups of key owners: which are due, which process does each, and how many persons were removed within a day. */
+/** The daily lookups of key owners: those that are due, the process that claims each, and the persons removed within a day. */
 
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { storedTenant, storedUser } from '../../store/paging.ts';
@@ -15,44 +15,44 @@ export interface ClaimedLookup {
 
 export interface ClaimedLookups {
   readonly lookups: readonly ClaimedLookup[];
-  /** The user up to whom the walk came; undefined when it passed the last one and begins again. */
+  /** The last user of the walk; undefined if it reached the end, so that the next walk begins again. */
   readonly walkedTo: UserId | undefined;
 }
 
 export interface LookupClaim {
-  /** Names of the directories that can be asked. */
+  /** Names of the reachable directories. */
   readonly directories: readonly string[];
-  /** Where the walk goes on; undefined = from the first user. */
+  /** The user after which the walk continues; undefined = from the first user. */
   readonly after: UserId | undefined;
-  /** Users that are read at most. */
+  /** The largest number of users to read. */
   readonly maxWalked: number;
-  /** Lookups that are claimed at most. */
+  /** The largest number of lookups to claim. */
   readonly maxClaimed: number;
-  /** How long a claim keeps other processes, and this one, from claiming the same lookup. */
+  /** The time in which no process can claim the same lookup again. */
   readonly claimMs: number;
 }
 
-/** First of the two keys of a lock; the second is the hash of a directory's name. */
+/** The first of the two keys of a lock. The second is the hash of a directory's name. */
 const REMOVALS_LOCK = 726_543_494;
 
 /**
- * When the user's turn last came: at a second of the day of the database's clock that depends on the user only, so that the lookups are
- * spread over the day whenever the users were created.
+ * The user's last scheduled time. It is a second of the day of the database's clock that depends on the user only, so that the lookups are
+ * spread over the day, regardless of the times at which the users were created.
  */
-const LAST_TURN = `day.now - make_interval(secs =>
+const LAST_SCHEDULED = `day.now - make_interval(secs =>
   mod(mod(floor(extract(epoch from day.now))::bigint - hashtext(w.id), 86400) + 86400, 86400)::float8)`;
 
 const STATEMENTS = {
   claim: {
     name: 'claim_directory_lookups',
-    // Materialized, and with arrays and a lateral limit, so that no plan reads more users or keys than those that were walked.
+    // Materialized, and with arrays and a lateral limit, so that no plan reads more users or keys than those of the walk.
     text: `with walked as materialized (
         select id, directory, directory_checked_at as checked, directory_claimed_at as claimed from users
         where directory is not null and id > $2 order by id limit $3
       ), waiting as materialized (
         select w.id from walked w cross join (select clock_timestamp() as now) day
         where w.directory = any($1::text[])
-          and (w.checked is null or (w.checked < day.now - interval '12 hours' and w.checked < ${LAST_TURN}))
+          and (w.checked is null or (w.checked < day.now - interval '12 hours' and w.checked < ${LAST_SCHEDULED}))
           and (w.claimed is null or w.claimed < day.now - $5::float8 * interval '1 millisecond')
       ), due as materialized (
         select w.id from waiting w cross join lateral (
@@ -98,8 +98,8 @@ interface ClaimedRow {
 }
 
 /**
- * Walks on through the users of directories, in the order of their ids, and claims the lookups that are due: of users that own a key in
- * force, for whom the directory has not answered since their turn of the day came, nor within 12 hours. A locked row is left to the next walk.
+ * Continues the walk through the users of directories, in the order of their ids, and claims the lookups that are due: those of users that own
+ * an active key, and for whom the directory has answered neither since their scheduled time nor within 12 hours. It skips locked rows.
  */
 export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<ClaimedLookups> {
   const { directories, after, maxWalked, maxClaimed, claimMs } = claim;
@@ -115,28 +115,26 @@ export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<Cl
     lookups: rows.flatMap(({ id, tenant_id, directory, directory_id }) =>
       id === null
         ? []
-        : [
-            {
-              userId: storedUser(id),
-              tenantId: storedTenant(tenant_id),
-              identity: { directory, stableId: directory_id },
-            },
-          ],
+        : {
+            userId: storedUser(id),
+            tenantId: storedTenant(tenant_id),
+            identity: { directory, stableId: directory_id },
+          },
     ),
     walkedTo: walkedTo === undefined ? undefined : storedUser(walkedTo),
   };
 }
 
-/** Reports whether the directory answered for the user, at a login or a refresh, after the lookup was claimed: that answer is newer. */
+/** Reports whether the directory has answered for the user, at a login or a refresh, after the lookup was claimed: that answer is newer. */
 export async function isOvertaken(q: Queryable, id: UserId): Promise<boolean> {
   const [row] = await runPrepared<{ overtaken: boolean | null }>(q, STATEMENTS.overtaken, [id]);
   return row?.overtaken === true;
 }
 
 export interface Removals {
-  /** Persons for whom the directory answered within a day. */
+  /** The number of persons for whom the directory answered within a day. */
   readonly checked: number;
-  /** Those among them who were suspended within the day because they were not found, or found to belong to another tenant. */
+  /** The number of them that were suspended within the day because the directory did not have them, or had them in another tenant. */
   readonly removed: number;
 }
 

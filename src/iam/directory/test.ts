@@ -1,9 +1,9 @@
 /**
- * Trying a directory out: what a login would go through, step by step, for whoever sets it up. It proves nobody and changes nothing but the
- * counts of failed attempts: a wrong password tried here is one that the directory counts too.
+ * Runs the steps of a login for the administrator who configures a directory. It authenticates no person, and changes only the counts of failed
+ * attempts, because the directory counts a wrong password here as well.
  */
 
-import type { TestStep } from '../../directory/model.ts';
+import type { LoginTestRequest, TestStep } from '../../directory/model.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import { directorySubject } from '../auth/directory-login.ts';
 import { type DirectoryService, queryDirectory } from '../auth/directory-service.ts';
@@ -24,33 +24,25 @@ export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
   readonly directory?: DirectoryService | undefined;
 }
 
-export interface DirectoryTestRequest {
-  readonly username: string;
-  /** Absent: everything but the person's own bind is tried. */
-  readonly password?: string;
-  /** Absent: the directory that a login with this name would ask first. */
-  readonly directory?: string;
-}
-
 /**
- * @throws Refusal `insufficient_permission` for everybody but platform administrators, `not_found` when there is no such directory,
- *   `too_many_attempts`, `unavailable` when too many are asking
+ * @throws Refusal `insufficient_permission` unless the caller is a platform administrator, `not_found` if there is no such directory,
+ *   `too_many_attempts`, `unavailable` if too many tests are in progress
  */
 export async function testDirectory(
   parts: DirectoryTestParts,
   caller: Caller,
-  request: DirectoryTestRequest,
+  request: LoginTestRequest,
 ): Promise<{ readonly steps: readonly TestStep[] }> {
   authorize(caller, 'admin:tenants');
   const { directory: service } = parts;
   if (service === undefined || (request.directory !== undefined && !service.names.includes(request.directory))) {
     throw notFound('directory');
   }
-  // The directory counts a wrong password, so the store says first that the caller may still try one.
+  // The directory counts a wrong password, so the caller's rights are verified in the database first.
   await asCaller(parts.db, caller, {}, async () => undefined);
   const attempt = attemptAt(directorySubject(request.username), caller.address);
   return await withAttemptLimits(parts, attempt, async () => {
-    const steps = await asked(parts, service, attempt, request);
+    const steps = await run(parts, service, attempt, request);
     await settle(parts, attempt, steps);
     service.report({ operation: 'test', directory: request.directory, outcome: failedStep(steps)?.step ?? 'success' });
     await write(parts, caller, request, steps);
@@ -58,11 +50,11 @@ export async function testDirectory(
   });
 }
 
-async function asked(
+async function run(
   parts: DirectoryTestParts,
   service: DirectoryService,
   attempt: LoginAttempt,
-  request: DirectoryTestRequest,
+  request: LoginTestRequest,
 ): Promise<readonly TestStep[]> {
   try {
     return await queryDirectory(service, 'test', request.directory, () => service.directories.test(request));
@@ -72,7 +64,7 @@ async function asked(
   }
 }
 
-/** The person's own bind is what a directory counts: a wrong one stays counted, and none was no attempt. */
+/** The directory counts only the person's own bind. A failed bind stays counted; without a bind, there was no attempt. */
 async function settle(parts: DirectoryTestParts, attempt: LoginAttempt, steps: readonly TestStep[]): Promise<void> {
   const bind = steps.find(({ step }) => step === 'user_bind');
   if (bind === undefined || bind.ok) await takeBack(parts.db.knex, attempt);
@@ -81,7 +73,7 @@ async function settle(parts: DirectoryTestParts, attempt: LoginAttempt, steps: r
 async function write(
   { db }: DirectoryTestParts,
   caller: Caller,
-  request: DirectoryTestRequest,
+  request: LoginTestRequest,
   steps: readonly TestStep[],
 ): Promise<void> {
   const actor = actorOf(caller);

@@ -1,4 +1,4 @@
-/** Every permission that something needs: the routes of the platform, configured ones included, and the endpoints of management. */
+/** All permissions that the routes of the platform or the endpoints of management require. */
 
 import { type PermissionCatalog, permissionCatalog } from '../../decision/permission-catalog.ts';
 import type { RouteTable } from '../../decision/routes.ts';
@@ -10,7 +10,7 @@ export interface CatalogParts {
 
 const catalogs = new WeakMap<RouteTable, PermissionCatalog>();
 
-/** Returns the same catalog for the same table, because a catalog remembers its answers. */
+/** Returns the same catalog for the same table, because a catalog caches its answers. */
 export function catalogOf(routes: RouteTable): PermissionCatalog {
   const known = catalogs.get(routes);
   if (known !== undefined) return known;

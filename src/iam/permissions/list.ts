@@ -1,53 +1,70 @@
 /** Lists every permission, with the routes and endpoints that need it, so that a client can show what a pattern covers. */
 
-import { compilePatterns, covers, type PatternSet } from '../../decision/permissions.ts';
+import { type Static, Type } from 'typebox';
+import { compilePatterns, covers, MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import type { Caller } from '../caller/caller.ts';
-import { type List, type ListQuery, paged } from '../list/list.ts';
+import { type List, paged } from '../list/list.ts';
+import { PERMISSION_PATTERN } from '../schema/grammar.ts';
+import { component } from '../schema/keywords.ts';
+import { closed, countedPage, oneOf } from '../schema/schemas.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 
-export interface PermissionQuery extends ListQuery {
-  /** Default: every permission. */
-  readonly pattern?: string;
-}
+/** The largest number of routes that the list shows for one permission. */
+const MAX_ROUTES = 100;
 
-/** A request that needs the permission. */
-export interface NeedingRoute {
+export const Permission = component(
+  'Permission',
+  Type.Object({
+    permission: Type.String({ examples: ['chat:write'] }),
+    kind: Type.Unsafe<'platform' | 'management'>({
+      ...oneOf('platform', 'management'),
+      description:
+        '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
+    }),
+    routes: Type.Array(Type.Object({ method: Type.String(), path: Type.String({ description: 'A path template.' }) }), {
+      maxItems: MAX_ROUTES,
+      description:
+        'The routes and endpoints that require the permission, or for which it is one of two sufficient permissions.',
+    }),
+    route_count: Type.Integer({ description: `All of them; \`routes\` shows ${MAX_ROUTES} at most.` }),
+  }),
+);
+
+export const permissionFilters = Type.Object(
+  {
+    ...countedPage,
+    pattern: Type.Optional(
+      Type.String({
+        maxLength: MAX_PATTERN_LENGTH,
+        pattern: PERMISSION_PATTERN,
+        description: 'Only permissions that this pattern covers.',
+      }),
+    ),
+  },
+  closed,
+);
+
+type PermissionResource = Readonly<Static<typeof Permission>>;
+
+/** An endpoint of management, with its path template and the permissions of which it requires one. */
+export interface ManagementEndpoint {
   readonly method: string;
-  /** A template, with `{name}` for its variables. */
   readonly path: string;
-}
-
-export interface PermissionResource {
-  /** `<resource>:<action>` */
-  readonly permission: string;
-  /** `platform`: routes behind the proxy; `management`: endpoints of `/v1/iam`. */
-  readonly kind: 'platform' | 'management';
-  /** At most `MAX_ROUTES`. */
-  readonly routes: readonly NeedingRoute[];
-  /** All of them. */
-  readonly route_count: number;
-}
-
-/** An endpoint of management, with the permissions of which it takes one. */
-export interface NeedingEndpoint extends NeedingRoute {
   readonly permissions: readonly string[];
 }
-
-/** Routes that one permission shows. */
-export const MAX_ROUTES = 100;
 
 /** @throws Refusal `invalid_parameter` for a cursor of another list */
 export async function listPermissionsPage(
   { routes }: CatalogParts,
-  endpoints: readonly NeedingEndpoint[],
+  endpoints: readonly ManagementEndpoint[],
   caller: Caller,
-  query: PermissionQuery,
+  query: Readonly<Static<typeof permissionFilters>>,
 ): Promise<List<PermissionResource>> {
-  const set: PatternSet = compilePatterns([query.pattern ?? '*']);
+  const set = compilePatterns([query.pattern ?? '*']);
   const named = catalogOf(routes)
     .permissions.filter((permission) => covers(set, permission))
     .map(({ text }) => text);
-  const platform = new Map<string, NeedingRoute[]>();
+  const platform = new Map<string, PermissionResource['routes']>();
   for (const { method, template, permissions } of routes.routes) {
     for (const { text } of permissions) platform.set(text, [...(platform.get(text) ?? []), { method, path: template }]);
   }

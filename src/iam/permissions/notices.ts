@@ -1,4 +1,4 @@
-/** Notices: what a role, a policy or a key says without any effect. They are made for each answer and stored nowhere. */
+/** Notices about parts of a role, a policy or a key that have no effect. The server computes them for each answer and does not store them. */
 
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
@@ -13,14 +13,14 @@ export interface Notice {
   readonly kind: 'unneeded_pattern' | 'binds_no_one';
   /** A JSON pointer to the member. */
   readonly path: string;
-  /** The pattern that nothing needs; null for other kinds. */
+  /** The pattern that covers no permission; null for other kinds. */
   readonly pattern: string | null;
   /** The nearest pattern of the same form that covers a permission. */
   readonly nearest: string | null;
   readonly message: string;
 }
 
-/** Both members are absent without notices. */
+/** Both members are absent if there are no notices. */
 export interface Noticed {
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text. */
@@ -40,7 +40,7 @@ export function patternNotices({ routes }: CatalogParts, patterns: readonly stri
 }
 
 /**
- * Refuses patterns that nothing needs, for requests with `?strict=true`. Texts that are no patterns are left to the use case.
+ * Rejects patterns that cover no permission, for requests with `?strict=true`. The use case rejects texts that are not patterns.
  * @param patterns undefined if the request does not name the member
  * @throws Refusal `invalid_field`
  */

@@ -1,42 +1,45 @@
-/** Usage that platforms tell of themselves: each event is booked once, by its id. */
+/** Usage that platforms report themselves. Each event is booked once, by its id. */
 
 import type { TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
-/** How long ago an event may have happened that is sent now; afterwards its id need not be remembered. */
+/** The largest age of an event that the server accepts. The id of an older one need not be remembered. */
 export const MAX_EVENT_AGE_DAYS = 35;
 
-export interface UsageEvent {
-  /** As the platform calls it. */
+export interface EventId {
+  /** The id that the platform chose. */
   readonly id: string;
   readonly time: Date;
+}
+
+/** An event's usage, with members of the database's type `metering_entry`. */
+export interface UsageEntry {
   /** `2026-11-30` and `2026-11` in the tenant's time zone. */
   readonly day: string;
   readonly period: string;
   readonly model: string;
-  /** Empty = none. */
-  readonly keyId: string;
-  readonly userId: string;
+  /** Empty = none; the same applies to `user_id`. */
+  readonly key_id: string;
+  readonly user_id: string;
   readonly requests: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Of the prompt's. */
-  readonly cachedTokens: number;
-  readonly totalTokens: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly total_tokens: number;
 }
 
 /**
- * Takes those events down that were not there; of the others nobody hears twice, however many transactions try at once.
- * @param events no two of one id
- * @returns the ids of those that are new
+ * Records the ids of events. Of any number of concurrent transactions, only one gets an id.
+ * @param events unique by id
+ * @returns the new ids
  */
 export async function takeEvents(
   trx: Queryable,
   tenant: TenantId,
-  events: readonly UsageEvent[],
+  events: readonly EventId[],
 ): Promise<ReadonlySet<string>> {
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(
-    // In one order, so that two batches with the same events do not wait for each other.
+    // Ordered, so that two batches with the same events do not deadlock.
     `insert into usage_events (tenant_id, id, time)
      select :tenant, e.id, e.time from jsonb_to_recordset(cast(:events as jsonb)) as e(id text, time timestamptz)
      order by e.id on conflict do nothing returning id`,
@@ -45,31 +48,20 @@ export async function takeEvents(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Adds them to usage and to what is spent of their period's tokens. */
-export async function bookEvents(trx: Queryable, tenant: TenantId, events: readonly UsageEvent[]): Promise<void> {
-  const entries = events.map((event) => ({
-    tenant_id: tenant,
-    day: event.day,
-    period: event.period,
-    model: event.model,
-    key_id: event.keyId,
-    user_id: event.userId,
-    requests: event.requests,
-    prompt_tokens: event.promptTokens,
-    completion_tokens: event.completionTokens,
-    cached_tokens: event.cachedTokens,
-    total_tokens: event.totalTokens,
-    estimated: false,
-    books: true,
-  }));
+/** Adds the entries to the usage, and to the spent tokens of their periods. */
+export async function bookEvents(trx: Queryable, tenant: TenantId, entries: readonly UsageEntry[]): Promise<void> {
+  const items = entries.map((entry) => ({ ...entry, tenant_id: tenant, estimated: false, books: true }));
   await trx.raw(
     `select metering_book(array(
        select e from jsonb_populate_recordset(cast(null as metering_entry), cast(:entries as jsonb)) e))`,
-    { entries: JSON.stringify(entries) },
+    { entries: JSON.stringify(items) },
   );
 }
 
-/** Deletes ids that nobody can send again, the oldest first; answers how many. A day longer than that: clocks differ. */
+/**
+ * Deletes the ids of events that the server no longer accepts, the oldest first. It keeps them for another day, because clocks differ.
+ * @returns the number of deleted ids
+ */
 export async function pruneEvents(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from usage_events where (tenant_id, id) in (

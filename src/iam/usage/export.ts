@@ -1,12 +1,13 @@
-/** Usage of one calendar month as CSV: the total on one line, or every row of one grouping. */
+/** Usage of one calendar month as CSV: the total in one row, or every row of one grouping. */
 
 import type { AdminParts } from '../caller/caller.ts';
 import { csvLine } from '../list/csv.ts';
 import { type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
 import { monthOf } from './period.ts';
-import { listUsage, sumUsage, type UsageGroupRow, type UsageSums } from './queries.ts';
-import { periodOf, tenantOf, type UsagePageQuery } from './read.ts';
+import { listUsage, sumUsage, type UsageGroupRow } from './queries.ts';
+import { periodOf, tenantOf } from './read.ts';
+import type { UsageQuery, UsageSums } from './schemas.ts';
 
 const SUMS = [
   'requests',
@@ -17,7 +18,6 @@ const SUMS = [
   'estimated_tokens',
 ] as const satisfies readonly (keyof UsageSums)[];
 
-/** Rows of one batch. */
 const BATCH = 500;
 
 export interface UsageExport {
@@ -26,23 +26,23 @@ export interface UsageExport {
 }
 
 /**
- * Resolves when the first rows are fetched.
- * @throws Refusal `invalid_parameter` for a cursor that is none, or another list's
+ * Resolves after the first rows are fetched.
+ * @throws Refusal `invalid_parameter` for an invalid cursor, or the cursor of another list
  */
 export async function exportUsage(
   parts: Pick<AdminParts, 'db' | 'feed' | 'now'>,
   from: ExportCaller,
-  query: UsagePageQuery,
+  query: UsageQuery,
 ): Promise<UsageExport> {
   const { knex } = parts.db;
   const { caller } = from;
   const period = periodOf(caller, query);
   const month = monthOf(period);
   const { group_by: group } = query;
-  const asked: UsagePageQuery = { ...query, period };
-  const cursors = cursorsOf(caller, 'usage', asked);
+  const inPeriod: UsageQuery = { ...query, period };
+  const cursors = cursorsOf(caller, 'usage', inPeriod);
   const start = [period, tenantOf(caller)];
-  if (group === undefined) return { period, pieces: whole(start, await sumUsage(knex, scopeOf(caller), month)) };
+  if (group === undefined) return { period, pieces: totalCsv(start, await sumUsage(knex, scopeOf(caller), month)) };
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
     fetch: async (now, after) => {
       const rows = await listUsage(knex, scopeOf(now), month, group, { after, take: BATCH });
@@ -58,7 +58,7 @@ export async function exportUsage(
   return { period, pieces };
 }
 
-async function* whole(start: readonly string[], total: UsageSums): AsyncGenerator<string> {
+async function* totalCsv(start: readonly string[], total: UsageSums): AsyncGenerator<string> {
   yield csvLine(['period', 'tenant_id', ...SUMS]) + csvLine([...start, ...cellsOf(total)]);
 }
 

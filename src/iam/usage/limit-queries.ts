@@ -1,28 +1,28 @@
-/** What a tenant's limits stand at. */
+/** The usage of a tenant's limits. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { KeyId, TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface LimitsState {
-  /** Granted to all processes in the rate window of now; what they lease ahead of need is in it. */
+  /** Requests that the database granted to all processes in the current rate limit window, including those leased ahead of need. */
   readonly granted: number;
-  /** The same of one key; 0 without a key. */
+  /** The same for one key; 0 without a key. */
   readonly keyGranted: number;
-  /** When that window ends, by the database's clock, milliseconds since the epoch. */
+  /** The end of that window by the database's clock, milliseconds since the epoch. */
   readonly windowEndsMs: number;
-  /** Tokens spent in the period, and those set aside by all processes: for requests under way, and a little ahead of need. */
+  /** Tokens spent in the period, and tokens held by all processes: for requests in progress, and ahead of need. */
   readonly spent: number;
   readonly held: number;
   readonly activeUsers: number;
   readonly collections: number;
-  /** Creations that were admitted and are not answered yet. */
+  /** Creations that were admitted and have not been answered. */
   readonly collectionsReserved: number;
 }
 
 /**
  * @param period the calendar month in the tenant's time zone: `2026-11`
- * @param key whose rate is read too
+ * @param key the key whose rate is read as well
  */
 export async function readLimits(
   q: Queryable,
@@ -53,7 +53,7 @@ export async function readLimits(
   return state;
 }
 
-/** Sets what is spent, as whoever counted it found it. What is booked afterwards is added. */
+/** Sets the spent tokens of a period. Later bookings add to them. */
 export async function setSpent(trx: Queryable, tenant: TenantId, period: string, spent: number): Promise<void> {
   await trx.raw(
     `insert into token_budgets (tenant_id, period, spent) values (:tenant, :period, :spent)
@@ -63,8 +63,8 @@ export async function setSpent(trx: Queryable, tenant: TenantId, period: string,
 }
 
 /**
- * Sets how many collections there are. Creations under way are counted when they are answered. Which names were removed is forgotten: each
- * may be among those that were counted.
+ * Sets the number of collections. Creations in progress are counted when they are answered. The removed names are forgotten, because each may
+ * be among the counted ones.
  */
 export async function setCollections(trx: Queryable, tenant: TenantId, count: number): Promise<void> {
   await trx.raw(

@@ -1,4 +1,4 @@
-/** What a tenant's limits are, what is used of them, and setting what is used right. */
+/** A tenant's limits and their usage, and the correction of the usage. */
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { TenantId } from '../../domain/ids.ts';
@@ -12,39 +12,14 @@ import { tenantIdOf } from '../tenants/read.ts';
 import { type LimitsState, readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
+import type { Limit, TenantLimits, UsageCorrection } from './schemas.ts';
 
-export interface LimitResource {
-  /** null = none. */
-  readonly limit: number | null;
-  /** null where nobody counts. */
-  readonly used: number | null;
-  readonly remaining: number | null;
-  /** RFC 3339; null = not by itself. */
-  readonly resets_at: string | null;
-  /** Of what remains: set aside for requests under way, and, of tokens, a little ahead of need. */
-  readonly reserved?: number;
-}
-
-export interface LimitsResource {
-  readonly rate_limit_rpm: LimitResource;
-  readonly max_tokens_per_request: LimitResource;
-  readonly monthly_tokens: LimitResource;
-  readonly max_users: LimitResource;
-  readonly max_collections: LimitResource;
-}
-
-export interface UsageCorrection {
-  readonly collections?: number;
-  /** Of the current period. */
-  readonly monthly_tokens_used?: number;
-}
-
-/** @throws Refusal `not_found`, for others than platform administrators also of another tenant than their own */
+/** @throws Refusal `not_found`; also for another tenant than the caller's own, unless the caller is a platform administrator */
 export async function getLimits(
   parts: AdminParts & MeteringParts,
   caller: Caller,
   text: string,
-): Promise<LimitsResource> {
+): Promise<TenantLimits> {
   const id = tenantIdOf(text);
   if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
   const tenant = existing(await findTenant(parts.db.knex, id));
@@ -52,7 +27,7 @@ export async function getLimits(
 }
 
 /**
- * Sets what is used as whoever counted it found it: for collections that were made or removed past Envoy, and for tokens.
+ * Sets the usage to counted values: of collections that were created or deleted without Envoy, and of tokens.
  * @throws Refusal `not_found`
  */
 export async function correctUsage(
@@ -60,7 +35,7 @@ export async function correctUsage(
   caller: Caller,
   text: string,
   { collections, monthly_tokens_used: spent }: UsageCorrection,
-): Promise<LimitsResource> {
+): Promise<TenantLimits> {
   const entry = { action: 'tenant.correct_usage', target: { type: 'tenant', id: text } } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit }) => {
     const tenant = existing(await lockTenant(trx, tenantIdOf(text), 'share'));
@@ -89,17 +64,17 @@ async function limitsOf(
   caller: Caller,
   tenant: TenantRow & { readonly id: TenantId },
   q: Transaction | AdminParts['db']['knex'],
-): Promise<LimitsResource> {
+): Promise<TenantLimits> {
   const { period, periodEndsMs } = periodIn(tenant, caller);
   const state = await readLimits(q, tenant.id, period, metering.windowMs);
   return limitsResource(tenant, state, periodEndsMs);
 }
 
-function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, periodEndsMs: number): LimitsResource {
+function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, periodEndsMs: number): TenantLimits {
   const { rate_limit_rpm: rate, max_tokens_per_request: perRequest } = settings;
   return {
     rate_limit_rpm:
-      // Requests that nothing limits are not counted.
+      // Requests without a limit are not counted.
       rate === undefined ? NO_LIMIT : { ...used(rate, state.granted), resets_at: instant(state.windowEndsMs) },
     max_tokens_per_request: { ...NO_LIMIT, limit: perRequest ?? null },
     monthly_tokens: {
@@ -112,9 +87,9 @@ function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, per
   };
 }
 
-const NO_LIMIT: LimitResource = { limit: null, used: null, remaining: null, resets_at: null };
+const NO_LIMIT: Limit = { limit: null, used: null, remaining: null, resets_at: null };
 
-function used(limit: number | undefined, count: number): LimitResource {
+function used(limit: number | undefined, count: number): Limit {
   if (limit === undefined) return { ...NO_LIMIT, used: count };
   return { limit, used: count, remaining: Math.max(0, limit - count), resets_at: null };
 }
@@ -123,6 +98,6 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function usedIn({ monthly_tokens, max_collections }: LimitsResource) {
+function usedIn({ monthly_tokens, max_collections }: TenantLimits) {
   return { monthly_tokens_used: monthly_tokens.used, collections: max_collections.used };
 }

@@ -1,12 +1,12 @@
-/** What use cases of usage and limits are given beside the common parts. */
+/** The parts of use cases of usage and limits, besides the common ones. */
 
 import type { TenantId } from '../../domain/ids.ts';
 import type { Estimates } from '../../metering/admission.ts';
 
 export interface MeteringSettings extends Estimates {
-  /** Length of a rate window, milliseconds. */
+  /** The length of a rate limit window. */
   readonly windowMs: number;
-  /** Whether a tenant's usage comes by events: what Envoy reports of its requests is not booked then. */
+  /** Reports whether a tenant's usage comes from events, so that Envoy's reports of its requests are not booked. */
   readonly metersItself: (tenant: TenantId) => boolean;
 }
 

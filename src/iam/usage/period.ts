@@ -1,4 +1,4 @@
-/** The months that usage is counted in: calendar months on the wall of a tenant's time zone. */
+/** The months in which usage is counted: calendar months in a tenant's time zone. */
 
 import { Calendar, dayOf, type Moment } from '../../metering/calendar.ts';
 import type { UsageMonth } from './queries.ts';

@@ -1,22 +1,9 @@
-/** What was used in one calendar month: sums, and the same by model, key, user or day. */
+/** The usage of one calendar month: sums, in total and by model, key, user or day. */
 
 import { Fault } from '../../domain/errors.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
-
-export interface UsageSums {
-  readonly requests: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  /** Of the prompt's. */
-  readonly cached_tokens: number;
-  readonly total_tokens: number;
-  /** Of the total: not measured but reckoned by rule. */
-  readonly estimated_tokens: number;
-}
-
-export const USAGE_GROUPS = ['model', 'key', 'user', 'day'] as const;
-export type UsageGroup = (typeof USAGE_GROUPS)[number];
+import type { UsageGroup, UsageSums } from './schemas.ts';
 
 export interface UsageGroupRow extends UsageSums {
   /** A model, the id of a key or user, or a day; empty = none. */
@@ -33,7 +20,7 @@ const SUMS = ['requests', 'prompt_tokens', 'completion_tokens', 'cached_tokens',
   .map((column) => `cast(coalesce(sum(${column}), 0) as bigint) as ${column}`)
   .join(', ');
 
-/** Where each group is found: in the few rows of each model and day, or, page by page, in those of each key and user. */
+/** The source of each group: the few rows of each model and day, or, page by page, those of each key and user. */
 const BY_DAY = 'usage_by_model where day >= :from and day < :to';
 const BY_MONTH = 'usage_daily where usage_month(day) = :month';
 const SOURCES: Readonly<Record<UsageGroup, { readonly rows: string; readonly member: string }>> = {
@@ -43,7 +30,6 @@ const SOURCES: Readonly<Record<UsageGroup, { readonly rows: string; readonly mem
   user: { rows: BY_MONTH, member: 'user_id collate "C"' },
 };
 
-/** Of no tenant but those of the scope. */
 export async function sumUsage(q: Queryable, scope: TenantScope, month: UsageMonth): Promise<UsageSums> {
   const { rows } = await q.raw<{ rows: UsageSums[] }>(
     `select ${SUMS} from ${BY_DAY} and ${scopeCondition(scope, 'tenant_id')}`,
@@ -54,7 +40,7 @@ export async function sumUsage(q: Queryable, scope: TenantScope, month: UsageMon
   return sums;
 }
 
-/** In the order of their members. */
+/** Returns the groups in the order of their members. */
 export async function listUsage(
   q: Queryable,
   scope: TenantScope,

@@ -1,4 +1,4 @@
-/** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and what a tenant's limits stand at. */
+/** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and the limits of a tenant. */
 
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
@@ -12,7 +12,7 @@ import { exportUsage } from './export.ts';
 import { correctUsage, getLimits } from './limits.ts';
 import type { MeteringParts } from './parts.ts';
 import { readUsage } from './read.ts';
-import { Limits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './response-schemas.ts';
+import { TenantLimits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './schemas.ts';
 
 const CSV = 'text/csv';
 
@@ -82,7 +82,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       permission: 'usage:read',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('Each limit with its usage, the rest and the time of its reset.', Limits),
+      answers: shows('Each limit with its usage, the rest and the time of its reset.', TenantLimits),
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
     }),
@@ -95,7 +95,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       permission: 'admin:tenants',
       body: usageCorrection,
       query: NOTHING,
-      answers: shows('The resulting limits.', Limits),
+      answers: shows('The resulting limits.', TenantLimits),
       refusals: ['not_found'],
       handler: async ({ caller, param, body }) => ({
         status: 200,

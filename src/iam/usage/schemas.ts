@@ -1,11 +1,12 @@
-/** The schemas of usage and limits: what is asked, and what is answered. */
+/** The schemas of usage and limits, in requests and responses, and their types. */
 
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { closed, oneOf, page, tenantFilter, title } from '../schema/schemas.ts';
-import { MAX_EVENTS } from './events.ts';
-import { USAGE_GROUPS } from './queries.ts';
+
+export const USAGE_GROUPS = ['model', 'key', 'user', 'day'] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export const usageFilters = Type.Object(
   {
@@ -24,7 +25,7 @@ export const usageFilters = Type.Object(
   closed,
 );
 
-/** Of whatever form the API's own ids have; whether there is one, or still is, nobody asks. */
+/** An id in the form of the API's ids. The server does not check that it exists. */
 function idOf(prefix: 'key' | 'usr') {
   return nullable(
     Type.String({
@@ -35,9 +36,11 @@ function idOf(prefix: 'key' | 'usr') {
   );
 }
 
-/** Sums over a thousand events stay exact. */
+/** The sum of a thousand events is exact in a number. */
 const MAX_EVENT_TOKENS = 1_000_000_000;
 const tokens = Type.Integer({ minimum: 0, maximum: MAX_EVENT_TOKENS });
+
+export const MAX_EVENTS = 1000;
 
 const event = component(
   'UsageEvent',
@@ -85,6 +88,8 @@ const event = component(
   ),
 );
 
+export type UsageEvent = Readonly<Static<typeof event>>;
+
 export const usageEvents = component(
   'UsageEvents',
   Type.Object(
@@ -113,31 +118,42 @@ const sums = {
   }),
 };
 
+const UsageSums = component('UsageSums', Type.Object(sums));
+
+export type UsageSums = Readonly<Static<typeof UsageSums>>;
+
 const perhaps = (description: string) => Type.Optional(nullable(Type.String({ description })));
+
+const UsageRow = component(
+  'UsageRow',
+  Type.Object({
+    model: perhaps('Grouped by model. null: the request named none, or failed.'),
+    key: perhaps('Grouped by key: its id. null: without a key.'),
+    user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
+    day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
+    ...sums,
+  }),
+);
+
+/** The sums of one group. */
+export type UsageRow = Readonly<Static<typeof UsageRow>>;
 
 export const Usage = component(
   'Usage',
   Type.Object({
     period: Type.String({ examples: ['2026-11'] }),
     tenant_id: Type.String({ description: '`*` for all tenants together.' }),
-    total: component('UsageSums', Type.Object(sums)),
-    data: Type.Array(
-      component(
-        'UsageRow',
-        Type.Object({
-          model: perhaps('Grouped by model. null: the request named none, or failed.'),
-          key: perhaps('Grouped by key: its id. null: without a key.'),
-          user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
-          day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
-          ...sums,
-        }),
-      ),
-      { description: 'One row for each model, key, user or day with usage, in order. Empty without `group_by`.' },
-    ),
+    total: UsageSums,
+    data: Type.Array(UsageRow, {
+      description: 'One row for each model, key, user or day with usage, in order. Empty without `group_by`.',
+    }),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
   }),
 );
+
+export type UsageReport = Static<typeof Usage>;
+export type UsageQuery = Readonly<Static<typeof usageFilters>>;
 
 export const UsageEventsResult = component(
   'UsageEventsResult',
@@ -150,6 +166,8 @@ export const UsageEventsResult = component(
   }),
 );
 
+export type UsageEventsCount = Static<typeof UsageEventsResult>;
+
 const limit = {
   limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
   used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
@@ -157,7 +175,9 @@ const limit = {
   resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
 
-const limitSchema = component('Limit', Type.Object(limit));
+const Limit = component('Limit', Type.Object(limit));
+
+export type Limit = Static<typeof Limit>;
 
 const reservable = component(
   'ReservableLimit',
@@ -170,18 +190,20 @@ const reservable = component(
   }),
 );
 
-export const Limits = component(
+export const TenantLimits = component(
   'Limits',
   Type.Object({
-    rate_limit_rpm: limitSchema,
-    max_tokens_per_request: limitSchema,
+    rate_limit_rpm: Limit,
+    max_tokens_per_request: Limit,
     monthly_tokens: reservable,
-    max_users: limitSchema,
+    max_users: Limit,
     max_collections: reservable,
   }),
 );
 
-/** More than any tenant has, and exact in a number. */
+export type TenantLimits = Static<typeof TenantLimits>;
+
+/** Larger than the usage of any tenant, and exact in a number. */
 const MAX_USED = 1_000_000_000_000_000;
 
 export const usageCorrection = component(
@@ -196,3 +218,5 @@ export const usageCorrection = component(
     { ...closed, examples: [{ collections: 12 }] },
   ),
 );
+
+export type UsageCorrection = Readonly<Static<typeof usageCorrection>>;
