@@ -1,17 +1,18 @@
 /**
- * What the audit log's seals are made over: one canonical text for each row and each seal, the same on every version of PostgreSQL and
- * of this program. A change here breaks every chain there is; a new form would need a new name and the old one beside it.
+ * The canonical text of each audit row and seal, over which seals are computed. It is the same on every version of
+ * PostgreSQL and of this program. A change here invalidates every existing chain: a new form needs a new name, and the
+ * old one must stay.
  */
 
 import { hash } from 'node:crypto';
 
-/** Keyed by something that is not in the database: HMAC-SHA-256 under a key of its own. */
+/** HMAC-SHA-256 under a key that is not in the database. */
 export type Mac = (text: string) => Uint8Array;
 
-/** A row of the log as the chain sees it: every column as text that says exactly what is stored. */
+/** A row of the log with every column as text, without loss of precision. */
 export interface ChainRow {
   readonly id: number;
-  /** Seconds since the epoch with all six digits of the microseconds. */
+  /** Seconds since the epoch, to the microsecond. */
   readonly time: string;
   readonly actor_type: string;
   readonly actor_id: string | null;
@@ -21,7 +22,7 @@ export interface ChainRow {
   readonly target_type: string | null;
   readonly target_id: string | null;
   readonly result: string;
-  /** JSON text in whatever layout PostgreSQL gives it. */
+  /** JSON text as PostgreSQL prints it. */
   readonly before: string | null;
   readonly after: string | null;
   readonly request_id: string | null;
@@ -29,24 +30,24 @@ export interface ChainRow {
 
 interface SealFrame {
   readonly seq: number;
-  /** Seconds since the epoch with six digits. */
+  /** Seconds since the epoch, to the microsecond. */
   readonly sealedAt: string;
   readonly previousHash: Uint8Array;
 }
 
-/** Names rows. `digests` holds DIGEST_BYTES for each id, in their order. */
+/** Seals rows. `digests` has DIGEST_BYTES for each id, in order. */
 export interface RowsSeal extends SealFrame {
   readonly kind: 'rows';
   readonly ids: readonly number[];
   readonly digests: Uint8Array;
 }
 
-/** Says that everything up to a seal is gone, because it was older than it has to be kept. */
+/** Records that all seals up to `through` were removed, because their retention had ended. */
 export interface RemovalSeal extends SealFrame {
   readonly kind: 'removal';
   readonly through: number;
   readonly throughHash: Uint8Array;
-  /** How many rows have gone so, in this removal and all before. */
+  /** Number of rows removed by this and all earlier removals. */
   readonly rows: number;
 }
 
@@ -54,7 +55,7 @@ export type UnsignedSeal = RowsSeal | RemovalSeal;
 export type Seal = UnsignedSeal & { readonly hash: Uint8Array };
 
 export const DIGEST_BYTES = 32;
-/** What the first seal has before it, and the digest of a row that was gone before it could be sealed. */
+/** The previous hash of the first seal, and the digest of a row that was removed before it was sealed. */
 export const ZEROS: Uint8Array = new Uint8Array(DIGEST_BYTES);
 
 /** SHA-256 of the row's canonical text. */
@@ -71,14 +72,17 @@ export function rowDigest(row: ChainRow): Uint8Array {
     row.target_type,
     row.target_id,
     row.result,
-    row.before === null ? null : canonicalJson(row.before),
-    row.after === null ? null : canonicalJson(row.after),
+    row.before === null ? null : canonicalizeJsonText(row.before),
+    row.after === null ? null : canonicalizeJsonText(row.after),
     row.request_id,
   ];
   return sha256(JSON.stringify(members));
 }
 
-/** The seal's own hash: keyed, so whoever can write the database alone can neither make nor mend one. */
+/**
+ * Returns the seal's hash. Without the key, an attacker with write access to the database cannot create or repair a
+ * seal.
+ */
 export function sealHash(mac: Mac, seal: UnsignedSeal): Uint8Array {
   const frame = ['postern audit seal 1', seal.kind, seal.seq, seal.sealedAt, hex(seal.previousHash)];
   switch (seal.kind) {
@@ -96,7 +100,7 @@ export function headMac(mac: Mac, seq: number, hash: Uint8Array): Uint8Array {
   return mac(JSON.stringify(['postern audit head 1', seq, hex(hash)]));
 }
 
-/** The part of a seal's digests that belongs to the row at an index. */
+/** Returns the digest of the row at an index. */
 export function digestAt(digests: Uint8Array, index: number): Uint8Array {
   return digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES);
 }
@@ -114,27 +118,31 @@ function sha256(content: string | Uint8Array): Uint8Array {
 }
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** Numbers that a double may not give back digit by digit; at times a text that looks like one, which does no harm. */
+/**
+ * Matches numbers that a double may not represent exactly. It may also match text that looks like one, which does no
+ * harm.
+ */
 const ODD_NUMBER = /(?:^|[[:,])\s*-?\d+(?:\d{15}|\.\d|[eE])/;
 
 /**
- * Members sorted by name, no layout, and every digit of a number: read as a double, a large one could be changed unseen. So where there
- * may be such a number, all numbers are read as texts, told from other texts by a first letter.
+ * Returns JSON text with sorted members, without whitespace, and with every digit of its numbers. A double would hide a
+ * change of a large number, so text that may contain one is parsed with its numbers as strings, marked by a first
+ * letter.
  */
-export function canonicalJson(text: string): string {
-  if (!ODD_NUMBER.test(text)) return written(JSON.parse(text), false);
+export function canonicalizeJsonText(text: string): string {
+  if (!ODD_NUMBER.test(text)) return serialize(JSON.parse(text), false);
   const marked = text.replace(TOKEN, (token) => (token.startsWith('"') ? `"s${token.slice(1)}` : `"n${token}"`));
-  return written(JSON.parse(marked), true);
+  return serialize(JSON.parse(marked), true);
 }
 
-function written(value: unknown, marked: boolean): string {
-  if (Array.isArray(value)) return `[${value.map((each) => written(each, marked)).join(',')}]`;
+function serialize(value: unknown, marked: boolean): string {
+  if (Array.isArray(value)) return `[${value.map((each) => serialize(each, marked)).join(',')}]`;
   if (typeof value === 'string' && marked)
     return value.startsWith('n') ? value.slice(1) : JSON.stringify(value.slice(1));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value)
     .sort(byName)
-    .map(([name, each]) => `${JSON.stringify(marked ? name.slice(1) : name)}:${written(each, marked)}`);
+    .map(([name, each]) => `${JSON.stringify(marked ? name.slice(1) : name)}:${serialize(each, marked)}`);
   return `{${members.join(',')}}`;
 }
 

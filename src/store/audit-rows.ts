@@ -1,4 +1,4 @@
-/** Rows of the audit log: written once, never changed. */
+/** Rows of the audit log. They are never changed. */
 
 import { runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
@@ -12,7 +12,7 @@ export interface AuditRow {
   readonly targetType: string | undefined;
   readonly targetId: string | undefined;
   readonly result: 'success' | 'failure' | 'refused';
-  /** Any JSON, already without secrets; undefined = not recorded. */
+  /** JSON value without secrets; undefined = not recorded. */
   readonly before: unknown;
   readonly after: unknown;
   readonly requestId: string | undefined;
@@ -20,7 +20,7 @@ export interface AuditRow {
 
 const COLUMNS =
   'actor_type, actor_id, tenant_id, address, action, target_type, target_id, result, before, after, request_id, octets';
-/** The size of what a row holds, for pages that are bounded in bytes. The seals leave it out: it tells nothing that the row does not. */
+/** The row's size, for pages that are bounded in bytes. Seals do not include it, because it follows from the row. */
 const octetsOf = (before: string, after: string): string =>
   `coalesce(octet_length(${before}::text), 0) + coalesce(octet_length(${after}::text), 0)`;
 const ACTOR_ID = 1;
@@ -30,10 +30,11 @@ const AFTER = 9;
 const TYPES = ['text', 'text', 'text', 'text', 'text', 'text', 'text', 'text', 'jsonb', 'jsonb', 'text'];
 
 /**
- * Parts of a `with` that write an audit row for each row of `source` and put it down to be sealed: for a statement that writes what the
- * audit row tells. Nobody else may write to the log: a row that is not put down shows as a forgery.
- * @param first the place of the first of `auditValues`
- * @param user SQL of who did it to itself, for rows that leave actor and target to the statement
+ * Returns parts of a WITH clause that write an audit row for each row of `source` and queue it to be sealed. A
+ * statement uses them to write the audit row of its own change. No other code may write to the log: verification
+ * reports a row that was not queued as a forgery.
+ * @param first position of the first of `auditValues`
+ * @param user SQL of the user id, for rows whose actor and target are known only to the statement
  */
 export function auditedBy(source: string, first: number, user?: string): string {
   const own = (i: number): boolean => user !== undefined && (i === ACTOR_ID || i === TARGET_ID);
@@ -62,12 +63,12 @@ export function auditValues(row: AuditRow): readonly unknown[] {
 
 const INSERT = { name: 'insert_audit', text: `with ${auditedBy('(select) as once', 1)} select` };
 
-/** Writes a row and puts it down to be sealed. */
+/** Writes a row and queues it to be sealed. */
 export async function insertAudit(trx: Queryable, row: AuditRow): Promise<void> {
   await runPrepared(trx, INSERT, auditValues(row));
 }
 
-/** Writes many rows like `insertAudit`, in one statement. */
+/** Like `insertAudit`, for several rows in one statement. */
 export async function insertAudits(trx: Queryable, rows: readonly AuditRow[]): Promise<void> {
   await trx.raw(
     `with written as (

@@ -1,24 +1,29 @@
-/** The audit log's seals, the queue of rows that wait for one, and rows as the chain reads them. */
+/**
+ * Statements on the audit log's seals, on the queue of rows that wait for a seal, and on rows as the chain reads them.
+ */
 
 import { Fault } from '../domain/errors.ts';
 import type { ChainRow, RemovalSeal, RowsSeal, Seal } from './audit-chain.ts';
 import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
-/** The newest seal as `audit_chain` has it. */
+/** The newest seal, as recorded in `audit_chain`. */
 export interface ChainHead {
   readonly seq: number;
   readonly hash: Uint8Array;
   readonly mac: Uint8Array;
 }
 
-/** Text of before and after in one answer at most, but for one row alone: few huge rows fill no memory and hold up no thread. */
+/**
+ * Bounds the text of `before` and `after` in one result, except for a single larger row, because of memory and
+ * processor time.
+ */
 const MAX_TEXT_BYTES = 524_288;
 
 const CHAIN_ROW = `cast(extract(epoch from a.time) as text) as time, a.actor_type, a.actor_id, a.tenant_id, a.address, a.action,
   a.target_type, a.target_id, a.result, cast(a.before as text) as before, cast(a.after as text) as after, a.request_id`;
 
-/** Cuts what `inner` selects, by `id`, where its texts get too large. */
+/** Limits the rows of `inner`, in order of `id`, to those whose text fits into one result. */
 function bounded(inner: string): string {
   return `select * from (
     select rows.*, sum(text_bytes) over (order by id) - text_bytes as bytes_before, count(*) over () as found
@@ -26,19 +31,20 @@ function bounded(inner: string): string {
   ) measured where bytes_before < ${MAX_TEXT_BYTES} order by id`;
 }
 
-/** A row that waits to be sealed; undefined when it is no longer there. */
+/** A row that waits for a seal. */
 export interface WaitingRow {
   readonly id: number;
+  /** Undefined if the row was removed from the log. */
   readonly row: ChainRow | undefined;
 }
 
 export interface WaitingRows {
   readonly rows: readonly WaitingRow[];
-  /** Whether more waited than one answer holds. */
+  /** True if more rows wait. */
   readonly more: boolean;
 }
 
-/** What is asked each second. */
+/** The statements of each second. */
 const STATEMENTS = {
   anyWaiting: { name: 'audit_any_waiting', text: 'select exists (select from audit_unsealed) as waiting' },
   takeChain: { name: 'audit_take_chain', text: 'select pg_try_advisory_xact_lock($1) as held' },
@@ -68,13 +74,16 @@ const STATEMENTS = {
   noLongerWaiting: { name: 'audit_no_longer_waiting', text: 'delete from audit_unsealed where id = any($1::bigint[])' },
 } as const satisfies Readonly<Record<string, Prepared>>;
 
-/** Keeps the chain until the transaction ends; false when another keeps it. @param lock one number for all servers */
+/**
+ * Takes the chain's lock until the transaction ends. Returns false if another server holds it.
+ * @param lock one number for all servers
+ */
 export async function takeChain(trx: Queryable, lock: number): Promise<boolean> {
   const [row] = await runPrepared<{ held: boolean }>(trx, STATEMENTS.takeChain, [lock]);
   return row?.held === true;
 }
 
-/** The first of those that wait, by id. */
+/** The waiting rows with the lowest ids. */
 export async function waitingRows(q: Queryable, take: number): Promise<WaitingRows> {
   const rows = await runPrepared<ChainRow & { readonly there: boolean; readonly found: number }>(
     q,
@@ -93,7 +102,7 @@ export async function anyWaiting(q: Queryable): Promise<boolean> {
   return row?.waiting === true;
 }
 
-/** How many wait, and the first of them whose row is gone. */
+/** Returns the number of waiting rows, and the id of the first one that was removed from the log. */
 export async function waitingState(
   q: Queryable,
 ): Promise<{ readonly count: number; readonly gone: number | undefined }> {
@@ -108,7 +117,7 @@ export async function noLongerWaiting(q: Queryable, ids: readonly number[]): Pro
   await runPrepared(q, STATEMENTS.noLongerWaiting, [ids]);
 }
 
-/** Of the rows with these ids, in order of id, those after `after` that fit into one answer; empty when there are no more. */
+/** Returns the rows with these ids, in order of id, beginning after `after`, as far as they fit into one result. */
 export async function rowsToCheck(q: Queryable, ids: readonly number[], after: number): Promise<readonly ChainRow[]> {
   const { rows } = await q.raw<{ rows: ChainRow[] }>(
     bounded(`select a.id, ${CHAIN_ROW} from audit_log a where a.id = any(cast(:ids as bigint[])) and a.id > :after`),
@@ -117,7 +126,7 @@ export async function rowsToCheck(q: Queryable, ids: readonly number[], after: n
   return rows;
 }
 
-/** Where the chain ends: by its head, and by the seals that are there; undefined where there is none. */
+/** The end of the chain: its recorded head, and its last stored seal. Undefined if there is none. */
 export interface ChainEnd {
   readonly head: ChainHead | undefined;
   readonly lastSeal: number | undefined;
@@ -141,7 +150,7 @@ export async function putChainHead(q: Queryable, { seq, hash, mac }: ChainHead):
   await runPrepared(q, STATEMENTS.putHead, [seq, hash, mac]);
 }
 
-/** What a seal made now says about when it was made: the database's clock, with all its digits. */
+/** The time that a new seal states: the database's clock in seconds, to the microsecond. */
 export async function sealingTime(q: Queryable): Promise<string> {
   const [row] = await runPrepared<{ now: string }>(q, STATEMENTS.time, []);
   const now = row?.now;
@@ -160,7 +169,7 @@ interface SealRow {
   readonly seq: number;
   readonly kind: 'rows' | 'removal';
   readonly sealed_at: string;
-  /** As text: the driver gives arrays of bigint so. */
+  /** pg decodes arrays of bigint as text. */
   readonly row_ids: readonly string[];
   readonly row_digests: Uint8Array;
   readonly removed_through: number | null;
@@ -196,12 +205,12 @@ function toSeal(row: SealRow): Seal {
   }
 }
 
-/** What the tables say of the chain. Nothing here is verified. */
+/** Unverified facts about the chain. */
 export interface ChainState {
-  /** Rows that seals name. */
+  /** Number of sealed rows. */
   readonly rows: number;
   readonly seals: number;
-  /** Rows that wait for a seal, up to the number asked for. */
+  /** Number of rows that wait for a seal, up to `maxUnsealed`. */
   readonly unsealed: number;
   readonly newest: { readonly seq: number; readonly hash: Uint8Array; readonly sealedAt: Date } | undefined;
 }
@@ -215,7 +224,7 @@ interface ChainStateRow {
   readonly sealed_at: Date | null;
 }
 
-/** Reads totals that triggers keep, the newest seal, and at most `maxUnsealed` rows of the queue: the cost does not grow with the log. */
+/** Reads totals that triggers maintain, so its cost does not grow with the log. */
 export async function chainState(q: Queryable, maxUnsealed: number): Promise<ChainState> {
   const { rows } = await q.raw<{ rows: ChainStateRow[] }>(
     `select t.sealed_rows, t.seals, s.seq, s.hash, s.sealed_at,
@@ -230,7 +239,7 @@ export async function chainState(q: Queryable, maxUnsealed: number): Promise<Cha
   return { rows: sealed_rows, seals, unsealed, newest };
 }
 
-/** In the order of the chain. */
+/** Returns seals in the order of the chain. */
 export async function sealsAfter(q: Queryable, seq: number, take: number): Promise<readonly Seal[]> {
   const { rows } = await q.raw<{ rows: SealRow[] }>(`${SEAL} where seq > :seq order by seq limit :take`, { seq, take });
   return rows.map(toSeal);
@@ -241,7 +250,7 @@ export async function lastRemoval(q: Queryable): Promise<Seal | undefined> {
   return rows[0] && toSeal(rows[0]);
 }
 
-/** The oldest seals that were made longer ago than `ageMs`, with how many rows each names. */
+/** Returns the first seals that are older than `ageMs`, with the number of rows of each. */
 export async function expiredSeals(
   q: Queryable,
   ageMs: number,
@@ -257,7 +266,7 @@ export async function expiredSeals(
   return young === -1 ? rows : rows.slice(0, young);
 }
 
-/** Deletes the seals up to one and the rows that they name; answers how many rows there were. */
+/** Deletes the seals up to one, with their rows. Returns the number of deleted rows. */
 export async function deleteSealed(q: Queryable, through: number): Promise<number> {
   const { rows } = await q.raw<{ rows: { gone: number }[] }>(
     `with seals as (delete from audit_seals where seq <= :through returning row_ids),
@@ -268,7 +277,7 @@ export async function deleteSealed(q: Queryable, through: number): Promise<numbe
   return rows[0]?.gone ?? 0;
 }
 
-/** Ids that any seal names and that lie in a range, page by page of seals. An id that two seals name comes twice. */
+/** Returns the sealed ids in a range, from one page of seals. An id in two seals appears twice. */
 export async function sealedIds(
   q: Queryable,
   range: { readonly from: number; readonly before: number },
@@ -282,7 +291,7 @@ export async function sealedIds(
   return { ids: rows.flatMap((row) => row.ids.map(Number)), last: rows.at(-1)?.seq };
 }
 
-/** Ids of a table in a range, ascending. */
+/** Returns the ids of a table in a range, in ascending order. */
 export async function idsIn(
   q: Queryable,
   table: 'audit_log' | 'audit_unsealed',

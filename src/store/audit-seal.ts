@@ -1,4 +1,4 @@
-/** One step of the sealer: a batch of rows, or of what is too old, in one transaction under the chain's lock. */
+/** One batch of the sealer: it seals rows, or removes expired ones, in one transaction under the chain's lock. */
 
 import { setImmediate as breath } from 'node:timers/promises';
 import { headMac, type Mac, rowDigest, sameBytes, sealHash, type UnsignedSeal, ZEROS } from './audit-chain.ts';
@@ -20,13 +20,13 @@ import {
 import type { Database } from './database.ts';
 import { type Transaction, transaction } from './transaction.ts';
 
-/** One server seals at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+/** Admits one server at a time. Nothing else in the same database may use this number for an advisory lock. */
 export const CHAIN_LOCK = 726543484;
-/** Rows of one seal at most: what a busy server writes in a second. */
+/** Most rows of one seal: a busy server writes about this many in a second. */
 const BATCH = 500;
-/** Rows whose digests are made in one go: the thread that makes them also decides. */
-const AT_ONCE = 20;
-/** Of one removal. */
+/** Digests computed without a pause. The same thread also serves requests. */
+const DIGESTS_PER_SLICE = 20;
+/** Bounds of one removal. */
 const MAX_REMOVED_SEALS = 1000;
 const MAX_REMOVED_ROWS = 2000;
 
@@ -35,57 +35,59 @@ export interface SealedTo {
   readonly hash: Uint8Array;
 }
 
-export interface Step {
-  /** Rows sealed, or removed. */
+export interface SealBatchResult {
+  /** Number of rows sealed or removed. */
   readonly rows: number;
-  /** Whether another step has something to do: more waits already than one does. */
+  /** True if more rows wait than one batch holds. */
   readonly more: boolean;
-  /** The newest seal after this step; undefined when another server is at it. */
+  /** The newest seal after this batch; undefined if another server holds the lock. */
   readonly head: SealedTo | undefined;
-  /** The head was missing or not signed by us while there are seals: the chain begins anew here, which shows for ever. */
+  /**
+   * There are seals, but the head was missing or had an invalid signature. A new chain begins here; this stays visible.
+   */
   readonly restarted: boolean;
 }
 
-const NOT_OURS: Step = { rows: 0, more: false, head: undefined, restarted: false };
+const LOCKED_ELSEWHERE: SealBatchResult = { rows: 0, more: false, head: undefined, restarted: false };
 
-/** Seals the rows that have waited longest. */
-export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<Step> {
-  return alone(db, mac, otherMac, async (trx, place) => {
+/** Seals the waiting rows with the lowest ids. */
+export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<SealBatchResult> {
+  return withChainLock(db, mac, otherMac, async (trx, position) => {
     const { rows: waiting, more } = await waitingRows(trx, BATCH);
     const sealedAt = await sealingTime(trx);
-    if (waiting.length === 0) return { rows: 0, more: false, head: place.head, restarted: false };
+    if (waiting.length === 0) return { rows: 0, more: false, head: position.head, restarted: false };
     const ids = waiting.map(({ id }) => id);
     const digests = await digestsOf(waiting);
     const head = await append(trx, mac, {
       kind: 'rows',
-      seq: place.next,
+      seq: position.next,
       sealedAt,
-      previousHash: place.previous,
+      previousHash: position.previous,
       ids,
       digests,
     });
     await noLongerWaiting(trx, ids);
-    return { rows: ids.length, more, head, restarted: place.restarted };
+    return { rows: ids.length, more, head, restarted: position.restarted };
   });
 }
 
-/** Removes the oldest seals that were made longer ago than `keepMs`, with their rows, and puts a seal on top that says so. */
-export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: Mac): Promise<Step> {
-  return alone(db, mac, otherMac, async (trx, place) => {
+/** Removes the seals that are older than `keepMs`, with their rows, and appends a seal that records the removal. */
+export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: Mac): Promise<SealBatchResult> {
+  return withChainLock(db, mac, otherMac, async (trx, position) => {
     const expired = withinBounds(await expiredSeals(trx, keepMs, MAX_REMOVED_SEALS));
     const through = expired.at(-1);
-    // Without rows there is only the trace of removals before: it may stay until something else goes.
+    // Seals without rows only record earlier removals. They stay until rows are removed.
     if (through === undefined || expired.every(({ rows }) => rows === 0)) {
-      return { rows: 0, more: false, head: place.head, restarted: false };
+      return { rows: 0, more: false, head: position.head, restarted: false };
     }
     const before = await lastRemoval(trx);
     const rows = await deleteSealed(trx, through.seq);
     const sealedAt = await sealingTime(trx);
     const head = await append(trx, mac, {
       kind: 'removal',
-      seq: place.next,
+      seq: position.next,
       sealedAt,
-      previousHash: place.previous,
+      previousHash: position.previous,
       through: through.seq,
       throughHash: through.hash,
       rows: rows + (before?.kind === 'removal' ? before.rows : 0),
@@ -103,20 +105,23 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: M
       after: { rows, through_seal: through.seq, kept_seconds: keepMs / 1000 },
       requestId: undefined,
     });
-    return { rows, more: true, head, restarted: place.restarted };
+    return { rows, more: true, head, restarted: position.restarted };
   });
 }
 
-/** @param otherMac of the other `secret-key` whose head is believed while the installation changes its key */
-function alone(
+/**
+ * Runs `work` under the chain's lock, unless another server holds it.
+ * @param otherMac MAC of the other `secret-key`, whose head is valid as well while the installation changes its key
+ */
+function withChainLock(
   db: Database,
   mac: Mac,
   otherMac: Mac | undefined,
-  work: (trx: Transaction, place: Place) => Promise<Step>,
-): Promise<Step> {
+  work: (trx: Transaction, position: ChainPosition) => Promise<SealBatchResult>,
+): Promise<SealBatchResult> {
   return transaction(db, async (trx) => {
-    if (!(await takeChain(trx, CHAIN_LOCK))) return NOT_OURS;
-    return work(trx, placeAfter(await chainEnd(trx), otherMac === undefined ? [mac] : [mac, otherMac]));
+    if (!(await takeChain(trx, CHAIN_LOCK))) return LOCKED_ELSEWHERE;
+    return work(trx, positionAfter(await chainEnd(trx), otherMac === undefined ? [mac] : [mac, otherMac]));
   });
 }
 
@@ -124,24 +129,24 @@ async function digestsOf(waiting: readonly WaitingRow[]): Promise<Uint8Array> {
   const digests: Uint8Array[] = [];
   for (const { row } of waiting) {
     digests.push(row === undefined ? ZEROS : rowDigest(row));
-    if (digests.length % AT_ONCE === 0) await breath();
+    if (digests.length % DIGESTS_PER_SLICE === 0) await breath();
   }
   return Buffer.concat(digests);
 }
 
-interface Place {
+interface ChainPosition {
   readonly head: SealedTo | undefined;
-  /** Number of the next seal, and the hash that it follows. */
+  /** Number of the next seal, and hash of the seal before it. */
   readonly next: number;
   readonly previous: Uint8Array;
   readonly restarted: boolean;
 }
 
 /**
- * Where the chain goes on. The signed head is believed rather than the last seal that is there: if seals were cut off, the gap stays
- * visible. Without a head that we signed the chain begins anew, which shows just as well.
+ * Returns the position of the next seal. It follows the signed head, not the last stored seal: if seals were removed,
+ * the gap stays visible. Without a signed head a new chain begins, which stays visible as well.
  */
-function placeAfter({ head, lastSeal }: ChainEnd, macs: readonly Mac[]): Place {
+function positionAfter({ head, lastSeal }: ChainEnd, macs: readonly Mac[]): ChainPosition {
   if (head === undefined && lastSeal === undefined)
     return { head: undefined, next: 1, previous: ZEROS, restarted: false };
   const signed = head !== undefined && macs.some((mac) => sameBytes(head.mac, headMac(mac, head.seq, head.hash)));
@@ -157,7 +162,7 @@ async function append(trx: Transaction, mac: Mac, seal: UnsignedSeal): Promise<S
   return { seq: seal.seq, hash };
 }
 
-/** As many as one transaction removes without holding anybody up; at least one. */
+/** Returns the first seals, at least one, whose rows one transaction removes without delaying others. */
 function withinBounds<T extends { readonly rows: number }>(seals: readonly T[]): readonly T[] {
   let rows = 0;
   const end = seals.findIndex((seal) => {

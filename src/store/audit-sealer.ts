@@ -1,50 +1,50 @@
 /**
- * Seals the audit log while the server runs: each second, whatever has been committed since. Every server tries; a lock that lives as
- * long as one transaction lets one at a time through, so when the one at work dies the next second belongs to another.
+ * Seals the audit log while the server runs: each second, the rows committed since the last second. Every server tries.
+ * A lock that ends with its transaction admits one server at a time, so if that server dies, another one seals.
  *
- * Nothing waits for it. It takes no lock that a writer needs, not the change feed's either, and works on a connection of its own.
+ * Nothing waits for the sealer. It takes no lock that a writer or the change feed needs, and has its own connection.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from '../domain/errors.ts';
 import { hex, type Mac } from './audit-chain.ts';
-import { removeBatch, type SealedTo, type Step, sealBatch } from './audit-seal.ts';
+import { removeBatch, type SealBatchResult, type SealedTo, sealBatch } from './audit-seal.ts';
 import { anyWaiting } from './audit-seal-queries.ts';
 import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
 
-/** What happens in the chain, for logs. Nothing here may throw. */
+/** Events of the chain, for logs. The listeners must not throw. */
 export interface SealerEvents {
   onError?(error: Fault): void;
-  /** A turn is over: nothing that could be sealed waits, or another server is at it. */
+  /** A turn has ended: no row waits for a seal, or another server seals. */
   onTurn?(): void;
-  /** Somebody has had their hands in the chain: `postern verify-audit` says where. */
+  /** The chain was changed from outside. `postern verify-audit` shows where. */
   onBroken?(what: string): void;
-  /** Now and then, the newest seal as `seq:hash`: kept elsewhere, it proves later that nothing before it was cut off. */
+  /** The newest seal as `seq:hash`. A copy kept elsewhere proves that no earlier seal was removed. */
   onAnchor?(anchor: string): void;
-  /** @param rows so many were older than they have to be kept, and are gone */
+  /** @param rows number of removed rows whose retention had ended */
   onRemoved?(rows: number): void;
 }
 
 export interface SealerOptions {
   readonly db: Database;
   readonly mac: Mac;
-  /** Of the other `secret-key`, while the installation changes its key: a head signed so is believed. */
+  /** MAC of the other `secret-key`, while the installation changes its key. A head that it signed is valid as well. */
   readonly otherMac?: Mac | undefined;
-  /** Rows are kept at least that long; undefined = for ever. */
+  /** Minimum retention of rows; undefined = unlimited. */
   readonly keepMs?: number | undefined;
-  /** 1000 unless told. */
+  /** Default: 1000. */
   readonly intervalMs?: number;
-  /** 10 minutes unless told: how often it looks for what is too old, and how often it tells the newest seal. */
+  /** Interval at which it removes expired rows and reports the newest seal. Default: 10 minutes. */
   readonly upkeepMs?: number;
   readonly events?: SealerEvents;
 }
 
-/** Of one turn: the next is a second away. */
+/** Batches of one turn. The next turn begins a second later. */
 const MAX_BATCHES = 100;
-/** Removing a batch of rows on a slow disk. */
+/** Enough to remove a batch of rows on a slow disk. */
 const QUERY_TIMEOUT_MS = 5_000;
-/** How long a server that stops waits for the last seal. What is not sealed then, another server seals, or the next start. */
+/** A stopping server's wait for its last seal. Another server, or the next start, seals the remaining rows. */
 const LAST_TURN_MS = 3_000;
 
 export class AuditSealer {
@@ -52,7 +52,7 @@ export class AuditSealer {
   readonly #db: Database;
   readonly #events: SealerEvents;
   #newest: SealedTo | undefined;
-  #told: SealedTo | undefined;
+  #reportedAnchor: SealedTo | undefined;
   #turn: Promise<void> | undefined;
   #upkeepDue = true;
   #timers: NodeJS.Timeout[] = [];
@@ -73,13 +73,13 @@ export class AuditSealer {
     ];
   }
 
-  /** Seals what waits now. Resolves with how many rows; 0 too when another server is at it. */
+  /** Seals the waiting rows. Resolves with their number, or with 0 if another server seals. */
   async seal(): Promise<number> {
     if (!(await anyWaiting(this.#db.knex))) return 0;
     return this.#repeat(() => sealBatch(this.#db, this.#options.mac, this.#options.otherMac));
   }
 
-  /** Removes what is older than it has to be kept, and seals that this was done. Resolves with how many rows went. */
+  /** Removes the rows whose retention has ended, and seals the removal. Resolves with the number of removed rows. */
   async removeExpired(): Promise<number> {
     const { keepMs, mac, otherMac } = this.#options;
     if (keepMs === undefined) return 0;
@@ -88,24 +88,24 @@ export class AuditSealer {
     return rows;
   }
 
-  /** Seals once more, as far as the database answers. */
+  /** Seals a last time, if the database answers in time. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    const patience = new AbortController();
-    const impatient = sleep(LAST_TURN_MS, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([this.#lastTurn(), impatient]);
-    patience.abort();
+    const ended = new AbortController();
+    const timeout = sleep(LAST_TURN_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    await Promise.race([this.#lastTurn(), timeout]);
+    ended.abort();
     await this.#db.close();
   }
 
   async #lastTurn(): Promise<void> {
     await this.#turn;
     await this.#reporting(() => this.seal());
-    this.#tellAnchor();
+    this.#reportAnchor();
   }
 
-  async #repeat(step: () => Promise<Step>): Promise<number> {
+  async #repeat(step: () => Promise<SealBatchResult>): Promise<number> {
     let total = 0;
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
       const { rows, more, head, restarted } = await step();
@@ -116,14 +116,14 @@ export class AuditSealer {
     return total;
   }
 
-  /** Two turns never overlap: while one is under way the next is left out. */
+  /** Skips a turn while another one runs. */
   #takeTurn(): void {
     this.#turn ??= this.#reporting(async () => {
       await this.seal();
       this.#events.onTurn?.();
       if (!this.#upkeepDue) return;
       this.#upkeepDue = false;
-      this.#tellAnchor();
+      this.#reportAnchor();
       await this.removeExpired();
     }).finally(() => {
       this.#turn = undefined;
@@ -147,9 +147,9 @@ export class AuditSealer {
     this.#newest = head;
   }
 
-  #tellAnchor(): void {
-    if (this.#newest === undefined || this.#newest.seq === this.#told?.seq) return;
-    this.#told = this.#newest;
+  #reportAnchor(): void {
+    if (this.#newest === undefined || this.#newest.seq === this.#reportedAnchor?.seq) return;
+    this.#reportedAnchor = this.#newest;
     this.#events.onAnchor?.(`${this.#newest.seq}:${hex(this.#newest.hash)}`);
   }
 }

@@ -1,11 +1,11 @@
-/** Rows of the audit log that no seal names and that do not wait for one: Postern did not write them. */
+/** Finds rows of the audit log that are not sealed and do not wait for a seal: Postern did not write them. */
 
 import { idsIn, sealedIds } from './audit-seal-queries.ts';
 import type { Queryable } from './queryable.ts';
 
-/** What is wrong with the audit log. */
+/** Damage to the audit log. */
 export interface Break {
-  /** Undefined where it is not known which rows are concerned. */
+  /** Undefined if the affected rows are unknown. */
   readonly row: number | undefined;
   /** One sentence. */
   readonly what: string;
@@ -13,12 +13,12 @@ export interface Break {
 
 const SEALS_PAGE = 200;
 const IDS_PAGE = 20_000;
-/** Ids looked at in one pass over the seals: a bit of memory each. */
+/** Ids checked in one pass over the seals. Each takes one bit of memory. */
 const WINDOW = 64 * 1_048_576;
 
 /**
- * The first row that no seal names and that does not wait for one, or that two seals name.
- * @param start seals up to this one prove nothing
+ * Returns the first row that is in no seal and does not wait for one, or that is in two seals.
+ * @param start seals up to this one are not verified and do not count
  */
 export async function unnamedRow(trx: Queryable, start: number): Promise<Break | undefined> {
   const unlimited = { after: Number.MIN_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER };

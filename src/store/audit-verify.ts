@@ -1,6 +1,7 @@
 /**
- * Checks the audit log against its seals: every row that a seal names is there and as it was, no seal is missing or made by another
- * hand, and there is no row that Postern did not write. Reads one snapshot in pages, so it can run beside servers and needs little memory.
+ * Verifies the audit log against its seals: every sealed row exists unchanged, no seal is missing or forged, and there
+ * is no row that Postern did not write. It reads one snapshot in pages, so it can run beside servers and needs little
+ * memory.
  */
 
 import {
@@ -21,21 +22,24 @@ import { type Break, unnamedRow } from './audit-unnamed.ts';
 import type { Database } from './database.ts';
 import type { Queryable } from './queryable.ts';
 
-/** A seal known from elsewhere: the chain must pass through it. */
+/** A seal whose hash was kept outside of the database. The chain must contain it. */
 export interface Anchor {
   readonly seq: number;
   /** 64 hexadecimal digits. */
   readonly hash: string;
 }
 
-/** What seals are accepted under beside the mac of `secret-key`. */
+/** Valid MACs of seals, besides that of `secret-key`. */
 export interface FormerKeys {
-  /** Of the other `secret-key`, while the installation changes its key. */
+  /** MAC of the other `secret-key`, while the installation changes its key. */
   readonly other?: Mac | undefined;
   readonly retired: readonly RetiredMac[];
 }
 
-/** Of a former `secret-key`: good for the seals up to `through`, and only if that one has this hash. So the former key can forge nothing now. */
+/**
+ * MAC of a former `secret-key`, valid for seals up to `through` if that seal has this hash: the former key can forge
+ * nothing.
+ */
 export interface RetiredMac {
   readonly mac: Mac;
   readonly through: number;
@@ -45,18 +49,21 @@ export interface RetiredMac {
 const NO_FORMER_KEYS: FormerKeys = { retired: [] };
 
 export interface Verification {
-  /** Undefined = whole. The first in the order of the chain; rows without a seal come after all others. */
+  /** The first damage in the order of the chain; rows without a seal come last. Undefined = none. */
   readonly broken: Break | undefined;
-  /** Rows that a seal names and that are not as they were sealed. */
+  /** Number of sealed rows that were changed or removed. */
   readonly damaged: number;
-  /** Rows that are as they were sealed. */
+  /** Number of unchanged sealed rows. */
   readonly rows: number;
   readonly seals: number;
-  /** Rows that are gone because they were older than they had to be kept. */
+  /** Number of rows that were removed because their retention had ended. */
   readonly removed: number;
-  /** Rows written and not sealed yet. */
+  /** Number of rows that wait for a seal. */
   readonly unsealed: number;
-  /** Rows that were written long before they were sealed: no server ran meanwhile, or somebody had them sealed anew. */
+  /**
+   * Rows that were sealed long after they were written: no server ran in that time, or an attacker had them sealed
+   * again.
+   */
   readonly late: { readonly rows: number; readonly first: number | undefined };
   readonly newest: { readonly seq: number; readonly hash: string } | undefined;
 }
@@ -64,11 +71,11 @@ export interface Verification {
 const QUERY_TIMEOUT_MS = 600_000;
 const SEALS_PAGE = 200;
 const LATE_SECONDS = 3600;
-/** Rows looked up in one go, so that many small seals do not take a question each. */
+/** Rows read by one statement, so that small seals share statements. */
 const GROUP_ROWS = 500;
 const GONE = 'it was removed before it could be sealed';
 
-/** @throws Fault when the database does not answer */
+/** Rejects with a Fault if the database does not answer. */
 export async function verifyAudit(
   db: Database,
   mac: Mac,
@@ -86,7 +93,7 @@ export async function verifyAudit(
   }
 }
 
-/** As `verifyAudit`, in a transaction that nobody else's commits show in. */
+/** Like `verifyAudit`, in a transaction with one snapshot (repeatable read). */
 export async function verifyWithin(
   trx: Queryable,
   mac: Mac,
@@ -102,7 +109,7 @@ export async function verifyWithin(
   return { broken, unsealed: waiting.count, ...walk.counts() };
 }
 
-interface Found {
+interface FoundRow {
   readonly digest: Uint8Array;
   /** Seconds since the epoch. */
   readonly time: number;
@@ -132,7 +139,7 @@ class Walk {
     this.#former = former;
   }
 
-  /** The seal that the walk begins after. One before it proves nothing: nobody has checked it. */
+  /** The seal before the first verified one. Seals up to it are not verified. */
   get start(): number {
     return this.#start;
   }
@@ -148,7 +155,7 @@ class Walk {
     };
   }
 
-  /** Damage to the chain itself ends the walk; a row that is not as it was does not, so that others are found too. */
+  /** Damage to the chain itself ends the walk. A damaged row does not, so that the walk finds other damaged rows. */
   async toTheEnd(): Promise<Break | undefined> {
     const cut = await this.#toTheCut();
     return this.#broken ?? cut;
@@ -168,7 +175,7 @@ class Walk {
     return (await this.#atHead()) ?? this.#atAnchor();
   }
 
-  /** After removals the chain begins with the seal that follows the last one removed. */
+  /** After a removal the chain begins with the seal after the last removed one. */
   async #begin(): Promise<Break | undefined> {
     const removal = await lastRemoval(this.#trx);
     if (removal?.kind !== 'removal') return undefined;
@@ -224,7 +231,7 @@ class Walk {
     return undefined;
   }
 
-  #content(seal: RowsSeal, found: ReadonlyMap<number, Found>): void {
+  #content(seal: RowsSeal, found: ReadonlyMap<number, FoundRow>): void {
     for (const [index, id] of seal.ids.entries()) {
       const row = found.get(id);
       const what = damage(digestAt(seal.digests, index), row?.digest);
@@ -242,8 +249,8 @@ class Walk {
     this.#late = { rows: this.#late.rows + 1, first: this.#late.first ?? id };
   }
 
-  async #find(ids: readonly number[]): Promise<ReadonlyMap<number, Found>> {
-    const found = new Map<number, Found>();
+  async #find(ids: readonly number[]): Promise<ReadonlyMap<number, FoundRow>> {
+    const found = new Map<number, FoundRow>();
     const last = Math.max(...ids);
     for (let after = Math.min(...ids) - 1; after < last; ) {
       const rows = await rowsToCheck(this.#trx, ids, after);
@@ -296,7 +303,7 @@ function missing(from: number, to: number): string {
   return from === to ? `seal ${from} is missing` : `seals ${from} to ${to} are missing`;
 }
 
-/** Runs of seals that name GROUP_ROWS rows together, or a little more. */
+/** Groups seals until a group has at least GROUP_ROWS rows. */
 function* grouped(seals: readonly Seal[]): Generator<readonly Seal[]> {
   let group: Seal[] = [];
   let rows = 0;

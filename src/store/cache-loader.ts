@@ -1,6 +1,7 @@
 /**
- * The loads of the live cache: prepared statements, each of which also says how far along the change feed its own snapshot was. Keys are
- * read together, as many as are requested at a time. Rules come in pieces, and become records in steps.
+ * The loads of the live cache: prepared statements, each of which also says how far along the change feed its own
+ * snapshot was. Keys are read together, as many as are requested at a time. Rules come in pieces, and become records in
+ * steps.
  */
 
 import type { CacheLoader, Loaded } from '../credential-cache/ports.ts';
@@ -40,7 +41,10 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
         k.revoked_at is not null as revoked`;
 
-/** Each gives a row for each request even when there is nothing, so that the position is always known; then `id` is null. */
+/**
+ * Each gives a row for each request even when there is nothing, so that the position is always known; then `id` is
+ * null.
+ */
 export const STATEMENTS = {
   key: {
     name: 'live_key',

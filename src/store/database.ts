@@ -1,4 +1,6 @@
-/** The way into PostgreSQL: one pool, and knex over it for the values of statements. Transactions are in transaction.ts. */
+/**
+ * The way into PostgreSQL: one pool, and knex over it for the values of statements. Transactions are in transaction.ts.
+ */
 
 import createKnex, { type Knex } from 'knex';
 import pg from 'pg';
@@ -8,7 +10,10 @@ import { type ConnectionPermits, createConnectionPermits } from './connection-pe
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
 
 export interface DatabaseOptions {
-  /** `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix socket. */
+  /**
+   * `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix
+   * socket.
+   */
   readonly url: string;
   /** Connections at most; 10 unless told. */
   readonly poolMax?: number;
@@ -23,13 +28,19 @@ export interface DatabaseOptions {
 }
 
 export interface Database {
-  /** For building statements. Fails with a Fault when the database cannot answer in time, with pg's DatabaseError otherwise. */
+  /**
+   * For building statements. Fails with a Fault when the database cannot answer in time, with pg's DatabaseError
+   * otherwise.
+   */
   readonly knex: Knex;
   /** The connections of all of them. */
   readonly pool: Pool;
   /** Runs one statement, outside any transaction; rows as they come. Fails like `knex`. */
   query(statement: Statement): Promise<readonly Row[]>;
-  /** A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across transactions. */
+  /**
+   * A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across
+   * transactions.
+   */
   newClient(): pg.Client;
   /** Bounds the transactions at once, so that connections are left for everything else. */
   readonly permits: ConnectionPermits;

@@ -1,6 +1,7 @@
 /**
- * Writes what was decided, in batches away from every check. What could not be written is added the next time; a connection that is lost
- * amid a write may count that batch twice, for these are figures to look at, and decide nothing.
+ * Writes what was decided, in batches away from every check. What could not be written is added the next time; a
+ * connection that is lost amid a write may count that batch twice, for these are figures to look at, and decide
+ * nothing.
  */
 
 import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';

@@ -4,9 +4,10 @@ import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
 
 /**
- * SQLSTATE classes and codes (PostgreSQL, appendix A) that say the server cannot serve, whatever was asked: 08 connection, 28
- * authorization, 3D no such database, 53 out of resources, 57P shutting down, 58 system error, 57014 cancelled by a time-out,
- * 55P03 lock time-out, 25006 a standby that lost its primary's role, 25P0x time-outs of idle or long transactions.
+ * SQLSTATE classes and codes (PostgreSQL, appendix A) that say the server cannot serve, whatever was asked: 08
+ * connection, 28 authorization, 3D no such database, 53 out of resources, 57P shutting down, 58 system error, 57014
+ * cancelled by a time-out, 55P03 lock time-out, 25006 a standby that lost its primary's role, 25P0x time-outs of idle
+ * or long transactions.
  */
 const FAULT_STATES = /^(08...|28...|3D...|53...|57P0.|58...|57014|55P03|25006|25P0[34])$/;
 
@@ -28,8 +29,9 @@ export function isRetryable(error: unknown): boolean {
 }
 
 /**
- * Turns the failure of a statement into what its caller must see: an answer of the server (a broken constraint, a bad value) stays
- * itself; everything else, known or not, means that the store did not do what it was asked, or nobody knows whether it did.
+ * Turns the failure of a statement into what its caller must see: an answer of the server (a broken constraint, a bad
+ * value) stays itself; everything else, known or not, means that the store did not do what it was asked, or nobody
+ * knows whether it did.
  */
 export function statementError(error: unknown): Error {
   const state = sqlState(error);

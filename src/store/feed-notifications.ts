@@ -18,7 +18,10 @@ export interface NotificationEvents {
    * @param seq the change that it was about; undefined where that cannot be told
    */
   onChange(seq: number | undefined): void;
-  /** A writer asks every replica to report how far it has applied the feed, or may have asked before this connection was made. */
+  /**
+   * A writer asks every replica to report how far it has applied the feed, or may have asked before this connection was
+   * made.
+   */
   onReportRequest(): void;
   onError(error: Fault): void;
 }

@@ -3,14 +3,17 @@
 import type { Database } from './database.ts';
 import { transaction } from './transaction.ts';
 
-/** One server prunes at a time. Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+/**
+ * One server prunes at a time. Any number does, as long as nothing else in the same database uses it for an advisory
+ * lock.
+ */
 const LOCK = 726543483;
 const BATCH = 5000;
 const MAX_BATCHES = 200;
 
 /**
- * Deletes changes older than `keepMs`, in small transactions, and raises the mark that tells a server which slept through them.
- * Resolves with how many are gone; 0 too when another server is at it.
+ * Deletes changes older than `keepMs`, in small transactions, and raises the mark that tells a server which slept
+ * through them. Resolves with how many are gone; 0 too when another server is at it.
  */
 export async function pruneChanges(db: Database, keepMs: number): Promise<number> {
   let total = 0;

@@ -52,7 +52,8 @@ export async function tellsTimeline(db: Database): Promise<boolean> {
 export async function readPage(db: Database, { after, limit, withTimeline }: FeedQuestion): Promise<FeedPage> {
   const rows = await db.query({
     name: `feed_page_${limit}${withTimeline ? '_timeline' : ''}`,
-    // What is compared with is put where the planner does not look: else it would plan anew each time, for as long as the reading takes.
+    // What is compared with is put where the planner does not look: else it would plan anew each time, for as long as
+    // the reading takes.
     text: `
       select s.epoch, s.pruned_through, greatest((select max(seq) from changes), s.pruned_through) as position,
         ${withTimeline ? TIMELINE : 'null'} as timeline, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,

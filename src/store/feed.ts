@@ -1,14 +1,17 @@
 /**
- * The change feed, read. Every transaction that touches a cached row leaves numbered lines in `changes`, in commit order; this reads
- * them on, each second and at once when PostgreSQL notifies, and hands them to the caches batch by batch.
+ * The change feed, read. Every transaction that touches a cached row leaves numbered lines in `changes`, in commit
+ * order; this reads them on, each second and at once when PostgreSQL notifies, and hands them to the caches batch by
+ * batch.
  *
- * The place is lost when the feed's epoch or the server's timeline is another, when the server is behind what was read (it failed over
- * to a standby that lagged), or when lines not yet read have been pruned. Then the caches are told to forget everything.
+ * The place is lost when the feed's epoch or the server's timeline is another, when the server is behind what was read
+ * (it failed over to a standby that lagged), or when lines not yet read have been pruned. Then the caches are told to
+ * forget everything.
  *
- * During an upgrade a newer replica may write a kind of change that this program does not know. Such a change may invalidate anything, so
- * it flushes the caches, and the feed reads on.
+ * During an upgrade a newer replica may write a kind of change that this program does not know. Such a change may
+ * invalidate anything, so it flushes the caches, and the feed reads on.
  *
- * One read runs at a time. Whoever calls catchUp() waits for a read that began after the call, shared by all who called meanwhile.
+ * One read runs at a time. Whoever calls catchUp() waits for a read that began after the call, shared by all who called
+ * meanwhile.
  */
 
 import type { ChangeListener, FeedClock } from '../credential-cache/ports.ts';
@@ -30,7 +33,10 @@ const MAX_REPORTED_KINDS = 100;
 /** What happens in the feed, for logs and counters. Nothing here may throw. */
 export interface FeedEvents {
   onError?(error: Fault): void;
-  /** @param lagMs how long ago, by the server's clock, the oldest change just applied was committed; 0 when there was none */
+  /**
+   * @param lagMs how long ago, by the server's clock, the oldest change just applied was committed; 0 when there was
+   * none
+   */
   onPoll?(lagMs: number): void;
   onFlush?(reason: FlushReason): void;
   /** Called once for each kind of change that this program does not know. Every such change flushes the caches. */
@@ -40,13 +46,19 @@ export interface FeedEvents {
 export interface FeedOptions {
   readonly db: Database;
   readonly listeners: readonly ChangeListener[];
-  /** False where a pooler is in between that cannot pass notifications on; then changes arrive with the poll. True unless told. */
+  /**
+   * False where a pooler is in between that cannot pass notifications on; then changes arrive with the poll. True
+   * unless told.
+   */
   readonly notifications?: boolean;
   /** 1000 unless told. */
   readonly pollIntervalMs?: number;
   /** Changes in one batch at most; 1000 unless told. */
   readonly batchSize?: number;
-  /** The longest that catchUp() waits; 4000 unless told: one read under way and one of its own, each as long as a statement may take. */
+  /**
+   * The longest that catchUp() waits; 4000 unless told: one read under way and one of its own, each as long as a
+   * statement may take.
+   */
   readonly catchUpTimeoutMs?: number;
   /** Learns the server's clock from each read. */
   readonly clock?: StoreClock;
@@ -113,12 +125,18 @@ export class ChangeFeed implements FeedClock {
     return this.#session;
   }
 
-  /** Sets what is called when a writer asks how far this process has applied the feed; without notifications it never is. */
+  /**
+   * Sets what is called when a writer asks how far this process has applied the feed; without notifications it never
+   * is.
+   */
   onReportRequest(listener: () => void): void {
     this.#reportListener = listener;
   }
 
-  /** Finds the place to read on from, and begins. Rejects with a Fault when the database cannot be read; it may be called again then. */
+  /**
+   * Finds the place to read on from, and begins. Rejects with a Fault when the database cannot be read; it may be
+   * called again then.
+   */
   async start(): Promise<void> {
     const startedAtMs = performance.now();
     try {
@@ -221,7 +239,8 @@ export class ChangeFeed implements FeedClock {
         this.#options.events.onError?.(fault);
         waiting?.reject(fault);
       }
-      // A look that began after it was announced shows it, or it is not to be seen here: then looking again and again would not help.
+      // A look that began after it was announced shows it, or it is not to be seen here: then looking again and again
+      // would not help.
       if (this.#announced === announced) this.#announced = 0;
     }
     // In the same breath as the last look at #wanted, so that no wake-up falls in between.

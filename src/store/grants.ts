@@ -4,8 +4,9 @@ import type { Database } from './database.ts';
 import { transaction } from './transaction.ts';
 
 /**
- * Statements for everything that the connected role owns in its schema: the servers read and write rows, and change no object. The record of
- * migrations is read-only for them. The last three apply to objects that a later migration makes, from its commit on.
+ * Statements for everything that the connected role owns in its schema: the servers read and write rows, and change no
+ * object. The record of migrations is read-only for them. The last three apply to objects that a later migration makes,
+ * from its commit on.
  */
 const STATEMENTS = `
   select format('grant usage on schema %I to %I', current_schema(), role) as statement from given
@@ -27,8 +28,8 @@ const STATEMENTS = `
   from given, unnest(array['select, insert, update, delete on tables', 'usage, select on sequences', 'execute on routines']) as rights`;
 
 /**
- * Grants the role what a server needs on the objects of the connected role, now and after later migrations. All of it at once, so a server
- * that has one right has all.
+ * Grants the role what a server needs on the objects of the connected role, now and after later migrations. All of it
+ * at once, so a server that has one right has all.
  */
 export async function grantTo(db: Database, role: string): Promise<void> {
   await transaction(db, async (trx) => {

@@ -1,12 +1,13 @@
 /**
  * When API keys were last used: told in memory, and written in batches away from every request.
  *
- * What is told is written when what is stored is a minute older, so that several processes together write a key at most once a minute,
- * and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each use (credential-cache/noting.ts); then what
- * is stored is never later than the true last use and never more than a minute earlier, and `flushIntervalMs` late.
+ * What is told is written when what is stored is a minute older, so that several processes together write a key at most
+ * once a minute, and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each
+ * use (credential-cache/noting.ts); then what is stored is never later than the true last use and never more than a
+ * minute earlier, and `flushIntervalMs` late.
  *
- * The keys that wait to be written are bounded: one that finds no room is not noted and is counted. What could not be written waits for
- * the next time.
+ * The keys that wait to be written are bounded: one that finds no room is not noted and is counted. What could not be
+ * written waits for the next time.
  */
 
 import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
@@ -27,8 +28,8 @@ export interface KeyUsesOptions {
 }
 
 /**
- * Rows that somebody holds are left for the next time, so that this neither waits for a change of a key nor stands in a circle with one.
- * Answers with those.
+ * Rows that somebody holds are left for the next time, so that this neither waits for a change of a key nor stands in a
+ * circle with one. Answers with those.
  */
 const WRITE = {
   name: 'write_key_uses',

@@ -43,10 +43,10 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
 }
 
 /**
- * Runs what is pending and gives its names. Any number of servers may call it at once: an advisory lock lets one at a time in, and
- * goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing locked. A schema that is newer than
- * this program by additive migrations only stays as it is.
- * Rejects with a MigrationError when the schema is newer in another way, with a Fault when the database cannot be reached.
+ * Runs what is pending and gives its names. Any number of servers may call it at once: an advisory lock lets one at a
+ * time in, and goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing
+ * locked. A schema that is newer than this program by additive migrations only stays as it is. Rejects with a
+ * MigrationError when the schema is newer in another way, with a Fault when the database cannot be reached.
  * @param folder of the migrations; default: this program's
  * @param serverRole role that gets the rights of a server, if servers connect as another role than this one
  */
@@ -82,8 +82,8 @@ async function runPending(wide: Database, folder: string): Promise<readonly stri
 }
 
 /**
- * Resolves when another program has brought the schema up to this program, and this role may read the record of it. Changes nothing.
- * Rejects like `migrate`.
+ * Resolves when another program has brought the schema up to this program, and this role may read the record of it.
+ * Changes nothing. Rejects like `migrate`.
  * @param onWait called once if the schema is not ready
  */
 export async function migratedElsewhere(db: Database, onWait: () => void): Promise<void> {
@@ -108,8 +108,9 @@ export type SchemaDifference =
   | { readonly kind: 'newer'; readonly unknown: readonly string[] };
 
 /**
- * Compares the schema and changes nothing. A schema that has everything of this program's, and besides only migrations that a newer program
- * has recorded as additive, does not differ. Rejects with a Fault when the database cannot be reached.
+ * Compares the schema and changes nothing. A schema that has everything of this program's, and besides only migrations
+ * that a newer program has recorded as additive, does not differ. Rejects with a Fault when the database cannot be
+ * reached.
  * @param folder of the migrations; default: this program's
  */
 export async function schemaDifference(
@@ -128,7 +129,10 @@ export async function schemaDifference(
   return lacks.length > 0 ? { kind: 'older', lacks } : undefined;
 }
 
-/** How a migration declares that servers without it go on deciding, and may start, on the schema that it leaves. docs/operations.md has the rule. */
+/**
+ * How a migration declares that servers without it go on deciding, and may start, on the schema that it leaves.
+ * docs/operations.md has the rule.
+ */
 const ADDITIVE = /^-- Additive: /;
 
 /** The migrations that declare themselves additive. */

@@ -24,7 +24,10 @@ export interface Page {
   readonly after: readonly string[] | undefined;
   /** How many rows to fetch; callers ask for one more than they show, to know whether there are more. */
   readonly take: number;
-  /** Most bytes of the rows, as stored; the first row may pass it. Lists of small rows need not look at it. Default: no bound. */
+  /**
+   * Most bytes of the rows, as stored; the first row may pass it. Lists of small rows need not look at it. Default: no
+   * bound.
+   */
   readonly maxBytes?: number;
 }
 
@@ -44,8 +47,8 @@ export interface BoundedRow {
 const NO_BOUND_BYTES = Number.MAX_SAFE_INTEGER;
 
 /**
- * Returns SQL for the first of some rows, up to the one with which they take `:maxBytes`. The others are never read from where the store
- * keeps large values.
+ * Returns SQL for the first of some rows, up to the one with which they take `:maxBytes`. The others are never read
+ * from where the store keeps large values.
  * @param rows SQL of at most `take` rows, with a column `octets`: their size as stored
  * @param order of the page, by columns of `rows`
  */

@@ -1,8 +1,9 @@
 /**
- * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for a new one,
- * and for each answer. PostgreSQL itself ends a statement that waits too long for a lock or takes too long, so the connection serves the
- * next statement. If no answer comes even then, the server hangs, the network is cut, or a pooler has dropped the limits. The statement is
- * then cancelled and loses its connection, and its caller gets a Fault, because the outcome is unknown.
+ * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for
+ * a new one, and for each answer. PostgreSQL itself ends a statement that waits too long for a lock or takes too long,
+ * so the connection serves the next statement. If no answer comes even then, the server hangs, the network is cut, or a
+ * pooler has dropped the limits. The statement is then cancelled and loses its connection, and its caller gets a Fault,
+ * because the outcome is unknown.
  */
 
 import type { Writable } from 'node:stream';
@@ -103,7 +104,8 @@ export function createPool(options: PoolOptions): Pool {
   clients.on('connect', (client) => {
     open.add(client);
     client.on('end', () => open.delete(client));
-    // A connection may fail while it is in use or idle; without a listener that would end the process. Its statements fail by themselves.
+    // A connection may fail while it is in use or idle; without a listener that would end the process. Its statements
+    // fail by themselves.
     client.on('error', () => undefined);
     // Sent together with the first statement. If it fails, the limits of the client remain.
     client.query(serverLimits(options.queryTimeoutMs)).catch(() => undefined);
@@ -120,10 +122,12 @@ export function createPool(options: PoolOptions): Pool {
       query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
         const text = typeof statement === 'string' ? statement : statement.text;
         const { transaction } = use;
-        // PostgreSQL would run a statement after the transaction's end by itself, and its caller would take it for part of the transaction.
+        // PostgreSQL would run a statement after the transaction's end by itself, and its caller would take it for part
+        // of the transaction.
         const refusal = use.broken ?? (transaction.kind === 'over' ? 'the transaction is over' : undefined);
         if (refusal !== undefined) {
-          // The server rolls a transaction back when its connection ends. A failed ROLLBACK would only hide the error before it.
+          // The server rolls a transaction back when its connection ends. A failed ROLLBACK would only hide the error
+          // before it.
           queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(refusal))));
           return;
         }
@@ -135,7 +139,8 @@ export function createPool(options: PoolOptions): Pool {
           return;
         }
         if (transaction.kind === 'pending') {
-          // PostgreSQL answers it first. If it fails, the statements after it may run by themselves, so all of them are reported as failed.
+          // PostgreSQL answers it first. If it fails, the statements after it may run by themselves, so all of them are
+          // reported as failed.
           send(client, `${transaction.begin}; ${LIMIT}`, options, (error) => {
             if (error !== null) use.broken = `a transaction could not be started: ${error.message}`;
           });
@@ -218,8 +223,8 @@ export function runOn<R extends pg.QueryResultRow = Row>(
 }
 
 /**
- * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the answer still arrives. Waiting for a
- * lock ends first: callers that wait for one lock must leave connections to all others.
+ * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the answer still
+ * arrives. Waiting for a lock ends first: callers that wait for one lock must leave connections to all others.
  */
 function serverLimits(queryTimeoutMs: number): string {
   return `set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.875)};

@@ -44,8 +44,8 @@ export async function runPipelined<R extends pg.QueryResultRow>(
 type Value = string | number | boolean | Date | null;
 
 /**
- * A statement with `:name` for its values, composed for the filters of a list. The number of possible texts is limited: a text contains no
- * value from a request.
+ * A statement with `:name` for its values, composed for the filters of a list. The number of possible texts is limited:
+ * a text contains no value from a request.
  */
 export interface NamedQuery {
   readonly sql: string;

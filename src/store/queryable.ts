@@ -3,7 +3,9 @@
 import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
 
-/** Statements fail with a Fault if the database does not answer in time, and with pg's DatabaseError if it rejects them. */
+/**
+ * Statements fail with a Fault if the database does not answer in time, and with pg's DatabaseError if it rejects them.
+ */
 export type Queryable = Knex;
 
 /** Returns the row that a statement has written. Throws a Fault if it wrote none. */

@@ -1,6 +1,7 @@
 /**
- * Writes recorded decisions, in batches away from every check. A batch that the database could not take is written again before another is
- * taken, so a database that is away costs the memory of one batch. A batch that the database rejects is dropped and counted.
+ * Writes recorded decisions, in batches away from every check. A batch that the database could not take is written
+ * again before another is taken, so a database that is away costs the memory of one batch. A batch that the database
+ * rejects is dropped and counted.
  */
 
 import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';

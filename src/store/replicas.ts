@@ -1,13 +1,15 @@
 /**
- * Replicas report how far they have applied the change feed, so that a write can wait until no replica decides by older data.
+ * Replicas report how far they have applied the change feed, so that a write can wait until no replica decides by older
+ * data.
  *
- * Each process with a cache keeps one row in `replicas`. A writer that wants to wait sends a notification; every process then reads the
- * feed and updates its row, and the writer polls the rows. Where notifications do not arrive, rows are as old as the last heartbeat.
+ * Each process with a cache keeps one row in `replicas`. A writer that wants to wait sends a notification; every
+ * process then reads the feed and updates its row, and the writer polls the rows. Where notifications do not arrive,
+ * rows are as old as the last heartbeat.
  *
- * A process may die without removing its row. PostgreSQL then ends the session that sent its notifications, and 15 s after the last report
- * the row no longer counts. A process that is only separated from the database still decides, and its session lasts until the connection
- * is known to be lost. While the session lasts, and for a process without notifications, the row counts until the process no longer trusts
- * its cache.
+ * A process may die without removing its row. PostgreSQL then ends the session that sent its notifications, and 15 s
+ * after the last report the row no longer counts. A process that is only separated from the database still decides, and
+ * its session lasts until the connection is known to be lost. While the session lasts, and for a process without
+ * notifications, the row counts until the process no longer trusts its cache.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +21,10 @@ export const REPORT_CHANNEL = 'postern_report';
 export interface AppliedFeed {
   /** The last change applied; undefined before the feed's start. */
   readonly position: number | undefined;
-  /** The id of the PostgreSQL process that sends notifications; undefined before the first one, and without notifications. */
+  /**
+   * The id of the PostgreSQL process that sends notifications; undefined before the first one, and without
+   * notifications.
+   */
   readonly session: number | undefined;
   catchUp(): Promise<void>;
   /** Sets what is called when a writer asks for a report. */
@@ -165,7 +170,8 @@ export class ReplicaWaits {
   }
 
   /**
-   * Waits until every live replica has applied the feed up to `through`, or until `maxWaitMs` has passed. Never rejects.
+   * Waits until every live replica has applied the feed up to `through`, or until `maxWaitMs` has passed. Never
+   * rejects.
    * @param through a sequence number of the change feed
    */
   async wait(through: number, maxWaitMs: number): Promise<AppliedByReplicas> {

@@ -132,7 +132,10 @@ function policyRecord(row: Row): PolicyRecord {
 
 const CONSTRAINED_KINDS: ReadonlySet<string> = new Set(['models', 'collections', 'agents']);
 
-/** A kind that this program does not know must not be passed over: without it, the grant would reach more than was given. */
+/**
+ * A kind that this program does not know must not be passed over: without it, the grant would reach more than was
+ * given.
+ */
 function constraints(value: unknown): ResourceConstraints {
   const row = object(value, 'resource_constraints');
   const unknown = Object.keys(row).find((kind) => !CONSTRAINED_KINDS.has(kind));

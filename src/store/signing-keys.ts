@@ -7,7 +7,10 @@ import type { Database } from './database.ts';
 import type { Queryable } from './queryable.ts';
 import { transaction } from './transaction.ts';
 
-/** Held to the end of the transaction: whoever decides on the ring sees what the one before decided. Unlike the other locks of the schema. */
+/**
+ * Held to the end of the transaction: whoever decides on the ring sees what the one before decided. Unlike the other
+ * locks of the schema.
+ */
 const RING_LOCK = 726543490;
 
 interface KeyRow {

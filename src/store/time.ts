@@ -12,7 +12,10 @@ export interface DatabaseTime {
 
 const NOW: Prepared = { name: 'database_time', text: 'select t::text as text, t as date from clock_timestamp() t' };
 
-/** As it is now, not when the transaction began: of two who hold a row one after the other, the second has the later time. */
+/**
+ * As it is now, not when the transaction began: of two who hold a row one after the other, the second has the later
+ * time.
+ */
 export async function databaseTime(q: Queryable): Promise<DatabaseTime> {
   const [now] = await runPrepared<{ text: string; date: Date }>(q, NOW, []);
   if (now === undefined) throw new Fault('the database did not return the time');

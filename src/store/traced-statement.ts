@@ -1,4 +1,6 @@
-/** A span for a statement. It names the operation and the table: text and values of a statement never leave the process. */
+/**
+ * A span for a statement. It names the operation and the table: text and values of a statement never leave the process.
+ */
 
 import type { Tracing } from '../telemetry/tracing.ts';
 

@@ -1,4 +1,7 @@
-/** The PostgreSQL programs, from the npm package of this platform. Its install script may not have run, and its folder may be out of reach. */
+/**
+ * The PostgreSQL programs, from the npm package of this platform. Its install script may not have run, and its folder
+ * may be out of reach.
+ */
 
 import { constants, readFileSync } from 'node:fs';
 import { chmod, cp, lstat, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises';
@@ -69,7 +72,10 @@ function reachable(user: ServerUser | undefined, native: string): Promise<boolea
   ]);
 }
 
-/** Makes the library links that the package carries as a list. False when they are missing and this folder cannot be written. */
+/**
+ * Makes the library links that the package carries as a list. False when they are missing and this folder cannot be
+ * written.
+ */
 async function linksMade(native: string): Promise<boolean> {
   for (const { file, target } of listedLinks(native)) {
     try {
@@ -92,7 +98,8 @@ function listedLinks(native: string): { readonly file: string; readonly target: 
   const list: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'));
   const links: { readonly file: string; readonly target: string }[] = [];
   for (const entry of Array.isArray(list) ? list : []) {
-    // `source` is the library, `target` the link to make; both begin with `native/`, whatever the folder is called here.
+    // `source` is the library, `target` the link to make; both begin with `native/`, whatever the folder is called
+    // here.
     const file = join(native, relative('native', String(entry.target)));
     links.push({ file, target: relative(dirname(file), join(native, relative('native', String(entry.source)))) });
   }

@@ -1,4 +1,6 @@
-/** The files of one PostgreSQL cluster: made whole or not at all, and looked at before a server is trusted with them. */
+/**
+ * The files of one PostgreSQL cluster: made whole or not at all, and looked at before a server is trusted with them.
+ */
 
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -17,7 +19,10 @@ const INITDB_TIMEOUT_MS = 120_000;
 /** The role that owns everything in the embedded database; only who reaches the socket's private folder can be it. */
 export const ROLE = 'postern';
 
-/** Makes the cluster when there is none. Rejects with an EmbeddedError when there is something that is not one, or not for this version. */
+/**
+ * Makes the cluster when there is none. Rejects with an EmbeddedError when there is something that is not one, or not
+ * for this version.
+ */
 export async function ensureCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
   if (await isCluster(home, files.major)) {
     return;
@@ -64,7 +69,10 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
   return true;
 }
 
-/** initdb wants its user to have a name, and the server's user has none: another user makes the files, out of everybody's reach. */
+/**
+ * initdb wants its user to have a name, and the server's user has none: another user makes the files, out of
+ * everybody's reach.
+ */
 async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
   const { user } = home;
   const guard = await mkdtemp(`${home.cluster}.new-`);
@@ -73,7 +81,8 @@ async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): 
   try {
     await mkdir(draft, { mode: 0o700 });
     if (user !== undefined && maker !== undefined) {
-      // Only the server's own group gets through. Processes of the maker's user in other groups can neither come here nor trace initdb.
+      // Only the server's own group gets through. Processes of the maker's user in other groups can neither come here
+      // nor trace initdb.
       await chown(guard, 0, user.gid);
       await chmod(guard, 0o710);
       await chown(draft, maker.uid, maker.gid);

@@ -1,9 +1,10 @@
 /**
- * A real PostgreSQL server of Postern's own, for whoever brings none: kept in `data-dir`, reached by a Unix socket alone.
+ * A real PostgreSQL server of Postern's own, for whoever brings none: kept in `data-dir`, reached by a Unix socket
+ * alone.
  *
- * The server outlives the process that started it when that one is killed; the next start with the same `data-dir` adopts it. Several
- * processes may share one, and whoever stops last ends it. Each holds one connection, its presence, which tells the others that it is
- * there and tells itself when the server has died, to start it again.
+ * The server outlives the process that started it when that one is killed; the next start with the same `data-dir`
+ * adopts it. Several processes may share one, and whoever stops last ends it. Each holds one connection, its presence,
+ * which tells the others that it is there and tells itself when the server has died, to start it again.
  */
 
 import { join } from 'node:path';
@@ -19,7 +20,9 @@ import { ask, type RunningServer, runServer, type ServerParts, stopServer } from
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
-  /** False: a database that does not exist is refused with a NoEmbeddedDatabaseError, and none is made. Default: true. */
+  /**
+   * False: a database that does not exist is refused with a NoEmbeddedDatabaseError, and none is made. Default: true.
+   */
   readonly create?: boolean;
   /** One sentence at a time, for the log. */
   readonly log?: (message: string) => void;
@@ -133,7 +136,10 @@ async function makeDatabase(presence: pg.Client): Promise<void> {
   });
 }
 
-/** True when no other Postern is connected. One that is stopping itself no longer counts, so that of two that stop at once one ends it. */
+/**
+ * True when no other Postern is connected. One that is stopping itself no longer counts, so that of two that stop at
+ * once one ends it.
+ */
 async function isAlone(presence: pg.Client): Promise<boolean> {
   try {
     await ask(presence, GOODBYE_MS, "set application_name = 'postern (stopping)'");

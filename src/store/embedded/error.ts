@@ -1,4 +1,7 @@
-/** The embedded PostgreSQL cannot be had. The message is one sentence or two for a person: what is wrong, and what to do. */
+/**
+ * The embedded PostgreSQL cannot be had. The message is one sentence or two for a person: what is wrong, and what to
+ * do.
+ */
 export class EmbeddedError extends Error {
   override readonly name: string = 'EmbeddedError';
 }

@@ -6,8 +6,8 @@ import { dirname, resolve } from 'node:path';
 import { systemCode } from './error.ts';
 
 /**
- * Makes a folder and those above it, as far as they are absent, with the given mode. Node's `mkdir` with `recursive` never returns in file
- * systems such as `/proc`, which report that an existing parent does not exist.
+ * Makes a folder and those above it, as far as they are absent, with the given mode. Node's `mkdir` with `recursive`
+ * never returns in file systems such as `/proc`, which report that an existing parent does not exist.
  */
 export async function makeFolders(path: string, mode: number): Promise<void> {
   const absolute = resolve(path);

@@ -1,10 +1,9 @@
 /**
- * Where an embedded database lives. In `data-dir` itself wherever the server's user can reach it, so that one folder is all there is
- * to keep; else, for root with a private folder, in one of its own that a file in `data-dir` names.
+ * Where an embedded database lives. In `data-dir` itself wherever the server's user can reach it, so that one folder is
+ * all there is to keep; else, for root with a private folder, in one of its own that a file in `data-dir` names.
  *
- *   data-dir/secret-key, database.url      for Postern alone
- *   data-dir/start.lock                    held by a Postern while it starts the server
- *   <home>/postgres, postgres.log, run     the cluster, what the server last said, its socket
+ * data-dir/secret-key, database.url      for Postern alone data-dir/start.lock                    held by a Postern
+ * while it starts the server <home>/postgres, postgres.log, run     the cluster, what the server last said, its socket
  */
 
 import { createHash } from 'node:crypto';

@@ -1,4 +1,6 @@
-/** Gives the files of a cluster to another user, although their owner may still change them meanwhile. For root alone. */
+/**
+ * Gives the files of a cluster to another user, although their owner may still change them meanwhile. For root alone.
+ */
 
 import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
@@ -10,8 +12,9 @@ import type { ServerUser } from './server-user.ts';
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Gives a directory and everything in it that belongs to `from` to `to`, the directory itself last: a start that is cut short begins again.
- * A link that the owner put there never makes another user's file change hands. Rejects with an EmbeddedError.
+ * Gives a directory and everything in it that belongs to `from` to `to`, the directory itself last: a start that is cut
+ * short begins again. A link that the owner put there never makes another user's file change hands. Rejects with an
+ * EmbeddedError.
  */
 export async function giveTree(directory: string, from: number, to: ServerUser): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Which processes belong to a cluster. Every process of a PostgreSQL server works in its data directory, which tells it from a
- * stranger that got its number.
+ * Which processes belong to a cluster. Every process of a PostgreSQL server works in its data directory, which tells it
+ * from a stranger that got its number.
  */
 
 import { execFile } from 'node:child_process';
@@ -43,8 +43,8 @@ export async function whoIs(pid: number, cluster: string): Promise<'server' | 's
 }
 
 /**
- * The helper processes of a server that is dead itself, on Linux; elsewhere there is no way to ask, and none are found. They call
- * themselves `postgres: …`, where the main process keeps the command that it was started with.
+ * The helper processes of a server that is dead itself, on Linux; elsewhere there is no way to ask, and none are found.
+ * They call themselves `postgres: …`, where the main process keeps the command that it was started with.
  */
 export async function helpersOf(cluster: string, user: ServerUser | undefined): Promise<readonly number[]> {
   if (process.platform !== 'linux') {

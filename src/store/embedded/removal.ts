@@ -1,6 +1,7 @@
 /**
- * Removes what an embedded database has put on disk: in `data-dir`, and in the folder that `cluster-location` names. It removes the files
- * that Postern makes, by their names, and a folder only when it is empty afterwards. Files of other programs stay.
+ * Removes what an embedded database has put on disk: in `data-dir`, and in the folder that `cluster-location` names. It
+ * removes the files that Postern makes, by their names, and a folder only when it is empty afterwards. Files of other
+ * programs stay.
  */
 
 import { lstat, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises';
@@ -27,7 +28,10 @@ const PROGRAMS = /^postgresql-\d[\w.-]*$/;
 const OF_DATA_DIR = /^(?:(?:secret-key|database\.url|cluster-location)(?:\.[0-9a-f]{12})?|start\.lock(?:-journal)?)$/;
 const OF_HOME = /^(?:postgres\.log|run)$/;
 
-/** Returns undefined if there is no embedded database. Rejects with an EmbeddedError if it cannot be told apart from files of others. */
+/**
+ * Returns undefined if there is no embedded database. Rejects with an EmbeddedError if it cannot be told apart from
+ * files of others.
+ */
 export async function findEmbeddedData(givenDataDir: string): Promise<EmbeddedData | undefined> {
   const dataDir = await realpath(givenDataDir).catch(() => undefined);
   if (dataDir === undefined || !(await lstat(dataDir)).isDirectory()) return undefined;
@@ -44,8 +48,8 @@ export async function findEmbeddedData(givenDataDir: string): Promise<EmbeddedDa
 }
 
 /**
- * Removes the database, its keys and its logs for good, and returns the folders that stay because they hold other files.
- * Rejects with an EmbeddedError, before it removes anything, if a PostgreSQL server runs on the database.
+ * Removes the database, its keys and its logs for good, and returns the folders that stay because they hold other
+ * files. Rejects with an EmbeddedError, before it removes anything, if a PostgreSQL server runs on the database.
  */
 export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): Promise<readonly string[]> {
   const cluster = join(directory, CLUSTER);
@@ -76,7 +80,10 @@ export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): 
   }
 }
 
-/** A note may be copied or written by others. The folder must be where Postern makes one, and must name the same `data-dir`. */
+/**
+ * A note may be copied or written by others. The folder must be where Postern makes one, and must name the same
+ * `data-dir`.
+ */
 async function requireOwnHome(dataDir: string, directory: string): Promise<void> {
   const found = await lstat(directory).catch(() => undefined);
   // An earlier removal was cut short.

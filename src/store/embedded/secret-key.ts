@@ -7,7 +7,8 @@ import { makeFolders, readOrMake } from './files.ts';
 const MIN_CHARACTERS = 32;
 
 /**
- * Returns the secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner alone.
+ * Returns the secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner
+ * alone.
  * @param create false: rejects with an EmbeddedError when there is none
  */
 export async function embeddedSecretKey(dataDir: string, create = true): Promise<string> {

@@ -1,6 +1,7 @@
 /**
- * PostgreSQL refuses to run as root, so a Postern that is root runs it as a user that no other program runs as: a number that has no name
- * on this machine. Whoever runs as the same user could read the database's files, signal its processes and connect to its socket.
+ * PostgreSQL refuses to run as root, so a Postern that is root runs it as a user that no other program runs as: a
+ * number that has no name on this machine. Whoever runs as the same user could read the database's files, signal its
+ * processes and connect to its socket.
  */
 
 import { execFile } from 'node:child_process';
@@ -17,7 +18,10 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** User ids that neither Debian nor systemd gives to anybody (https://systemd.io/UIDS-GIDS/); under 65536, as containers need. */
+/**
+ * User ids that neither Debian nor systemd gives to anybody (https://systemd.io/UIDS-GIDS/); under 65536, as containers
+ * need.
+ */
 const FIRST_UID = 60_578;
 const UIDS = 606;
 
@@ -92,7 +96,10 @@ function hasName(uid: number): Promise<boolean> {
   );
 }
 
-/** Asks the system itself, so that groups, access lists and mounts all count. True for every test when the server runs as this process. */
+/**
+ * Asks the system itself, so that groups, access lists and mounts all count. True for every test when the server runs
+ * as this process.
+ */
 export async function serverCan(
   user: ServerUser | undefined,
   test: '-r' | '-x',

@@ -54,7 +54,10 @@ const STOPPING: Record<'patient' | 'hung', readonly (readonly [NodeJS.Signals, n
 const POLL_MS = 20;
 const MAX_LOG_BYTES = 1_000_000;
 
-/** Resolves with a server that answers. Several processes may call it for one cluster at once: one starts it, the others adopt it. */
+/**
+ * Resolves with a server that answers. Several processes may call it for one cluster at once: one starts it, the others
+ * adopt it.
+ */
 export async function runServer(parts: ServerParts): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
@@ -136,8 +139,8 @@ async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServ
 }
 
 /**
- * Clears away what a killed server left: helper processes that have not noticed yet, and lock files that name a process id that a stranger
- * has now. No other process starts a server meanwhile.
+ * Clears away what a killed server left: helper processes that have not noticed yet, and lock files that name a process
+ * id that a stranger has now. No other process starts a server meanwhile.
  */
 async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolean): Promise<void> {
   const noneLeft = async () => (await helpersOf(home.cluster, home.user)).length === 0;
@@ -175,7 +178,8 @@ async function startServer(
     unix_socket_directories: home.socketDir,
     unix_socket_permissions: '0700',
     port: '5432',
-    // Only what keeps it from serving: an ordinary statement's error is its client's to tell, and may name personal data.
+    // Only what keeps it from serving: an ordinary statement's error is its client's to tell, and may name personal
+    // data.
     log_min_messages: 'fatal',
     log_min_error_statement: 'panic',
     ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),

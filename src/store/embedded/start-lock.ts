@@ -1,7 +1,8 @@
 /**
- * A lock that one process at a time holds while it starts the PostgreSQL server of a data-dir. PostgreSQL's own lock file cannot keep two
- * starting servers apart if a killed server left one: each may remove the other's, and the one that goes on without a lock file ends itself
- * within a minute. The operating system releases this lock when its process ends, however that happens.
+ * A lock that one process at a time holds while it starts the PostgreSQL server of a data-dir. PostgreSQL's own lock
+ * file cannot keep two starting servers apart if a killed server left one: each may remove the other's, and the one
+ * that goes on without a lock file ends itself within a minute. The operating system releases this lock when its
+ * process ends, however that happens.
  */
 
 import { open } from 'node:fs/promises';
