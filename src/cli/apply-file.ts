@@ -5,9 +5,9 @@
  */
 
 import { open } from 'node:fs/promises';
-import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { type Document, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { type ConfigError, joinPath, type Position } from '../config/config-error.ts';
-import { positionIn } from '../config/file.ts';
+import { fileError, positionIn, readFailure, resolved, syntaxError } from '../config/yaml.ts';
 import { unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
 import type { Setup } from '../iam/setup/read.ts';
@@ -19,10 +19,10 @@ export type SetupFile =
   | {
       readonly kind: 'setup';
       readonly setup: Setup;
-      /** For errors that only the database shows. */
-      readonly problemsOf: (errors: readonly SetupError[]) => readonly ConfigError[];
+      /** Adds positions to errors that only the database shows. */
+      readonly locate: (errors: readonly SetupError[]) => readonly ConfigError[];
     }
-  | { readonly kind: 'problems'; readonly problems: readonly ConfigError[] };
+  | { readonly kind: 'invalid'; readonly errors: readonly ConfigError[] };
 
 /** Bytes of all documents: room for about four hundred thousand users. */
 export const MAX_FILE_BYTES = 64 * 1_048_576;
@@ -39,16 +39,12 @@ export const STDIN = '-';
 /** @param file `-` = standard input */
 export async function readSetupFile(file: string): Promise<SetupFile> {
   const name = file === STDIN ? '<stdin>' : file;
-  const fail = (message: string): SetupFile => ({
-    kind: 'problems',
-    problems: [{ where: { kind: 'file', file: name, at: undefined }, path: '', message }],
-  });
+  const fail = (message: string): SetupFile => ({ kind: 'invalid', errors: [fileError(name, message)] });
   let bytes: Buffer | undefined;
   try {
     bytes = await readBounded(file);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
+    return fail(readFailure(error));
   }
   return bytes === undefined
     ? fail(`expected a file of at most ${MAX_FILE_BYTES / 1_048_576} MiB`)
@@ -61,22 +57,19 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return {
-      kind: 'problems',
-      problems: [{ where: { kind: 'file', file: name, at: undefined }, path: '', message: 'expected UTF-8 text' }],
-    };
+    return { kind: 'invalid', errors: [fileError(name, 'expected UTF-8 text')] };
   }
   const parts = partsOf(name, text);
   const documents: SetupDocument[] = [];
   for (const [i, part] of parts.entries()) {
     const read = readPart(part, i);
-    if (read.kind === 'problems') return read;
+    if (read.kind === 'invalid') return read;
     documents.push(read.document);
   }
-  const problemsOf = (errors: readonly SetupError[]): readonly ConfigError[] => problemsIn(parts, errors);
+  const locate = (errors: readonly SetupError[]): readonly ConfigError[] => locateIn(parts, errors);
   const read = readSetups(documents);
-  if (read.kind === 'errors') return { kind: 'problems', problems: problemsOf(read.errors) };
-  return { kind: 'setup', setup: read.setup, problemsOf };
+  if (read.kind === 'errors') return { kind: 'invalid', errors: locate(read.errors) };
+  return { kind: 'setup', setup: read.setup, locate };
 }
 
 /** One document of the file. */
@@ -111,7 +104,7 @@ function partsOf(file: string, text: string): readonly Part[] {
  * @param errors whose paths begin with the number of the document. Each document is read again, so that one at a time
  *   is in memory.
  */
-function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): readonly ConfigError[] {
+function locateIn(parts: readonly Part[], errors: readonly SetupError[]): readonly ConfigError[] {
   return parts.flatMap((part, i) => {
     const own = errors.filter(({ path }) => stepsOf(path)[0] === String(i));
     if (own.length === 0) return [];
@@ -120,12 +113,22 @@ function problemsIn(parts: readonly Part[], errors: readonly SetupError[]): read
     return own.map((error) => {
       const also = error.also === undefined ? undefined : stepsOf(error.also);
       const other = also === undefined || also[0] === String(i) ? parsed : parsedAt(parts, Number(also[0]));
-      return problemOf(part.file, parsed, error, also === undefined ? undefined : other?.position(also.slice(1)).line);
+      return locatedError(
+        part.file,
+        parsed,
+        error,
+        also === undefined ? undefined : other?.position(also.slice(1)).line,
+      );
     });
   });
 }
 
-function problemOf(file: string, parsed: Parsed, { path, message }: SetupError, also: number | undefined): ConfigError {
+function locatedError(
+  file: string,
+  parsed: Parsed,
+  { path, message }: SetupError,
+  also: number | undefined,
+): ConfigError {
   const steps = stepsOf(path).slice(1);
   return {
     where: { kind: 'file', file, at: parsed.position(steps) },
@@ -177,52 +180,42 @@ function parse({ text, line }: Part): Parsed | undefined {
 
 type PartRead =
   | { readonly kind: 'document'; readonly document: SetupDocument }
-  | { readonly kind: 'problems'; readonly problems: readonly ConfigError[] };
+  | { readonly kind: 'invalid'; readonly errors: readonly ConfigError[] };
 
 /** @param i the number of the document */
 function readPart(part: Part, i: number): PartRead {
   const { file, text } = part;
-  const problem = (message: string, at?: Position): ConfigError => ({
-    where: { kind: 'file', file, at },
-    path: '',
-    message,
-  });
+  const fail = (...errors: readonly ConfigError[]): PartRead => ({ kind: 'invalid', errors });
   const size = Buffer.byteLength(text);
   if (size > MAX_DOCUMENT_BYTES) {
     const message = `expected a document of at most ${MAX_DOCUMENT_BYTES / 1_048_576} MiB; a line --- begins another document`;
-    return { kind: 'problems', problems: [problem(message, { line: part.line + 1, column: 1 })] };
+    return fail(fileError(file, message, { line: part.line + 1, column: 1 }));
   }
   const parsed = parse(part);
-  if (parsed === undefined) return { kind: 'problems', problems: [problem('nested too deeply')] };
+  if (parsed === undefined) return fail(fileError(file, 'nested too deeply'));
   const { doc, positionAt } = parsed;
-  // The messages of the YAML parser quote the file, which may have secrets.
-  const broken = [...doc.errors, ...doc.warnings].map(({ code, pos }) =>
-    problem(
-      code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`,
-      positionAt(pos[0]),
-    ),
-  );
+  const broken = [...doc.errors, ...doc.warnings].map((error) => syntaxError(file, error, positionAt));
   // One syntax error causes others after it.
-  if (broken.length > 0) return { kind: 'problems', problems: broken.slice(0, MAX_BROKEN) };
+  if (broken.length > 0) return fail(...broken.slice(0, MAX_BROKEN));
   const value = plain(doc);
   if (value === undefined) {
-    return { kind: 'problems', problems: [problem('an alias has no anchor, or there are too many aliases')] };
+    return fail(fileError(file, 'an alias has no anchor, or there are too many aliases'));
   }
-  const problemsOf = (errors: readonly SetupError[]): readonly ConfigError[] =>
+  const locate = (errors: readonly SetupError[]): readonly ConfigError[] =>
     errors.map((error) => {
       const also = error.also === undefined ? undefined : parsed.position(stepsOf(error.also)).line;
-      return problemOf(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
+      return locatedError(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
     });
-  return readValue(value.value, size <= SHORT_BYTES, problemsOf);
+  return readValue(value.value, size <= SHORT_BYTES, locate);
 }
 
 function readValue(
   value: unknown,
   short: boolean,
-  problemsOf: (errors: readonly SetupError[]) => readonly ConfigError[],
+  locate: (errors: readonly SetupError[]) => readonly ConfigError[],
 ): PartRead {
   if (value === null)
-    return { kind: 'problems', problems: problemsOf([{ path: '', message: 'expected a map, with version: 1' }]) };
+    return { kind: 'invalid', errors: locate([{ path: '', message: 'expected a map, with version: 1' }]) };
   const bad = unstorable(value).map((path) => ({
     path,
     message: 'Text must not contain NUL characters or lone surrogates.',
@@ -231,16 +224,16 @@ function readValue(
   if (checked.kind === 'invalid' || bad.length > 0) {
     const paths = new Set(bad.map(({ path }) => path));
     const form = [...bad, ...(checked.kind === 'invalid' ? checked.errors.filter(({ path }) => !paths.has(path)) : [])];
-    return { kind: 'problems', problems: inOrder(problemsOf(short ? [...form, ...meaningErrors(value, form)] : form)) };
+    return { kind: 'invalid', errors: inOrder(locate(short ? [...form, ...meaningErrors(value, form)] : form)) };
   }
   return { kind: 'document', document: checked.value };
 }
 
-/** Sorts problems by their position in the file. */
-function inOrder(problems: readonly ConfigError[]): readonly ConfigError[] {
+/** Sorts errors by their position in the file. */
+function inOrder(errors: readonly ConfigError[]): readonly ConfigError[] {
   const rank = ({ where }: ConfigError): number =>
     where?.kind === 'file' && where.at !== undefined ? where.at.line * MAX_FILE_BYTES + where.at.column : 0;
-  return problems.toSorted((a, b) => rank(a) - rank(b));
+  return errors.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** Returns undefined if an alias has no anchor, or if there are more than `MAX_ALIASES`. */
@@ -287,10 +280,6 @@ function offsetOf(doc: Document, steps: readonly string[]): number | undefined {
     } else break;
   }
   return offset;
-}
-
-function resolved(doc: Document, node: unknown): unknown {
-  return isAlias(node) ? node.resolve(doc) : node;
 }
 
 function rangeOf(node: unknown): number | undefined {

@@ -24,7 +24,7 @@ const PENDING = 3;
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** The maximum number of plans: each concurrent change requires a new one. */
 const ATTEMPTS = 5;
-const MAX_PROBLEMS = 50;
+const MAX_LISTED = 50;
 
 interface ApplyOptions {
   readonly setup: SetupOptions & { readonly setupTokens: boolean };
@@ -44,12 +44,11 @@ export async function applyCommand(args: Arguments): Promise<number> {
     throw new UsageError('Give exactly one file, or - to read standard input.');
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
-  if (read.kind === 'problems') return refuse(read.problems);
+  if (read.kind === 'invalid') return refuse(read.errors);
   return withStore(args, async ({ db }, { config }) => {
     const notices = setupNotices({ routes: routeTable(config) }, read.setup);
-    if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern'))
-      return refuse(read.problemsOf(notices));
-    process.stdout.write(listed(read.problemsOf(notices), 'notice: '));
+    if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
+    process.stdout.write(listed(read.locate(notices), 'notice: '));
     return withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 }, (longTimeoutDb) =>
       planAndApply({ db: longTimeoutDb, random: (size) => randomBytes(size) }, read, options),
     );
@@ -78,15 +77,11 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
 
 type Readable = Extract<SetupFile, { kind: 'setup' }>;
 
-async function planAndApply(
-  parts: SetupParts,
-  { setup, problemsOf }: Readable,
-  options: ApplyOptions,
-): Promise<number> {
+async function planAndApply(parts: SetupParts, { setup, locate }: Readable, options: ApplyOptions): Promise<number> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
-    if (plan.kind === 'errors') return refuse(problemsOf(plan.errors));
-    if (attempt === 1) process.stdout.write(listed(problemsOf(unboundNotices(setup, plan.actions)), 'notice: '));
+    if (plan.kind === 'errors') return refuse(locate(plan.errors));
+    if (attempt === 1) process.stdout.write(listed(locate(unboundNotices(setup, plan.actions)), 'notice: '));
     if (attempt > 1) process.stdout.write('\nAnother change was made after the plan was shown. The new plan is:\n\n');
     process.stdout.write(planText(plan.actions));
     if (plan.actions.length === 0) return DONE;
@@ -124,14 +119,14 @@ function printDone(actions: readonly PlanAction[], tokens: readonly SetupToken[]
   }
 }
 
-function refuse(problems: readonly ConfigError[]): number {
-  process.stderr.write(listed(problems));
+function refuse(errors: readonly ConfigError[]): number {
+  process.stderr.write(listed(errors));
   return WRONG_FILE;
 }
 
-/** One line for each problem, at most `MAX_PROBLEMS`. */
-function listed(problems: readonly ConfigError[], prefix = ''): string {
-  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => `${prefix}${formatConfigError(problem)}\n`);
-  const more = problems.length - shown.length;
+/** One line for each error, at most `MAX_LISTED`. */
+function listed(errors: readonly ConfigError[], prefix = ''): string {
+  const shown = errors.slice(0, MAX_LISTED).map((error) => `${prefix}${formatConfigError(error)}\n`);
+  const more = errors.length - shown.length;
   return shown.join('') + (more > 0 ? `${prefix}and ${more} more\n` : '');
 }

@@ -41,14 +41,14 @@ export async function ensureSetup(parts: AdminParts): Promise<UserId> {
 }
 
 async function apply({ db, random, now }: AdminParts, file: SetupFile): Promise<void> {
-  if (file.kind === 'problems') throw new Error(`${FILE}: ${file.problems.map(({ message }) => message).join('; ')}`);
+  if (file.kind === 'invalid') throw new Error(`${FILE}: ${file.errors.map(({ message }) => message).join('; ')}`);
   const options = { prune: false, pruneTenants: false, force: false, setupTokens: false, nowMs: now() };
   const plan = await previewSetup({ db, random }, file.setup, options);
   if (plan.kind === 'errors') {
-    const [problem] = file.problemsOf(plan.errors);
+    const [error] = file.locate(plan.errors);
     throw new Refusal(
       'already_exists',
-      `The demo's tenants cannot be created: ${problem?.path}: ${problem?.message}. Start the demo with another data-dir.`,
+      `The demo's tenants cannot be created: ${error?.path}: ${error?.message}. Start the demo with another data-dir.`,
     );
   }
   const applied = await applySetup({ db, random }, file.setup, options, plan.actions);

@@ -27,7 +27,7 @@ const SAME_SERVERS: ReadonlyMap<string, string> = new Map([['postern-meter', 'po
  */
 export function placeAddresses(text: string, addresses: EnvoyAddresses): object {
   const config: unknown = parse(text, { merge: true });
-  if (!isObject(config)) throw new Error('The Envoy configuration is not a mapping.');
+  if (!isMapping(config)) throw new Error('The Envoy configuration is not a mapping.');
   const missing = new Set(Object.keys(addresses.places));
   const resources = child(config, 'static_resources');
   for (const listener of items(resources, 'listeners')) {
@@ -50,7 +50,10 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
   if (missing.size > 0)
     throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
   if (addresses.admin !== undefined)
-    config['admin'] = { ...(isObject(config['admin']) ? config['admin'] : {}), address: envoyAddress(addresses.admin) };
+    config['admin'] = {
+      ...(isMapping(config['admin']) ? config['admin'] : {}),
+      address: envoyAddress(addresses.admin),
+    };
   return config;
 }
 
@@ -74,21 +77,21 @@ export function splitAddress(address: Address): { readonly host: string; readonl
   return { host, port };
 }
 
-type Mapping = Record<string, unknown>;
+export type Mapping = Record<string, unknown>;
 
-function isObject(value: unknown): value is Mapping {
+export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function child(parent: Mapping, name: string): Mapping {
   const value = parent[name];
-  if (!isObject(value)) throw new Error(`The Envoy configuration has no ${name} where one belongs.`);
+  if (!isMapping(value)) throw new Error(`The Envoy configuration has no ${name} where one belongs.`);
   return value;
 }
 
 function items(parent: Mapping, name: string): Mapping[] {
   const value = parent[name];
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return Array.isArray(value) ? value.filter(isMapping) : [];
 }
 
 function nameOf(item: Mapping): string {

@@ -7,7 +7,7 @@
  */
 
 import { parse } from 'yaml';
-import { type Address, splitAddress } from './envoy-config.ts';
+import { type Address, isMapping, type Mapping, splitAddress } from './envoy-config.ts';
 
 const HCM = 'envoy.filters.network.http_connection_manager';
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
@@ -51,8 +51,6 @@ const CHECK_MEMBERS = [
   'max_denied_response_body_bytes',
   'enforce_response_header_limits',
 ] as const;
-
-type Mapping = Readonly<Record<string, unknown>>;
 
 /** The parts of envoy/production.yaml that the patches contain. */
 interface Parts {
@@ -203,10 +201,6 @@ function chosen(from: Mapping, names: readonly string[]): Mapping {
       return [name, from[name]];
     }),
   );
-}
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function mapping(value: unknown): Mapping {

@@ -20,6 +20,7 @@ import { type ConfigError, didYouMean, type Position, type ValuePath } from './c
 import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
 import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
+import { fileError, positionIn, readFailure, resolved, syntaxError } from './yaml.ts';
 
 export interface FileEntry {
   readonly raw: Raw;
@@ -61,7 +62,7 @@ class Names {
 export function readConfigFile(settings: readonly Setting<unknown>[], file: string): FileContent {
   const fail = (message: string): FileContent => ({
     entries: new Map(),
-    errors: [{ where: { kind: 'file', file, at: undefined }, path: '', message }],
+    errors: [fileError(file, message)],
     isWhole: false,
   });
   try {
@@ -70,8 +71,7 @@ export function readConfigFile(settings: readonly Setting<unknown>[], file: stri
       ? fail(`expected a file of at most 1 MiB, got ${size} bytes`)
       : readYaml(new Names(settings), file, readFileSync(file, 'utf8'));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return fail(code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`);
+    return fail(readFailure(error));
   }
 }
 
@@ -79,13 +79,7 @@ function readYaml(names: Names, file: string, text: string): FileContent {
   const lines = new LineCounter();
   const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
-  // The messages of the YAML parser quote the file, which may have secrets.
-  const errors: ConfigError[] = doc.errors.map((error) => ({
-    where: { kind: 'file', file, at: positionAt(error.pos[0]) },
-    path: '',
-    message:
-      error.code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${error.code})`,
-  }));
+  const errors = doc.errors.map((error) => syntaxError(file, error, positionAt));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), errors, isWhole: false };
   }
@@ -96,12 +90,6 @@ function readYaml(names: Names, file: string, text: string): FileContent {
     walk.report(doc.contents, '', 'expected a map of settings');
   }
   return { entries: walk.entries, errors: [...errors, ...walk.errors], isWhole: true };
-}
-
-/** Returns the line and column of an offset in the text. */
-export function positionIn(lines: LineCounter, offset: number): Position {
-  const { line, col } = lines.linePos(offset);
-  return { line, column: col };
 }
 
 /** A key as errors may quote it. A key that does not look like a setting's name may be a misplaced secret. */
@@ -217,7 +205,7 @@ class Walk {
   }
 
   #resolve(node: unknown): Node | undefined {
-    const target = isAlias(node) ? node.resolve(this.#doc) : node;
+    const target = resolved(this.#doc, node);
     return isScalar(target) || isCollection(target) ? target : undefined;
   }
 

@@ -15,7 +15,7 @@ import { type Harness, startHarness } from '../http/harness.ts';
 
 function problems(text: string | Uint8Array): readonly string[] {
   const read = readSetupText('f.yaml', typeof text === 'string' ? Buffer.from(text) : text);
-  return read.kind === 'problems' ? read.problems.map(formatConfigError) : [];
+  return read.kind === 'invalid' ? read.errors.map(formatConfigError) : [];
 }
 
 describe('every error names its place', () => {

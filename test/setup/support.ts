@@ -53,7 +53,7 @@ export function setupOf(document: SetupDocument | string): Setup {
   // JSON is YAML, and its writer loses nothing; that of YAML loses blanks of lines that hold nothing else.
   const text = typeof document === 'string' ? document : JSON.stringify(document);
   const read = readSetupText('setup.yaml', Buffer.from(text));
-  if (read.kind === 'problems') throw new Error(JSON.stringify(read.problems));
+  if (read.kind === 'invalid') throw new Error(JSON.stringify(read.errors));
   return read.setup;
 }
 

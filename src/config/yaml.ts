@@ -1,0 +1,35 @@
+/** Errors and positions of a YAML file, for the configuration and for setup files. */
+
+import { type Document, isAlias, type LineCounter, type YAMLError } from 'yaml';
+import type { ConfigError, Position } from './config-error.ts';
+
+/** An error of the file, or at a position in it. */
+export function fileError(file: string, message: string, at?: Position): ConfigError {
+  return { where: { kind: 'file', file, at }, path: '', message };
+}
+
+/** Returns the reason why a file could not be opened or read. */
+export function readFailure(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;
+}
+
+/** Does not use the message of the YAML parser: it quotes the file, which may have secrets. */
+export function syntaxError(
+  file: string,
+  { code, pos }: Pick<YAMLError, 'code' | 'pos'>,
+  positionAt: (offset: number) => Position,
+): ConfigError {
+  const message = code === 'DUPLICATE_KEY' ? 'this key appears twice in the same map' : `not valid YAML here (${code})`;
+  return fileError(file, message, positionAt(pos[0]));
+}
+
+export function positionIn(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
+}
+
+/** Returns the node that an alias refers to, and any other node itself. */
+export function resolved(doc: Document, node: unknown): unknown {
+  return isAlias(node) ? node.resolve(doc) : node;
+}
