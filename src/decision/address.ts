@@ -1,6 +1,6 @@
 /**
- * IP addresses and networks, read strictly. An IPv4-mapped IPv6 address is its IPv4 address, and a network inside `::ffff:0:0/96`
- * is its IPv4 network; an IPv4 address never lies in any other IPv6 network, `::/0` included.
+ * IP addresses and networks, parsed strictly. An IPv4-mapped IPv6 address is its IPv4 address, and a network inside
+ * `::ffff:0:0/96` is its IPv4 network. An IPv4 address is in no other IPv6 network, `::/0` included.
  */
 
 /** 128 bits as four unsigned 32-bit words, the highest first. An IPv4 address is in `a`, the rest is 0. */
@@ -22,7 +22,10 @@ export interface Network extends Address {
 /** Longest text that can be an address: `xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:255.255.255.255`. */
 const MAX_ADDRESS_LENGTH = 45;
 
-/** Four octets without leading zeros (RFC 6943, section 3.1.1: the looser forms are read differently by different programs). */
+/**
+ * Four octets without leading zeros (RFC 6943, section 3.1.1: the looser forms are read differently by different
+ * programs).
+ */
 function parseIPv4(text: string): number | undefined {
   let value = 0;
   let octet = 0;
@@ -47,7 +50,7 @@ function parseIPv4(text: string): number | undefined {
 
 const GROUP = /^[0-9a-fA-F]{1,4}$/;
 
-/** The 16-bit groups of one side of `::`; the last may be a dotted IPv4 address where `dotted` says so. */
+/** Returns the 16-bit groups of one side of `::`. The last one may be a dotted IPv4 address if `dotted` is true. */
 function parseGroups(text: string, dotted: boolean): number[] | undefined {
   if (text === '') return [];
   const groups: number[] = [];
@@ -92,7 +95,7 @@ function fromIPv4(value: number): Address {
   return { family: 4, a: value, b: 0, c: 0, d: 0 };
 }
 
-/** Reads an address as it is written, before mapped ones become IPv4. */
+/** Reads an address as written, without the mapping to IPv4. */
 function parseRaw(text: string): Address | undefined {
   if (text.length > MAX_ADDRESS_LENGTH) return undefined;
   if (text.indexOf(':') < 0) {
@@ -103,7 +106,10 @@ function parseRaw(text: string): Address | undefined {
   return groups && { family: 6, a: word(groups, 0), b: word(groups, 2), c: word(groups, 4), d: word(groups, 6) };
 }
 
-/** An address of a client: a zone id (RFC 4007, `%eth0`) is cut off. Undefined for any other text, which then counts as missing. */
+/**
+ * Parses a client's address and cuts off a zone id (RFC 4007, `%eth0`). Returns undefined for any other text, which
+ * then counts as missing.
+ */
 export function parseAddress(text: string): Address | undefined {
   const percent = text.indexOf('%');
   if (percent >= 0 && (percent === text.length - 1 || text.indexOf(':') < 0)) return undefined;
@@ -113,7 +119,7 @@ export function parseAddress(text: string): Address | undefined {
 
 const PREFIX_LENGTH = /^(?:0|[1-9][0-9]{0,2})$/;
 
-/** The mask of one word when `bits` of it and of the words after it are in the prefix. */
+/** Returns the mask of one word if `bits` of it and of the later words are in the prefix. */
 function mask(bits: number): number {
   if (bits <= 0) return 0;
   return bits >= 32 ? 0xffffffff : (0xffffffff << (32 - bits)) >>> 0;
@@ -126,8 +132,8 @@ function network(address: Address, bits: number): Network | undefined {
 }
 
 /**
- * Reads a CIDR block (RFC 4632, RFC 4291 section 2.3) or a single address, for a condition. Host bits that are set, leading zeros
- * and zone ids are refused: each is a sign that the author meant something else.
+ * Parses a CIDR block (RFC 4632, RFC 4291 section 2.3) or a single address of a condition. Host bits, leading zeros and
+ * zone ids are rejected: each indicates that the author meant something else.
  */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
@@ -138,7 +144,7 @@ export function parseNetwork(text: string): Network | undefined {
   if (!PREFIX_LENGTH.test(lengthText)) return undefined;
   const bits = Number(lengthText);
   if (bits > width) return undefined;
-  // A shorter prefix than /96 would have host bits set, because the mapped range's own 16 ones are in them.
+  // A prefix shorter than /96 would have host bits, because the 16 ones of the mapped range are in them.
   if (isMapped(address)) return bits < 96 ? undefined : network(fromIPv4(address.d), bits - 96);
   return network(address, bits);
 }

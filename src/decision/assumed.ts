@@ -1,7 +1,8 @@
 /**
- * Policies under an assumption about their conditions, for questions that are asked of no moment and no place: `best`, no condition of
- * a deny holds and every condition of an allow does; `worst`, the other way round. What is permitted at worst is permitted always; what
- * is refused at best is refused always; in between it hangs on the conditions.
+ * Policies under an assumption about their conditions, for questions that have no time and no address. `best`: no
+ * condition of a deny holds and every condition of an allow holds. `worst`: the opposite. A request that is permitted
+ * under `worst` is always permitted. A request that is denied under `best` is always denied. Otherwise the result
+ * depends on the conditions.
  */
 
 import type { CompiledConditions } from './conditions.ts';
@@ -12,12 +13,12 @@ export type Assumption = 'best' | 'worst';
 
 const ALWAYS: CompiledConditions = Object.freeze({ checks: [], timezone: undefined });
 
-/** The policy as it counts under the assumption; undefined where it does not. */
+/** Returns the policy under the assumption; undefined if it is not in force. */
 function assumedPolicy(policy: Policy, assumption: Assumption): Policy | undefined {
   const { checks } = policy.conditions;
   if (checks.length === 0) return policy;
   const always = { ...policy, conditions: ALWAYS };
-  // A check that cannot be read always holds in a deny and never in an allow.
+  // An unreadable check always holds in a deny and never in an allow.
   const readable = checks.filter((check) => check.kind !== 'unreadable').length;
   if (policy.effect === 'deny') return assumption === 'worst' || readable === 0 ? always : undefined;
   return assumption === 'best' && readable === checks.length ? always : undefined;
@@ -44,7 +45,7 @@ export function assumedPolicies(set: PolicySet, assumption: Assumption): PolicyS
   return made;
 }
 
-/** The same world with every policy under the assumption. */
+/** Returns the snapshot with every policy under the assumption. */
 export function assumedSnapshot(snapshot: Snapshot, assumption: Assumption): Snapshot {
   const view = (tenant: TenantView | undefined) =>
     tenant && { ...tenant, policies: assumedPolicies(tenant.policies, assumption) };

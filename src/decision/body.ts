@@ -1,4 +1,7 @@
-/** What a decision reads from a request's body: a few top-level members of one JSON object, and nothing that two readers might read differently. */
+/**
+ * Reads a request's body: a few top-level members of one JSON object. A body that two readers might read differently is
+ * malformed.
+ */
 
 import { isFileMember } from './inline-files.ts';
 import {
@@ -42,11 +45,14 @@ export interface BodyFacts {
   /** The largest and the smallest of the token limits named. Saturated at Number.MAX_SAFE_INTEGER. */
   readonly largestLimit: number | undefined;
   readonly smallestLimit: number | undefined;
-  /** How many answers are asked for: the larger of `n` and `best_of`, at least 1. */
+  /** The number of requested answers: the larger of `n` and `best_of`, at least 1. */
   readonly choices: number;
-  /** How many prompts a request for completions has; 1 on other routes. */
+  /** The number of prompts of a request for completions; 1 on other routes. */
   readonly prompts: number;
-  /** False: the body asks for a stream without asking, in a way that every reader understands, for the usage of the stream. */
+  /**
+   * False: the body requests a stream without requesting, in a form that every reader understands, the usage of the
+   * stream.
+   */
   readonly reportsUsage: boolean;
   /** The estimate of the text, in tokens. */
   readonly promptTokens: number;
@@ -64,7 +70,7 @@ export interface BodyProblem {
 /** The setting of Envoy's ext_authz filter, and of its routes, that sends bodies. */
 export const BODY_SETTING = 'with_request_body';
 
-/** Envoy sent nothing of the body. */
+/** Envoy did not send the body. */
 export interface BodyNotSent {
   readonly kind: 'not_sent';
 }
@@ -73,7 +79,7 @@ export type BodyResult = BodyFacts | BodyProblem;
 
 const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
 
-/** Whether the header names exactly one `application/json`, in UTF-8. */
+/** Reports whether the header names exactly one `application/json`, in UTF-8. */
 export function isJsonType(header: HeaderValue): boolean {
   if (header === undefined || header === REPEATED) return false;
   return header === 'application/json' || JSON_TYPE.test(header);
@@ -113,7 +119,7 @@ function notJson(at: number): BodyProblem {
   return problem(`The body is not valid JSON of at most 128 levels in UTF-8, at byte ${~at}.`);
 }
 
-/** What has been read so far. */
+/** The members that have been read. */
 interface Reading {
   model: string | undefined;
   collection: string | undefined;
@@ -123,11 +129,14 @@ interface Reading {
   choices: number;
   prompts: number;
   stream: boolean;
-  /** How `stream_options` asks for usage; `unclear` if readers may understand it differently, which nothing after it mends. */
+  /**
+   * How `stream_options` requests usage; `unclear` if readers may understand it differently. Later members do not
+   * change `unclear`.
+   */
   usage: 'asked' | 'not asked' | 'unclear';
-  /** Whether an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
+  /** True if an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
   readonly asText: boolean;
-  /** Set where reading went wrong. */
+  /** The first problem. */
   problem: BodyProblem | undefined;
 }
 
@@ -140,12 +149,13 @@ function isName(name: string): boolean {
   return name !== '' && name.isWellFormed() && !CONTROL.test(name);
 }
 
-/** The sign that a proxy puts in the place of a byte that is not UTF-8 when it sends a body as text. */
+/** The character that replaces a byte that is not UTF-8 when a proxy sends a body as text. */
 const REPLACEMENT = 0x21;
 
 /**
- * Reports whether a name contains a byte that may have replaced another one. A reader of the original may drop that byte or read another
- * character, and so read another name. The escape of the sign is certain: it consists of other bytes.
+ * Reports whether a name contains a byte that may have replaced another one. A reader of the original may drop that
+ * byte or read another character, and so read another name. The escape of the sign is certain: it consists of other
+ * bytes.
  */
 function isUncertain({ asText }: Reading, { bytes }: JsonText, start: number, end: number): boolean {
   if (!asText) return false;
@@ -153,7 +163,7 @@ function isUncertain({ asText }: Reading, { bytes }: JsonText, start: number, en
   return false;
 }
 
-/** The name between the quotes of a valid string, or what is wrong with it. */
+/** Returns the name between the quotes of a valid string, or the problem with it. */
 function readText(text: JsonText, start: number, end: number, member: ReadMember, into: Reading): string | BodyProblem {
   if (isUncertain(into, text, start, end)) {
     const detail = `The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in "${member}" as "\\u0021".`;
@@ -170,7 +180,10 @@ function readText(text: JsonText, start: number, end: number, member: ReadMember
   return name ?? problem(`Each name in "${member}" must be plain Unicode text.`, member);
 }
 
-/** One string that names something. @returns the position after it; a problem is in `into` */
+/**
+ * Reads one string that names a resource.
+ * @returns the position after it; a problem is in `into`
+ */
 function readName(text: JsonText, at: number, member: 'model' | 'collection', into: Reading): number {
   const after = byteAt(text, at) === QUOTE ? skipText(text, at + 1) : at;
   if (after < 0) return after;
@@ -218,7 +231,7 @@ function readNames(text: JsonText, start: number, into: Reading): number {
   }
 }
 
-/** The value of an integer literal without sign, fraction or exponent; undefined for any other number. */
+/** Returns the value of an integer literal without sign, fraction or exponent; undefined for any other number. */
 function integer({ bytes }: JsonText, start: number, end: number): number | undefined {
   let value = 0;
   for (let at = start; at < end; at++) {
@@ -257,7 +270,10 @@ function readBoolean(text: JsonText, at: number, member: ReadMember, into: Readi
 const INCLUDE_USAGE = 'include_usage';
 const FOLDED_USAGE = fold(INCLUDE_USAGE);
 
-/** How one member of `stream_options` asks for usage; undefined if no reader takes it for `include_usage`. The arguments are between its quotes. */
+/**
+ * Returns how one member of `stream_options` requests usage; undefined if no reader takes it for `include_usage`. The
+ * arguments are between its quotes.
+ */
 function usageIn(
   text: JsonText,
   start: number,
@@ -272,7 +288,7 @@ function usageIn(
   return into.usage === 'not asked' && byteAt(text, value) === 0x74 ? 'asked' : 'unclear';
 }
 
-/** Reads `stream_options`, in which every value except one certain `include_usage: true` means that no usage is asked for. */
+/** Reads `stream_options`. Every value except one certain `include_usage: true` means that usage is not requested. */
 function readStreamOptions(text: JsonText, start: number, into: Reading): number {
   if (byteAt(text, start) !== OPEN_OBJECT) return skipValue(text, start, 1);
   let at = skipSpace(text, start + 1);
@@ -294,7 +310,7 @@ function readStreamOptions(text: JsonText, start: number, into: Reading): number
   }
 }
 
-/** What an element of `prompt` is: a token id of the one prompt, or a prompt by itself as text or as token ids. */
+/** The kind of an element of `prompt`: a token id of the one prompt, or a prompt by itself as text or as token ids. */
 function elementKind(code: number): 'id' | 'text' | 'ids' | undefined {
   if (code === QUOTE) return 'text';
   if (code === OPEN_ARRAY) return 'ids';
@@ -329,9 +345,12 @@ function readPrompts(text: JsonText, start: number, into: Reading): number {
   }
 }
 
-/** One member's value. @returns the position after it, or negative; a value of the wrong type is in `into.problem` */
+/**
+ * Reads the value of one member.
+ * @returns the position after it, or negative; a value of the wrong type is in `into.problem`
+ */
 function readMember(text: JsonText, at: number, member: ReadMember, into: Reading): number {
-  // null is absent; whether it is spelt in full, the reader sees.
+  // A null value counts as absent. The JSON reader verifies its spelling.
   if (byteAt(text, at) === 0x6e) return skipValue(text, at, 1);
   switch (member) {
     case 'model':
@@ -361,7 +380,10 @@ function isAscii({ bytes }: JsonText, start: number, end: number): boolean {
   return true;
 }
 
-/** The members of the object that begins at `start`. @returns the position after it, or negative */
+/**
+ * Reads the members of the object that begins at `start`.
+ * @returns the position after it, or negative
+ */
 function readObject(text: JsonText, start: number, readsPrompts: boolean, into: Reading): number {
   const seen = noNames(readsPrompts);
   let at = skipSpace(text, start + 1);
@@ -409,7 +431,8 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
 /**
  * Reads the bytes of one body.
  * @param readsPrompts whether the route takes prompts for completions, so that `prompt` is read
- * @param asText whether an exclamation mark may have replaced a byte that is not UTF-8: a name that contains one is then no name
+ * @param asText whether an exclamation mark may have replaced a byte that is not UTF-8: a name that contains one is
+ *   then no name
  */
 export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = false): BodyResult {
   const text = jsonText(bytes);

@@ -41,8 +41,8 @@ export class BuiltinRoles {
   }
 
   /**
-   * Returns the principal's roles that exist in its tenant. A deleted role gives nothing at once, even while users still have rows of
-   * it. Equal arguments return the same list, because prepared answers are found by it.
+   * Returns the principal's roles that exist in its tenant. A deleted role gives nothing at once, even while users
+   * still have rows of it. Equal arguments return the same list, because prepared answers are found by it.
    */
   existingRoles(principal: Principal, own: TenantView): readonly RoleName[] {
     const roles = effectiveRoles(principal);

@@ -1,4 +1,4 @@
-/** Wall clocks: what a clock on a wall of some time zone shows at an instant. An hour that daylight saving repeats is shown twice. */
+/** Wall clocks of time zones. An hour that daylight saving repeats occurs twice. */
 
 const MINUTE_MS = 60_000;
 export const DAY_MINUTES = 1440;
@@ -10,19 +10,22 @@ const MAX_INSTANT_MS = 8.64e15;
 const NANOSECONDS_PER_MS = 1e6;
 
 const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
-/** Names differ by case without meaning another zone, and there are some six hundred zones: no text from outside makes this longer. */
+/**
+ * Zone names are not case-sensitive, and there are about six hundred zones, so requests cannot make this map grow
+ * further.
+ */
 const zones = new Map<string, Zone>();
 
 /** A zone and its offset from UTC between two of its transitions. */
 interface Zone {
   readonly name: string;
   offsetMs: number;
-  /** Milliseconds since the epoch; the end is excluded. Empty before the first instant is asked for. */
+  /** Milliseconds since the epoch; the end is excluded. Empty before the first use. */
   fromMs: number;
   untilMs: number;
 }
 
-/** The same by the texts that policies and tenants have written, which may be many. */
+/** Zones by the texts of policies and tenants, which may be many. */
 const written = new Map<string, Zone>();
 const MAX_WRITTEN = 1024;
 
@@ -50,28 +53,31 @@ function zoneOf(name: string): Zone | undefined {
   return zone;
 }
 
-/** Whether the text names a zone of the IANA time zone database that this process knows. Offsets (`+01:00`) are no names. */
+/**
+ * Reports whether the text names a zone of the IANA time zone database that this process knows. Offsets (`+01:00`) are
+ * no names.
+ */
 export function isTimezone(text: string): boolean {
   return zoneNamed(text) !== undefined;
 }
 
-/** Returns the name of a zone in its usual spelling, so that many spellings are one text; a name that is not known stays as it is. */
+/** Returns the canonical spelling of a zone, so that equal zones have equal texts. An unknown name stays as it is. */
 export function spelledTimezone(text: string): string {
   return zoneNamed(text)?.name ?? text;
 }
 
-/** Reads the offset that the zone has at an instant, and from when until when it has it. */
+/** Reads the offset of the zone at an instant, and the interval in which the zone has it. */
 function readOffset(zone: Zone, nowMs: number): void {
   const there = Temporal.Instant.fromEpochMilliseconds(Math.floor(nowMs)).toZonedDateTimeISO(zone.name);
   zone.offsetMs = there.offsetNanoseconds / NANOSECONDS_PER_MS;
-  // A transition at this very instant is the next of the instant before.
+  // A transition at this instant is the next one of the instant before.
   zone.fromMs = there.add({ milliseconds: 1 }).getTimeZoneTransition('previous')?.epochMilliseconds ?? -MAX_INSTANT_MS;
   zone.untilMs = there.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
 }
 
 /**
- * The minute of the week (0 = Monday 00:00) on the wall of a zone.
- * @returns undefined when the zone is unknown or the instant is none
+ * Returns the minute of the week (0 = Monday 00:00) on the wall clock of a zone.
+ * @returns undefined if the zone is unknown or the instant is invalid
  */
 export function minuteOfWeek(timezone: string, nowMs: number): number | undefined {
   if (!(Math.abs(nowMs) <= MAX_INSTANT_MS)) return undefined;
@@ -87,12 +93,12 @@ export function minuteOfWeek(timezone: string, nowMs: number): number | undefine
   return ofWeek < 0 ? ofWeek + WEEK_MINUTES : ofWeek;
 }
 
-/** The minute of the day, 0 to 1439. */
+/** Returns the minute of the day, 0 to 1439. */
 export function minuteOfDay(weekMinute: number): number {
   return weekMinute % DAY_MINUTES;
 }
 
-/** The day, 0 = Monday. */
+/** Returns the day, 0 = Monday. */
 export function dayOfWeek(weekMinute: number): number {
   return Math.floor(weekMinute / DAY_MINUTES);
 }
@@ -104,7 +110,10 @@ export function parseTimeOfDay(text: string): number | undefined {
   return HH_MM.test(text) ? Number(text.slice(0, 2)) * 60 + Number(text.slice(3)) : undefined;
 }
 
-/** Returns the minute of the day at which a span ends: a time of day, or `24:00` for the end of the day; undefined for any other text. */
+/**
+ * Returns the minute of the day at which a span ends: a time of day, or `24:00` for the end of the day; undefined for
+ * any other text.
+ */
 export function parseEndOfSpan(text: string): number | undefined {
   return text === '24:00' ? DAY_MINUTES : parseTimeOfDay(text);
 }

@@ -1,6 +1,6 @@
 /**
- * Records of the store become what deciding needs, once, when they are loaded. The rules of one tenant may take a megabyte, so they are
- * compiled in steps: the cache runs them in slices, and decides other requests in between.
+ * Compiles records of the store for decisions, once, when they are loaded. The rules of one tenant may take a megabyte,
+ * so they are compiled in steps: the cache runs them in slices, and decides other requests between the slices.
  */
 
 import type { RoleName } from '../domain/ids.ts';
@@ -13,7 +13,10 @@ import type { TenantView } from './model.ts';
 import { compilePolicy, type Policy, type PolicySet, policyListInSteps } from './policies.ts';
 
 const MAX_INTERNED = 4096;
-/** A tenant with more roles or policies than that shares none with others: writing each one's key out costs more than the memory is worth. */
+/**
+ * A tenant with more roles or policies shares none with other tenants: building the keys costs more than the memory is
+ * worth.
+ */
 const MAX_SHARED = 64;
 
 const grantOf = interned(
@@ -26,17 +29,17 @@ const grantOf = interned(
 );
 const policyOf = interned(MAX_INTERNED, (record: PolicyRecord) => JSON.stringify(record), compilePolicy);
 
-/** Equal grants are one object. */
+/** Returns the same object for equal grants. */
 export function compileGrant(permissions: readonly string[], constraints: ResourceConstraints): Grant {
   return grantOf({ permissions, constraints });
 }
 
-/** Disabled policies are never in force, so they are not in the set. */
+/** Disabled policies are never in force, so the set does not contain them. */
 export function compilePolicies(records: readonly PolicyRecord[]): PolicySet {
   return finish(compilePoliciesInSteps(records));
 }
 
-/** `compilePolicies`, with one policy for a step. */
+/** Like `compilePolicies`, with one policy for each step. */
 export function* compilePoliciesInSteps(records: readonly PolicyRecord[]): Steps<PolicySet> {
   const compile = records.length > MAX_SHARED ? compilePolicy : policyOf;
   const denies: Policy[] = [];
@@ -53,7 +56,7 @@ export function compileTenant(record: TenantRecord): TenantView {
   return finish(compileTenantInSteps(record));
 }
 
-/** `compileTenant`, with one role or policy for a step. */
+/** Like `compileTenant`, with one role or policy for each step. */
 export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
   const compile = record.roles.length > MAX_SHARED ? makeGrant : compileGrant;
   const roles = new Map<RoleName, Grant>();

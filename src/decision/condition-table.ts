@@ -1,7 +1,7 @@
 /**
- * The conditions that a policy may have. One entry is everything about one condition: its operators, what it is compared with, how an
- * operand is compiled, validated and shown, its schema, and its memory. Evaluation, validation, explanations, the description of the
- * API, set-up files and the limits of the cache follow from this table.
+ * The conditions that a policy may have. One entry is everything about one condition: its operators, its input, how an
+ * operand is compiled, validated and shown, its schema, and its memory. Evaluation, validation, explanations, the
+ * description of the API, setup files and the limits of the cache follow from this table.
  */
 
 import { DAY_NAMES } from '../domain/records.ts';
@@ -10,7 +10,7 @@ import { dayOfWeek, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, t
 import { MAX_ENTRIES, MAX_WEEKLY_WINDOWS } from './limits.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from './weekly-hours.ts';
 
-/** What the conditions of one decision are compared with. */
+/** The inputs of the conditions of one decision. */
 export interface ConditionInputs {
   readonly nowMs: number;
   readonly clientAddress: string | undefined;

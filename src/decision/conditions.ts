@@ -17,7 +17,10 @@ export interface ReadableCheck {
 
 export type Check =
   | ReadableCheck
-  /** A stored condition that this version cannot read. It counts as one whose input is missing, so it never permits anything. */
+  /**
+   * A stored condition that this version cannot read. It counts as one whose input is missing, so it never permits
+   * anything.
+   */
   | { readonly kind: 'unreadable'; readonly key: string };
 
 export interface CompiledConditions {
@@ -68,8 +71,9 @@ function orderOf(check: Check): number {
 }
 
 /**
- * Compiles conditions as they are stored. Never throws. What this version cannot read (an unknown key or operator, an empty list, a
- * condition without operators, a value of another type) becomes an unreadable check and is never left out.
+ * Compiles conditions as they are stored. Never throws. Everything that this version cannot read (an unknown key or
+ * operator, an empty list, a condition without operators, a value of another type) becomes an unreadable check and is
+ * never left out.
  */
 export function compileConditions(stored: StoredConditions): CompiledConditions {
   const { timezone, ...conditions }: Readonly<Record<string, unknown>> = stored;

@@ -1,7 +1,7 @@
 /**
- * The decision: lines 2 to 15 in their order; the first that applies ends it. Total and synchronous: every input gives an Allow or a
- * Deny, or a fault where Envoy left out what the decision reads; nothing throws, and what matches nothing is denied. Rate limits and
- * quotas come after it, as they count.
+ * The decision: steps 2 to 15 in order. The first step that applies ends it. Total and synchronous: every input gives
+ * an Allow, a Deny, or a fault if Envoy did not send a body that the decision reads. Nothing throws, and a request that
+ * matches nothing is denied. Rate limits and quotas follow later, because they count.
  */
 
 import type { DenyCode } from '../domain/errors.ts';
@@ -37,12 +37,12 @@ const EXPIRED: Deny = {
   code: 'token_expired',
   detail: 'The access token has expired. Use the refresh token to get a new one, or log in again.',
 };
-/** One answer for every credential that proves nobody. */
+/** The same text for every credential that proves no principal. */
 export const INVALID_CREDENTIAL = 'The credential is not valid.';
 
 export const SUSPENDED = 'The tenant is suspended.';
 
-/** Lines 5 to 8. */
+/** Steps 5 to 8, credential to identity. */
 function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, route: Route): Deny {
   switch (identity.kind) {
     case 'missing':
@@ -60,13 +60,16 @@ function deny(code: DenyCode, detail: string, route: Route, principal: Principal
   return { kind: 'deny', code, detail, route, principal };
 }
 
-/** What the route takes from the body joins what the path names; what neither names is unknown. */
+/**
+ * Returns the resources of the path and those that the route reads from the body. A resource that neither of them names
+ * is unknown.
+ */
 function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: TenantView): readonly Resource[] {
   const { route, resources: fromPath } = match;
   const takesUnknown = route.model === 'unknown' || route.collection === 'unknown';
   const takesFromBody = body !== undefined && (route.model === 'body' || route.collection === 'body');
   if (!takesUnknown && !takesFromBody) return fromPath;
-  // Most bodies name one model. An array that grows would get room for 17 elements.
+  // Most bodies name one model. A growing array would reserve 17 elements.
   if (
     body?.model !== undefined &&
     route.model === 'body' &&
@@ -76,7 +79,7 @@ function resourcesOf(match: Matched, body: BodyFacts | undefined, tenant: Tenant
   )
     return [{ kind: 'models', name: body.model }];
   const resources: Resource[] = fromPath.length === 0 ? [] : [...fromPath];
-  // The tenant's default model does not count here: the body may name another.
+  // The tenant's default model does not count here, because the body may name another one.
   if (route.model === 'unknown') resources.push({ kind: 'models', name: undefined });
   if (route.collection === 'unknown') resources.push({ kind: 'collections', name: undefined });
   if (body === undefined) return resources;
@@ -96,7 +99,7 @@ function names(resources: readonly Resource[], kind: Resource['kind']): boolean 
   return resources.some((resource) => resource.kind === kind);
 }
 
-/** Longest list of resources that a detail spells out, in characters. */
+/** Longest list of resources in a detail, in characters. */
 const MAX_SPELT = 200;
 
 function spelt(resources: readonly Resource[]): string {
@@ -157,7 +160,7 @@ function modelOf(resources: readonly Resource[]): string | undefined {
 const USAGE_REQUIRED =
   'The tenant requires streams that report their usage. Send "stream_options": {"include_usage": true}, each member once.';
 
-/** Line 15, and the answer when nothing is against it. */
+/** Step 15, token limit, and the allow if the step does not apply. */
 function checkTokenLimit(
   match: Matched,
   query: AccessQuery,
@@ -198,7 +201,7 @@ function checkTokenLimit(
   };
 }
 
-/** Lines 9 to 15, for a principal that is proved. */
+/** Steps 9 to 15, for a proved principal. */
 function decideForPrincipal(
   match: Matched,
   input: CheckInput,
@@ -251,7 +254,7 @@ function decideForPrincipal(
   return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;
 }
 
-/** `decide`, which also notes on the way what an explanation shows. */
+/** Like `decide`, and records what an explanation shows. */
 export function decideTraced(
   match: RouteMatch,
   input: CheckInput,
@@ -275,8 +278,8 @@ export function decideTraced(
 
 /**
  * Decides one request.
- * @param match what `matchRoute` said of it
- * @param snapshot undefined unless somebody is proved
+ * @param match the result of `matchRoute`
+ * @param snapshot undefined unless the identity is proved
  * @param nowMs milliseconds since the epoch
  */
 export function decide(

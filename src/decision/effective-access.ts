@@ -1,6 +1,6 @@
 /**
- * How somebody stands to one permission, whatever the time and wherever they are: allowed, denied, or allowed depending on conditions.
- * The decision is asked twice, under the best and the worst assumption about the conditions (assumed.ts); nothing is decided here.
+ * The effective access of a principal to one permission, at any time and from any address: allow, deny, or conditional.
+ * The decision runs under the best and the worst assumption about the conditions (assumed.ts). Nothing is decided here.
  */
 
 import type { RoleName } from '../domain/ids.ts';
@@ -25,7 +25,7 @@ import { isPlatformAdmin } from './tenant.ts';
 
 export interface Ability {
   readonly permission: Permission;
-  /** Empty: asked of a route that takes no resource. */
+  /** Empty: the question is about a route without resources. */
   readonly resources: readonly Resource[];
 }
 
@@ -33,15 +33,18 @@ export type Verdict = 'allow' | 'conditional' | 'deny';
 
 export interface EffectiveAccess {
   readonly verdict: Verdict;
-  /** The grants that cover the permission and its resources; of an owned key its scopes and its owner's. */
+  /** The grants that cover the permission and its resources; for an owned key its scopes and its owner's grants. */
   readonly grants: readonly ConsideredGrant[];
   /** The allow policies that permit it, under their conditions. */
   readonly allows: readonly Policy[];
-  /** The policies on whose conditions a conditional verdict hangs: denies that may apply, and allows where nothing else permits. */
+  /**
+   * The policies on whose conditions a conditional verdict depends: denies that may apply, and allows if nothing else
+   * permits.
+   */
   readonly dependsOn: readonly Policy[];
 }
 
-/** The permissions of /v1/iam, where a tenant's policies do not bind platform administrators. */
+/** The permissions of /v1/iam, where a tenant's policies do not apply to platform administrators. */
 const MANAGEMENT: ReadonlySet<string> = new Set([
   'admin:users',
   'admin:roles',
@@ -54,8 +57,8 @@ const MANAGEMENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * `<kind>/<name>`, one concrete resource. `<kind>/` with nothing after it is one that the request does not name.
- * @returns undefined for anything else
+ * Parses `<kind>/<name>`, one concrete resource. `<kind>/` without a name is a resource that the request does not name.
+ * @returns undefined for any other text
  */
 export function parseResource(text: string): Resource | undefined {
   const slash = text.indexOf('/');
@@ -84,7 +87,7 @@ function routeFor({ permission }: Ability): Route {
   };
 }
 
-/** Conditions are assumed, so neither the address nor the time is looked at. */
+/** Conditions are assumed, so neither the address nor the time matters. */
 const NO_MOMENT_MS = 0;
 
 function inputIn(snapshot: Snapshot): CheckInput {
@@ -121,7 +124,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): 
   return decision.kind === 'allow';
 }
 
-/** The decision's own question; undefined where there is none, because a tenant is missing. */
+/** Returns the query of the decision; undefined if a tenant is missing. */
 function queryFor(
   ability: Ability,
   principal: Principal,
@@ -148,14 +151,14 @@ function concerning(effect: 'denies' | 'allows', query: AccessQuery): readonly P
   return policies.filter((policy) => concerns(policy, { ...query, work: ruleWork() }));
 }
 
-/** An allow with a condition that cannot be read never permits anything. */
+/** An allow with an unreadable condition never permits anything. */
 function isReadable(policy: Policy): boolean {
   return policy.conditions.checks.every((check) => check.kind !== 'unreadable');
 }
 
 const DENIED: EffectiveAccess = Object.freeze({ verdict: 'deny', grants: [], allows: [], dependsOn: [] });
 
-/** @param snapshot of the tenant that is asked about as the effective one */
+/** @param snapshot with the tenant of the question as the effective one */
 export function evaluateAccess(ability: Ability, principal: Principal, snapshot: Snapshot): EffectiveAccess {
   const best = assumedSnapshot(snapshot, 'best');
   const worst = assumedSnapshot(snapshot, 'worst');
@@ -184,10 +187,10 @@ export function evaluateAccess(ability: Ability, principal: Principal, snapshot:
 }
 
 /**
- * Which users of a tenant can have the ability at all: all, or those who hold one of some roles. Grants do not add up and a policy binds
- * by any one role, so whoever is permitted is permitted by one of their roles alone, or by none.
- * @param snapshot of the tenant's own people
- * @param principalWith somebody of the tenant who holds exactly these roles
+ * Returns which users of a tenant may have the ability: all, or the holders of any of some roles. Grants do not add up
+ * and a policy applies by any one role, so a permitted user is permitted by one of its roles alone, or without a role.
+ * @param snapshot for users of the tenant itself
+ * @param principalWith returns a user of the tenant with exactly these roles
  */
 export function rolesThatSuffice(
   ability: Ability,
@@ -206,7 +209,9 @@ export function rolesThatSuffice(
   return [...names].filter((role) => isAllowed(ability, principalWith([role]), best));
 }
 
-/** Roles times policies that are compared to find the roles. Beyond it every user is a candidate, which is always right. */
+/**
+ * Roles times policies that are compared to find the roles. Beyond it every user is a candidate, which is always right.
+ */
 const MAX_ROLE_POLICIES = 50_000;
 
 /** Policies of a set, for bounds on work that is done for each of them. */

@@ -1,6 +1,7 @@
 /**
- * No escalation: nobody gives what they do not have, and nobody acts on a stronger one. Both compare powers: a power is what somebody
- * holds, or what a role, a key or an allow policy would give. Deny policies take nothing away.
+ * Escalation: a caller must not give what it does not have, and must not act on a principal with more permissions. Both
+ * rules compare permission sets: the permissions of a principal, or those that a role, a key or an allow policy would
+ * give. Deny policies take nothing away.
  */
 
 import type { RoleName } from '../domain/ids.ts';
@@ -14,10 +15,12 @@ import { patternContains, patternIntersection } from './permissions.ts';
 import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
-/** One narrowing of what a pattern reaches. */
+/** One limit on the resources that a pattern covers. */
 export interface Limit {
   readonly constraints: ResourceConstraints;
-  /** True where it comes from a policy that names resources: requests without resources, or that do not name theirs, are not reached. */
+  /**
+   * True if the limit comes from a policy that names resources: requests that name no resource are then not covered.
+   */
   readonly namedOnly: boolean;
 }
 
@@ -34,7 +37,7 @@ export interface PermissionSet {
 
 export const NO_PERMISSIONS: PermissionSet = Object.freeze({ platformAdmin: false, permissions: [] });
 
-/** Which allow policies count: of whoever gives or acts the unconditional ones, of a target or a role all. */
+/** The allow policies that count: the unconditional ones of a caller, all of a target or a role. */
 type Counted = 'unconditional' | 'all';
 
 function names(limit: Limit, kind: ResourceKind): readonly string[] | undefined {
@@ -52,7 +55,10 @@ function narrowsTo(given: Limit, held: readonly string[], kind: ResourceKind): b
   return list?.every((name) => isContained(compileGlob(name), globs)) ?? false;
 }
 
-/** Whether what is given stays within one limit: each kind that the limit narrows is narrowed as far by some limit of what is given. */
+/**
+ * Reports whether a permission stays within a limit: for each kind that the limit narrows, one limit of the permission
+ * narrows it as far.
+ */
 function within(given: HeldPermission, limit: Limit): boolean {
   if (limit.namedOnly && !given.limits.some((one) => one.namedOnly)) return false;
   return RESOURCE_KINDS.every((kind) => {
@@ -61,12 +67,15 @@ function within(given: HeldPermission, limit: Limit): boolean {
   });
 }
 
-/** Whether one held pattern, under no narrower constraint, contains the given one. */
+/**
+ * Reports whether a held permission contains the given one: its pattern covers the given pattern, under no narrower
+ * limits.
+ */
 export function contains(held: HeldPermission, given: HeldPermission): boolean {
   return patternContains(held.pattern, given.pattern) && held.limits.every((limit) => within(given, limit));
 }
 
-/** What is in `power` beyond `before`: of a change, what it adds counts. */
+/** Returns the permissions of `set` that `before` does not contain: only what a change adds counts. */
 export function added(set: PermissionSet, before: PermissionSet): PermissionSet {
   return {
     platformAdmin: set.platformAdmin && !before.platformAdmin,
@@ -75,8 +84,8 @@ export function added(set: PermissionSet, before: PermissionSet): PermissionSet 
 }
 
 /**
- * The first thing in `given` that the caller lacks, for the answer's detail; undefined = nothing.
- * Nobody is stronger than oneself: callers that act on themselves are not to be asked.
+ * Returns the first given permission that the caller does not have, for the detail of the answer; undefined = none. No
+ * principal is stronger than itself, so callers that act on themselves must not be compared.
  */
 export function firstMissing(caller: PermissionSet, given: PermissionSet): string | undefined {
   if (given.platformAdmin && !caller.platformAdmin) return ADMIN;
@@ -95,7 +104,7 @@ function ofGrant(patterns: readonly string[], constraints: ResourceConstraints):
   return limited(patterns, isNarrow(constraints) ? [{ constraints, namedOnly: false }] : []);
 }
 
-/** What a role of one's making, or the scopes of a key, would give. */
+/** Returns the permissions that a new role, or the scopes of a key, would give. */
 export function permissionsOfGrant(patterns: readonly string[], constraints: ResourceConstraints): PermissionSet {
   return { platformAdmin: false, permissions: ofGrant(patterns, constraints) };
 }
@@ -110,7 +119,7 @@ function ofAllow(record: PolicyRecord): HeldPermission[] {
   return limited(record.actions, [{ constraints, namedOnly: true }]);
 }
 
-/** What an allow policy gives to those it applies to. A deny and a disabled one give nothing. */
+/** Returns the permissions that a policy gives. */
 export function permissionsOfPolicy(record: PolicyRecord): PermissionSet {
   return record.effect === 'allow' && record.enabled
     ? { platformAdmin: false, permissions: ofAllow(record) }
@@ -126,7 +135,9 @@ function sameConditions(left: PolicyRecord, right: PolicyRecord): boolean {
   return canonical(left.conditions) === canonical(right.conditions);
 }
 
-/** JSON with sorted members. It keeps members that this version cannot read, so taking one away counts as a change. */
+/**
+ * Returns JSON with sorted members. It keeps members that this version cannot read, so removing one counts as a change.
+ */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
@@ -135,7 +146,10 @@ function canonical(value: unknown): string {
   );
 }
 
-/** What writing a policy adds. New circumstances, or further people that it applies to, make all of it new. */
+/**
+ * Returns what writing a policy adds. If its conditions change, or if it applies to further principals, all of it is
+ * new.
+ */
 export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRecord): PermissionSet {
   const set = permissionsOfPolicy(after);
   if (before === undefined || !reachesAll(after, before) || !sameConditions(before, after)) return set;
@@ -152,7 +166,10 @@ function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counte
     .flatMap((policy) => ofAllow(policy.record));
 }
 
-/** The part of a snapshot that permissions follow from: a tenant, its roles and policies, and those that all tenants share. */
+/**
+ * The part of a snapshot that permissions follow from: a tenant, its roles and policies, and those that all tenants
+ * share.
+ */
 export type TenantRules = Pick<Snapshot, 'global' | 'builtinRoles'> & { readonly own: TenantView };
 
 /** The permissions of a user's roles in its own tenant, with the allow policies that apply to the user. */
@@ -189,7 +206,10 @@ function ofKey(
   };
 }
 
-/** Returns the permissions of a caller: its roles and its unconditional allow policies. A key has its scopes within its owner's. */
+/**
+ * Returns the permissions of a caller: its roles and its unconditional allow policies. A key has its scopes within its
+ * owner's.
+ */
 export function permissionsOfCaller(
   principal: Principal,
   { own, global, builtinRoles }: Omit<Snapshot, 'effective'>,

@@ -1,9 +1,12 @@
-/** The steps of an explanation: the order of evaluation, where the decision ended, and why a credential proves no principal. */
+/**
+ * The steps of an explanation: the order of evaluation, where the decision ended, and why a credential proves no
+ * principal.
+ */
 
 import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
 import type { Decision } from './model.ts';
 
-/** Why a credential proves no principal, as a caller that may manage the key or the user sees it. */
+/** Why a credential proves no principal, as shown to a caller that may manage the key or the user. */
 export type UnprovedReason =
   | 'revoked'
   | 'expired'
@@ -18,7 +21,7 @@ export interface Unproved {
   readonly key_id: string | null;
   /** The user that the credential names: the key's owner, or the token's subject. */
   readonly user_id: string | null;
-  /** RFC 3339: since when; null if that is not known. */
+  /** The time of the event, RFC 3339; null if it is not known. */
   readonly time: string | null;
 }
 
@@ -31,7 +34,7 @@ export interface ExplainedStep extends Partial<Unproved> {
   readonly detail: string;
 }
 
-/** One limit that a request that passed steps 1 to 14 meets. */
+/** One limit that applies to a request that passed steps 1 to 14. */
 export interface ExplainedLimit {
   readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
   readonly of: 'tenant' | 'api_key';
@@ -42,10 +45,10 @@ export interface ExplainedLimit {
   /** null = none. */
   readonly limit: number | null;
   readonly used: number | null;
-  /** The part of `remaining` that is set aside: for requests under way, and ahead of need. */
+  /** The part of `remaining` that is reserved: for running requests, and ahead of need. */
   readonly reserved: number | null;
   readonly remaining: number | null;
-  /** RFC 3339; null = not by itself. */
+  /** RFC 3339; null = the limit does not reset. */
   readonly resets_at: string | null;
   /** The amount that this request takes, or the largest token limit that it names; null if it names none. */
   readonly needed: number | null;
@@ -139,7 +142,7 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
       return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
     }
     case 'fault':
-      // An explanation reads the body that it was given.
+      // An explanation always has the body.
       throw new Fault('an explanation needs a body that is not available');
     case 'allow': {
       const exceeded = limits.find((limit) => limit.exceeded);

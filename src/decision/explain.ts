@@ -1,4 +1,4 @@
-/** A decision that explains itself: the same function decides, and what it looked at is listed. */
+/** Explains a decision: the same function decides, and records what it reads. */
 
 import type { DenyCode } from '../domain/errors.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
@@ -26,12 +26,12 @@ export interface ExplainedCondition {
   readonly kind: string;
   readonly operator: string | null;
   readonly operand: readonly string[];
-  /** What it was compared with: the client's address, the time of day or the day; null when that is missing. */
+  /** The value of the comparison: the client's address, the time of day or the day; null if it is missing. */
   readonly value: string | null;
-  /** Whose clock shows `value`; null where no clock is looked at. */
+  /** The time zone of `value`; null if the condition does not use a clock. */
   readonly timezone: string | null;
   readonly matched: boolean;
-  /** True when what the condition looks at is not known; it then holds for a deny and not for an allow. */
+  /** True if the condition's input is missing; it then holds for a deny and not for an allow. */
   readonly missing: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface ExplainedPolicy {
   readonly global: boolean;
   /** All of the following together. */
   readonly matched: boolean;
-  /** It applies to everyone or to a role that is held. */
+  /** It applies to everyone or to a role of the principal. */
   readonly applies: boolean;
   readonly actions: boolean;
   readonly resources: boolean;
@@ -59,7 +59,7 @@ export interface Explanation {
   /** Method and template of the route. */
   readonly route: string | null;
   readonly permission: string | null;
-  /** `<kind>/<name>`; a kind with nothing after the slash is one that the request does not name. */
+  /** `<kind>/<name>`; a kind without a name is one that the request does not name. */
   readonly resources: readonly string[];
   readonly grants: readonly ExplainedGrant[];
   readonly policies: readonly ExplainedPolicy[];
@@ -104,7 +104,7 @@ function explainPolicy(policy: Policy, global: boolean, query: AccessQuery): Exp
 /** Policies of one explanation. Those that name the permission come before those that do not. */
 const MAX_LISTED = 200;
 
-/** Only the policies that are listed are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
+/** Only listed policies are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
 function explainPolicies(query: AccessQuery): readonly ExplainedPolicy[] {
   const listed = (set: PolicySet | undefined, global: boolean) =>
     [...(set?.denies.policies ?? []), ...(set?.allows.policies ?? [])].map((policy) => ({ policy, global }));
@@ -121,15 +121,15 @@ function resourceText(resource: Resource): string {
   return `${resource.kind}/${resource.name ?? ''}`;
 }
 
-/** What an explanation shows beside the decision, and the decision does not know. */
+/** The parts of an explanation that do not come from the decision. */
 export interface ExplainOptions {
-  /** Returns the limits of steps 16 and 17, in the order in which they are checked. Absent: no limit is looked at. */
+  /** Returns the limits of steps 16 and 17, in the order of their checks. Absent: no limit is read. */
   readonly limits?: (allow: Allow) => readonly ExplainedLimit[];
-  /** Why the credential proves no principal. Absent: the reader may not know. */
+  /** Why the credential proves no principal. Absent: the caller may not know. */
   readonly unproved?: Unproved | undefined;
 }
 
-/** Explains what `decide` answers to the same arguments, and the limits after it. */
+/** Explains the result of `decide` for the same arguments, and the limits after it. */
 export function explain(
   match: RouteMatch,
   input: CheckInput,
@@ -141,7 +141,8 @@ export function explain(
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
   const query = trace.query;
-  // A policy that denies ends the decision before the grants; the reader wants to know whether it is the only obstacle.
+  // A deny policy ends the decision before the grants. The explanation lists them, because the deny may not be the only
+  // obstacle.
   if (query !== undefined && trace.grants.length === 0) permitted({ ...query, work: ruleWork() }, trace);
   const checked = [
     ...tokenLimit(decision, input, snapshot),
@@ -165,7 +166,10 @@ export function explain(
   };
 }
 
-/** The limit of step 15, if the decision reached it. The body is read again: the decision keeps only what it needs. */
+/**
+ * Returns the limit of step 15 if the decision reached it. The body is read again, because the decision keeps only what
+ * it needs.
+ */
 function tokenLimit(decision: Decision, input: CheckInput, snapshot: Snapshot | undefined): readonly ExplainedLimit[] {
   const exceeded = decision.kind === 'deny' && decision.code === 'max_tokens_exceeded';
   const reached =

@@ -1,6 +1,7 @@
 /**
- * Globs over resource names: `*` is any run of characters, `/` included; every other character stands for itself. Matching takes the
- * leftmost place for each literal piece and never goes back, so its time does not grow with the number of stars.
+ * Globs over resource names: `*` matches any run of characters, `/` included. Every other character matches itself.
+ * Matching takes the leftmost place for each literal piece and never backtracks, so its time does not grow with the
+ * number of stars.
  */
 
 import { MAX_GLOB_LENGTH, MAX_RESOURCE_NAME, MAX_STARS, type RuleWork } from './limits.ts';
@@ -15,7 +16,7 @@ export interface Glob {
   readonly suffix: string;
   /** The pieces that must follow in order between prefix and suffix. */
   readonly middle: readonly string[];
-  /** The same for the index of a name. */
+  /** The pieces for the index of a name. */
   readonly packed: Int32Array;
 }
 
@@ -29,12 +30,12 @@ export function compileGlob(text: string): Glob {
   return { text, exact: false, prefix: first, suffix: pieces.at(-1) ?? '', middle, packed: packPieces(middle) };
 }
 
-/** Whether prefix and suffix are those of the name and do not overlap. */
+/** Reports whether the name has the prefix and the suffix, without overlap. */
 function endsFit({ prefix, suffix }: Glob, name: string): boolean {
   return prefix.length + suffix.length <= name.length && name.startsWith(prefix) && name.endsWith(suffix);
 }
 
-/** Whether the pieces follow one another between prefix and suffix, which fit. */
+/** Reports whether the pieces occur in order between prefix and suffix, which match. */
 function middleFits({ prefix, suffix, middle }: Glob, name: string): boolean {
   const end = name.length - suffix.length;
   let at = prefix.length;
@@ -51,8 +52,9 @@ export function globMatches(glob: Glob, name: string): boolean {
 }
 
 /**
- * Whether every name that `inner` matches is matched by `outer`. A star of the inner glob is a character that no literal of the
- * outer one contains, so only a star of the outer can take it; and what a star takes may be any text. Hence: match its text.
+ * Reports whether `outer` matches every name that `inner` matches. No literal of `outer` contains a star, so only a
+ * star of `outer` can match a star of `inner`, and that star matches any text. It is therefore enough to match the text
+ * of `inner`.
  */
 export function globContains(outer: Glob, inner: Glob): boolean {
   return globMatches(outer, inner.text);
@@ -65,32 +67,35 @@ export function isWithinBounds(text: string): boolean {
   return isShort && text.split('*').length <= MAX_STARS + 1;
 }
 
-/** A list of names and globs: exact names are looked up, prefixes found by bisection, all other globs tried. */
+/**
+ * A list of names and globs: exact names are looked up, prefixes are found by bisection, and all other globs are tried.
+ */
 export interface NameSet {
   /** True when `*` is in the list: every name, and a name that is not known. */
   readonly any: boolean;
   readonly exact: ReadonlySet<string>;
-  /** The same as a list, which is quicker to go through. */
+  /** The same names as a list, which is faster to iterate. */
   readonly exactNames: readonly string[];
-  /** Those of globs whose only star is the last character, sorted; none begins with another. */
+  /** The prefixes of globs whose only star is the last character, sorted; none begins with another. */
   readonly prefixes: readonly string[];
   readonly globs: readonly Glob[];
 }
 
 /**
- * How a list treats a glob beyond the bounds, which only an older version can have stored: a deny reads it as its beginning and its end,
- * so it denies at least as much as before; a grant and an allow leave it out, so they permit at most as much.
+ * How a list treats a glob beyond the bounds, which only an older version can have stored. A deny reduces it to its
+ * beginning and its end, so it denies at least as much as before. A grant and an allow leave it out, so they permit at
+ * most as much.
  */
 export type Oversized = 'widen' | 'leave out';
 
 function bounded(text: string, oversized: Oversized): string | undefined {
-  // A name without stars is looked up, whatever its length.
+  // A name without stars is looked up at any length.
   const star = text.indexOf('*');
   if (star < 0 || isWithinBounds(text)) return text;
   return oversized === 'widen' ? `${text.slice(0, star)}*${text.slice(text.lastIndexOf('*') + 1)}` : undefined;
 }
 
-/** The texts in order without those that begin with another of them. */
+/** Returns the texts in order, without those that begin with another one. */
 function shortestPrefixes(texts: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (const text of texts.toSorted((left, right) => (left < right ? -1 : left > right ? 1 : 0))) {
@@ -115,10 +120,13 @@ export function compileNames(names: readonly string[], oversized: Oversized): Na
   return { any: names.includes('*'), exact, exactNames: [...exact], prefixes: shortestPrefixes(prefixes), globs };
 }
 
-/** Up to so many prefixes are tried one after the other. */
+/** Most prefixes that are tried one after the other. */
 const FEW_PREFIXES = 6;
 
-/** Of many, only the last prefix up to the name can begin it: one between the two would begin with the other. */
+/**
+ * Among many prefixes, only the last one that sorts up to the name can match: a prefix between the two would begin with
+ * it.
+ */
 function hasPrefix(prefixes: readonly string[], name: string): boolean {
   if (prefixes.length <= FEW_PREFIXES) {
     for (const prefix of prefixes) if (name.startsWith(prefix)) return true;
@@ -135,7 +143,10 @@ function hasPrefix(prefixes: readonly string[], name: string): boolean {
   return last !== undefined && name.startsWith(last);
 }
 
-/** Names up to this length, in characters, are searched as they are: for longer ones an index is cheaper in the worst case. */
+/**
+ * Names up to this length, in characters, are searched as they are: for longer ones an index is cheaper in the worst
+ * case.
+ */
 const SEARCHED_LENGTH = 32;
 
 /** Whether the middle of one glob, whose ends fit, is in a name that has an index. */
@@ -144,12 +155,18 @@ function middleFitsIn(index: NameIndex, glob: Glob): boolean {
   return index.mayHold(glob.packed, glob.prefix.length, name.length - glob.suffix.length) && middleFits(glob, name);
 }
 
-/** The index of a name that is too long to be searched. Its making is no work: one decision makes each once, and names few. */
+/**
+ * The index of a name that is too long to be searched. Its making is no work: one decision makes each once, and names
+ * few.
+ */
 function indexFor(name: string): NameIndex | undefined {
   return name.length <= SEARCHED_LENGTH || name.length > MAX_RESOURCE_NAME ? undefined : indexOfName(name);
 }
 
-/** The work of looking a name up in a list, and of comparing its ends with those of one glob; a piece between them is one. */
+/**
+ * The work of looking a name up in a list, and of comparing its ends with those of one glob; a piece between them is
+ * one.
+ */
 const LIST_WORK = 3;
 const GLOB_WORK = 2;
 /** The work of turning to the index of another name, which is rarely in the processor's cache. */

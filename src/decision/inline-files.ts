@@ -1,6 +1,7 @@
 /**
- * Inline files of a body: images, sounds and documents in base64, as values of a few members. A model does not read their characters, so
- * they are not part of the text that the prompt's estimate counts. A text that only looks like a file in its first characters is text.
+ * Inline files of a body: images, sounds and documents in base64, as values of a few members. A model does not read
+ * their characters, so they are not part of the text that the prompt's estimate counts. A text whose first characters
+ * only look like a file is text.
  */
 
 /** The members that hold files in the APIs of OpenAI and Anthropic. Their names are case-sensitive there. */
@@ -38,7 +39,10 @@ export function hexDigit(code = 0): number {
   return HEX_DIGITS[code] ?? NO_DIGIT;
 }
 
-/** The character at a position of a valid JSON string. 0 for escapes of characters that neither a name nor a file contains. */
+/**
+ * The character at a position of a valid JSON string. 0 for escapes of characters that neither a name nor a file
+ * contains.
+ */
 function characterAt(bytes: Uint8Array, at: number): number {
   const code = bytes[at] ?? 0;
   if (code !== BACKSLASH) return code;
@@ -66,7 +70,10 @@ function isName(bytes: Uint8Array, start: number, end: number, name: Uint8Array)
   return at === end;
 }
 
-/** Reports whether a member may hold a file. `start` and `end` are the positions between the quotes of its name, a valid string. */
+/**
+ * Reports whether a member may hold a file. `start` and `end` are the positions between the quotes of its name, a valid
+ * string.
+ */
 export function isFileMember(bytes: Uint8Array, start: number, end: number): boolean {
   const length = end - start;
   if (length < SHORTEST_NAME || length > LONGEST_ESCAPE * LONGEST_NAME || MAY_BEGIN[bytes[start] ?? 0] === 0)

@@ -2,9 +2,9 @@
 const MAX_KEY_LENGTH = 4096;
 
 /**
- * Equal values kept once: a hundred thousand keys have few different sets of scopes, and ten thousand tenants often the same policies.
- * Bounded, in number and in size: when full it forgets all it knows, and what is large, which few would share, is not kept at all. That
- * costs memory and never correctness.
+ * Keeps equal values once: a hundred thousand keys have few different sets of scopes, and ten thousand tenants often
+ * have the same policies. Bounded in number and in size: a full table is cleared, and large values are not kept. Both
+ * cost memory and never correctness.
  */
 export function interned<K, V>(max: number, keyOf: (input: K) => string, make: (input: K) => V): (input: K) => V {
   const known = new Map<string, V>();

@@ -1,13 +1,14 @@
 /**
- * A strict JSON reader over bytes (RFC 8259), which reads four at once where it can. It validates and skips, and allocates nothing. Every
- * function takes the position where its part begins and returns the position after it, or `~position` (negative) of the byte where the
- * text stops being JSON. The reader takes any byte above 0x7f in a string: `isUtf8` checks the encoding of the whole text.
+ * A strict JSON reader over bytes (RFC 8259), which reads four at once where it can. It validates and skips, and
+ * allocates nothing. Every function takes the position where its part begins and returns the position after it, or
+ * `~position` (negative) of the byte where the text stops being JSON. The reader takes any byte above 0x7f in a string:
+ * `isUtf8` checks the encoding of the whole text.
  */
 
 import { hexDigit, isFileMember, isInlineFile } from './inline-files.ts';
 import { BYTES_PER_TOKEN } from './limits.ts';
 
-/** Objects and arrays within one another, the outermost included. */
+/** Deepest nesting of objects and arrays, the outermost included. */
 export const MAX_DEPTH = 128;
 
 export const QUOTE = 0x22;
@@ -35,7 +36,10 @@ export interface JsonText {
   escapeBytes: number;
   /** Bytes of the text read so far; see `skipText` and `skipValue`. */
   promptBytes: number;
-  /** False if a string read so far has a byte that is not ASCII. Only then the encoding of the whole text must be checked. */
+  /**
+   * False if a string read so far has a byte that is not ASCII. Only then the encoding of the whole text must be
+   * checked.
+   */
   isAscii: boolean;
   /** Inline files read so far. They are not part of the text. */
   inlineFiles: number;
@@ -73,18 +77,21 @@ STRING_BYTES.fill(ENDS_STRING, 0, 0x20);
 for (const letter of '"\\/bfnrt') STRING_BYTES[letter.charCodeAt(0)] = ENDS_ESCAPE;
 STRING_BYTES[QUOTE] = ENDS_ESCAPE | ENDS_STRING;
 STRING_BYTES[BACKSLASH] = ENDS_ESCAPE | BEGINS_ESCAPE;
-/** How many bytes are read one by one behind each escape. */
+/** Bytes that are read one by one after each escape. */
 const NEAR_BYTES = 8;
 
-/** Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most so many times the bytes of its text. */
+/**
+ * Bytes of the longest escape of one byte, `\u0061`: a string between quotes takes at most this number of times the
+ * bytes of its text.
+ */
 export const MAX_ESCAPE_BYTES = 6;
 
 const HIGH_BITS = 0x80808080;
 
 /**
- * Where four bytes hold one that is not plain its highest bit is set in what this returns, and no bit before the first such byte. Among
- * the bytes below 0x80, `x - 0x20` has the highest bit where the byte is below 0x20, and `(x ^ c) - 0x01` where it equals `c`. A borrow
- * comes only out of a byte that is not plain itself, so it can add bits behind the first alone.
+ * If one of the four bytes is not plain, its highest bit is set in the result, and no bit before the first such byte.
+ * Among the bytes below 0x80, `x - 0x20` has the highest bit if the byte is below 0x20, and `(x ^ c) - 0x01` if it
+ * equals `c`. A borrow comes only from a byte that is not plain itself, so it can only add bits behind the first one.
  * @param x four bytes, the first one lowest
  */
 function notPlain(x: number): number {
@@ -94,7 +101,10 @@ function notPlain(x: number): number {
   return (controls | quotes | backslashes) & ~x & HIGH_BITS;
 }
 
-/** Plain characters, four bytes at a time: most of a body is the text of messages. Ends at the first byte that is not plain. */
+/**
+ * Plain characters, four bytes at a time: most of a body is the text of messages. Ends at the first byte that is not
+ * plain.
+ */
 export function skipPlain(text: JsonText, start: number): number {
   const { bytes, words, end } = text;
   const last = end - 4;
@@ -110,7 +120,7 @@ export function skipPlain(text: JsonText, start: number): number {
   while (at <= last) {
     const word = words.getInt32(at, true);
     const found = notPlain(word);
-    // The bytes behind the first that is not plain count as well: at worst the encoding is checked for nothing.
+    // The bytes behind the first one that is not plain count as well: at worst the encoding is checked without need.
     seen |= word;
     if (found !== 0) {
       if ((seen & HIGH_BITS) !== 0) text.isAscii = false;
@@ -128,8 +138,8 @@ export function skipPlain(text: JsonText, start: number): number {
 }
 
 /**
- * Returns the bytes in UTF-8 of the character that `\uXXXX` stands for, 0 where a digit is not hexadecimal. Each half of a surrogate pair
- * has half of the pair's four bytes.
+ * Returns the bytes in UTF-8 of the character of `\uXXXX`, 0 if a digit is not hexadecimal. Each half of a surrogate
+ * pair has half of the pair's four bytes.
  */
 function escapedBytes({ bytes, end }: JsonText, at: number): number {
   if (at + MAX_ESCAPE_BYTES > end) return 0;
@@ -225,7 +235,10 @@ function skipDigits({ bytes, end }: JsonText, start: number): number {
   return at;
 }
 
-/** The kinds of bytes in a list of whole numbers that only commas, and perhaps a space behind each, separate. Only a comma is odd. */
+/**
+ * The kinds of bytes in a list of whole numbers that only commas, and perhaps a space behind each, separate. Only a
+ * comma is odd.
+ */
 const LISTED: ReadonlyMap<number, string> = new Map([
   [0, '0'],
   [1, ','],
@@ -269,8 +282,8 @@ function skipNumber(text: JsonText, start: number): number {
 }
 
 /**
- * Skips whole numbers of an array, each with the comma behind it, and counts each as one token: prompts may be lists of token ids. Few
- * branches depend on the bytes, because no processor could predict them.
+ * Skips whole numbers of an array, each with the comma behind it, and counts each as one token: prompts may be lists of
+ * token ids. Few branches depend on the bytes, because no processor could predict them.
  * @returns the position of the next value
  */
 export function skipIntegers(text: JsonText, start: number): number {
@@ -317,17 +330,20 @@ export function skipColon(text: JsonText, start: number): number {
   return byteAt(text, colon) === COLON ? skipSpace(text, colon + 1) : ~colon;
 }
 
-/** Skips the name of a member below the top level, which counts as text. @returns the position of its colon, or of white space before it */
+/**
+ * Skips the name of a member below the top level, which counts as text. @returns the position of its colon, or of white
+ * space before it
+ */
 function skipName(text: JsonText, at: number): number {
   return byteAt(text, at) === QUOTE ? skipText(text, at + 1) : ~at;
 }
 
-/** What is open: the closing byte of each. Shared between calls, which never overlap. */
+/** The closing bytes of the open objects and arrays. Shared between calls, which never overlap. */
 const open = new Uint8Array(MAX_DEPTH + 1);
 
 /**
- * Any value, without recursion. Counts the text of its strings and of the names in it, its inline files, and each number in an array as
- * one token: prompts may be lists of token ids.
+ * Any value, without recursion. Counts the text of its strings and of the names in it, its inline files, and each
+ * number in an array as one token: prompts may be lists of token ids.
  * @param outer how many objects and arrays are open around it
  * @param holdsFile true if the value belongs to a member that may hold an inline file
  */
@@ -363,7 +379,7 @@ export function skipValue(text: JsonText, start: number, outer: number, holdsFil
       if (code === QUOTE) at = mayBeFile ? skipFile(text, at + 1) : skipText(text, at + 1);
       else at = skipScalar(text, at);
       if (at < 0) return at;
-      // Of the bytes that a scalar begins with, a quote, a minus and digits are below `:`.
+      // Among the first bytes of scalars, a quote, a minus and digits are below `:`.
       if (code < COLON && code !== QUOTE && depth > 0 && open[depth] === CLOSE_ARRAY)
         text.promptBytes += BYTES_PER_TOKEN;
     }
@@ -409,7 +425,7 @@ export function isUtf8(bytes: Uint8Array): boolean {
   }
 }
 
-/** How many characters are put together one by one before a decoder is cheaper. */
+/** Characters that are joined one by one before a decoder is cheaper. */
 const SHORT = 64;
 
 /** The text between the quotes of a string that has been validated, unescaped. */

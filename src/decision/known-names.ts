@@ -1,4 +1,4 @@
-/** Names of resources that bodies name again and again, made and checked once and found by their bytes. */
+/** Resource names that many bodies contain, built and validated once and found by their bytes. */
 
 import { type JsonText, textOf } from './json-bytes.ts';
 
@@ -11,7 +11,7 @@ const MAX_BYTES = 64;
 /** A power of two. */
 const ENTRIES = 512;
 
-/** One entry per hash: a newcomer takes the place, so the table is bounded and a flood of new names costs what reading them costs. */
+/** One entry for each hash. A new name replaces the entry, so the table is bounded. */
 const table: (Entry | undefined)[] = new Array<Entry | undefined>(ENTRIES).fill(undefined);
 
 function isSame(known: Uint8Array, bytes: Uint8Array, start: number, length: number): boolean {
@@ -21,9 +21,9 @@ function isSame(known: Uint8Array, bytes: Uint8Array, start: number, length: num
 }
 
 /**
- * The name between the quotes of a string that has been validated.
- * @param isName whether a text may be a name at all; the same bytes are asked about once
- * @returns undefined when it is none
+ * Returns the name between the quotes of a validated string.
+ * @param isName reports whether a text may be a name; called once for the same bytes
+ * @returns undefined if the text is not a name
  */
 export function nameAt(
   text: JsonText,

@@ -1,4 +1,4 @@
-/** The bounds of names, globs and rules, in one place: validation enforces them and evaluation relies on them. */
+/** The bounds of names, globs and rules. Validation enforces them and evaluation relies on them. */
 
 /** Longest name or glob in a role, a policy or a key, in characters (code points). */
 export const MAX_GLOB_LENGTH = 256;
@@ -15,25 +15,25 @@ export const MAX_WEEKLY_WINDOWS = 84;
 /** Longest name of a resource in a request, in bytes of UTF-8; so it has at most as many UTF-16 code units. */
 export const MAX_RESOURCE_NAME = 512;
 
-/** Most members of the object in a request's body. Their names are as long as those of resources at most. */
+/** Most members of the object in a request's body. Their names are at most as long as those of resources. */
 export const MAX_MEMBERS = 256;
-/** Most collections that one request names: each is held against every grant and policy. */
+/** Most collections that one request names: each is compared with every grant and policy. */
 export const MAX_COLLECTIONS = 64;
 /** Largest `n` and `best_of`. */
 export const MAX_CHOICES = 128;
 /** Most prompts of one request for completions. */
 export const MAX_PROMPTS = 2048;
-/** Bytes of text in UTF-8 that an estimate takes for one token: English text has about as many. */
+/** Bytes of text in UTF-8 for one token of an estimate. English text has about this ratio. */
 export const BYTES_PER_TOKEN = 4;
 
 /**
- * Most work of one decision on rules, in units of about 25 ns: a policy that names the permission, a name held against a list, a piece
- * of a glob held against a name. It ends steps 12 to 14 within 5 ms, whatever the rules and the request hold. A key at all of its bounds
- * with a request at all of its own takes 120,000.
+ * Most work of one decision on rules, in units of about 25 ns: a policy that names the permission, a name compared with
+ * a list, a piece of a glob compared with a name. The bound ends steps 12 to 14 within 5 ms for any rules and any
+ * request. A key at all of its bounds with a request at all of its own takes 120,000.
  */
 export const MAX_RULE_WORK = 130_000;
 
-/** The work that is left of one decision. Negative: more was asked than there is, and the decision must be a denial. */
+/** The work that is left for one decision. Negative: the limit was exceeded, and the decision must be a denial. */
 export interface RuleWork {
   left: number;
 }

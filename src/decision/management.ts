@@ -1,4 +1,4 @@
-/** The management API's own use of the decision: lines 10 and 12 to 14 for one permission, without resources. */
+/** The decision of the management API: steps 10 and 12 to 14 for one permission, without resources. */
 
 import { INVALID_CREDENTIAL, permissionDeny, policyDeny, SUSPENDED } from './decide.ts';
 import type { Deny, Principal, Snapshot } from './model.ts';
@@ -7,9 +7,9 @@ import { accessQuery, denied, isSpent, permitted } from './permitted.ts';
 import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
 
 export interface ManagementQuery {
-  /** The permission of the endpoint; `self` where it has none, which a deny on `*` alone reaches. */
+  /** The permission of the endpoint; `self` if it has none, which only a deny on `*` matches. */
   readonly permission: string;
-  /** True when the principal acts on itself where that needs no grant. A deny still applies. */
+  /** True if the principal acts on itself and needs no grant. A deny still applies. */
   readonly self: boolean;
   readonly principal: Principal;
   readonly snapshot: Snapshot;
@@ -20,8 +20,8 @@ export interface ManagementQuery {
 const ALLOW: { readonly kind: 'allow' } = Object.freeze({ kind: 'allow' });
 
 /**
- * A suspended tenant does not keep platform administrators from managing it, unless it is their own; and its policies never bind them,
- * so that no tenant can lock them out.
+ * Platform administrators may manage a suspended tenant, unless it is their own. The policies of a tenant never apply
+ * to them, so no tenant can lock them out.
  */
 export function decideManagement(q: ManagementQuery): { readonly kind: 'allow' } | Deny {
   const { principal, snapshot, clientAddress, nowMs } = q;

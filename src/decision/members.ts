@@ -1,4 +1,4 @@
-/** The top-level member names of one body: which of them are read, and that none comes twice. */
+/** Reads the top-level member names of one body, and rejects repeated names. */
 
 import { type JsonText, MAX_ESCAPE_BYTES, textOf } from './json-bytes.ts';
 import { MAX_RESOURCE_NAME } from './limits.ts';
@@ -21,7 +21,7 @@ export type ReadMember = (typeof READ_MEMBERS)[number];
 export type MemberName =
   | { readonly kind: 'read'; readonly name: ReadMember; readonly bit: number }
   | { readonly kind: 'other' }
-  /** Equal to one that is read but for case: some readers would take it for that one. */
+  /** Equal to a name that is read except for case: some readers would take it for that name. */
   | { readonly kind: 'variant'; readonly name: ReadMember };
 
 const OTHER: MemberName = { kind: 'other' };
@@ -49,8 +49,9 @@ const BY_LENGTH: readonly (readonly Candidate[] | undefined)[] = Array.from({ le
 });
 
 /**
- * Case folding wide enough for every reader that matches members without regard to case: lower case, then upper case takes the Kelvin
- * sign to `K` and the long s to `S` (as Go's encoding/json does) and the dotless i to `I` (as Java does); the dotted capital I goes first.
+ * Case folding wide enough for every reader that matches members without regard to case: lower case, then upper case
+ * takes the Kelvin sign to `K` and the long s to `S` (as Go's encoding/json does) and the dotless i to `I` (as Java
+ * does); the dotted capital I goes first.
  */
 export function fold(text: string): string {
   return text.replaceAll('\u0130', 'i').toLowerCase().toUpperCase();
@@ -60,14 +61,14 @@ function classifyText(text: string): MemberName {
   return READ.get(text) ?? VARIANT.get(fold(text)) ?? OTHER;
 }
 
-/** 0 = another name, 1 = equal but for case, 2 = equal. */
+/** 0 = another name, 1 = equal except for case, 2 = equal. */
 function compare({ bytes }: JsonText, start: number, name: string): number {
   let equal = 2;
   for (let i = 0; i < name.length; i++) {
     const code = bytes[start + i] ?? 0;
     const wanted = name.charCodeAt(i);
     if (code === wanted) continue;
-    // Among the bytes of these names only letters have a partner 0x20 below; `_` must be equal.
+    // Among the bytes of these names, only letters have a partner 0x20 below; `_` must be equal.
     if ((code | 0x20) !== wanted || wanted < 0x61 || wanted > 0x7a) return 0;
     equal = 1;
   }
@@ -89,16 +90,16 @@ function sameBytes({ bytes }: JsonText, left: number, right: number, length: num
   return true;
 }
 
-/** Up to so many names are compared with each other; more, and any with escapes, go into a set. */
+/** Most names that are compared with each other. Further names, and names with escapes, go into a set. */
 const MAX_COMPARED = 12;
 
-/** Starts and lengths of the plain names so far. Shared between bodies, which never overlap. */
+/** Starts and lengths of the plain names. Shared between bodies, which never overlap. */
 const starts = new Int32Array(MAX_COMPARED);
 const lengths = new Int32Array(MAX_COMPARED);
 
 /** The names seen in one object. */
 export interface SeenNames {
-  /** Whether `prompt` is one of the members that are read. */
+  /** True if `prompt` is one of the members that are read. */
   readonly readsPrompts: boolean;
   /** Bits of the members that are read. */
   read: number;
@@ -133,9 +134,9 @@ function repeatsText(seen: SeenNames, text: JsonText, name: string): boolean {
 }
 
 /**
- * Takes in one name, between its quotes.
- * @param plain whether every byte of it stands for itself: ASCII, no escape
- * @returns undefined when it came before, however it is spelt
+ * Adds one name, between its quotes.
+ * @param plain true if every byte represents itself: ASCII, no escape
+ * @returns undefined if the name is a repetition in any spelling
  */
 export function takeName(
   seen: SeenNames,
@@ -154,7 +155,7 @@ export function takeName(
     seen.read |= name.bit;
     return name;
   }
-  // The variant of an optional member only leaves open what it means, so it may appear, like any other member, once.
+  // A variant of an optional member only leaves its meaning open. It may appear once, like any other member.
   if (name.kind === 'variant' && name.name !== 'stream_options') return name;
   const repeated =
     unescaped === undefined && seen.texts === undefined && seen.compared < MAX_COMPARED

@@ -1,24 +1,24 @@
 /**
- * Where the pieces of globs occur in one name, found without reading the name again: the index of a name is made once, and each search
- * for a piece of any length then reads two rows of bits.
+ * Finds the pieces of globs in one name without reading the name again. The index of a name is built once, and each
+ * search for a piece of any length then reads two rows of bits.
  *
- * Level k holds every stretch of 2^k characters by a hash; its row has a bit for each position where the stretch begins. A piece of m
- * characters begins where its first 2^k characters begin and its last 2^k characters begin m - 2^k later, with 2^k the largest power of
- * two up to m. Two stretches of one hash share a row, so a search may find a piece where there is none, and never misses one: callers
- * compare what is found with the name itself.
+ * Level k has every stretch of 2^k characters by a hash; its row has a bit for each position where the stretch begins.
+ * A piece of m characters begins where its first 2^k characters begin and its last 2^k characters begin m - 2^k later,
+ * where 2^k is the largest power of two up to m. Two stretches with one hash share a row, so a search may find a piece
+ * that is not there, and never misses one. Callers compare each find with the name itself.
  */
 
 import { MAX_RESOURCE_NAME } from './limits.ts';
 
 const BITS = 32;
-/** Rows have one word more than a name needs, so that reading at an offset ends within the row. */
+/** Rows have one word more than a name needs, so that a read at an offset ends within the row. */
 const ROW_WORDS = MAX_RESOURCE_NAME / BITS + 1;
 /** A power of two, twice the number of positions. */
 const SLOTS = 2 * MAX_RESOURCE_NAME;
 /** Names that are kept: more than one request can name. */
 const MAX_NAMES = 72;
 
-/** Secret of this process: a client that knew the hash could write names whose pieces seem to occur and do not. */
+/** A secret of this process: a client that knew the hash could write names whose pieces seem to occur and do not. */
 const SEED = Math.floor(Math.random() * 0x1_0000_0000) | 1;
 
 function mix(left: number, right: number): number {
@@ -31,7 +31,7 @@ function unit(code: number): number {
   return mix(code, 0x27d4eb2f);
 }
 
-/** The largest k with 2^k up to the length. */
+/** Returns the largest k with 2^k up to the length. */
 function levelOf(length: number): number {
   return 31 - Math.clz32(length);
 }
@@ -56,7 +56,9 @@ export function packPieces(pieces: readonly string[]): Int32Array {
   return packed;
 }
 
-/** One level of an index. Its table is open addressing; a slot is taken when it carries the number of the current name. */
+/**
+ * One level of an index. Its table is open addressing; a slot is taken when it carries the number of the current name.
+ */
 class Level {
   /** The hash of the stretch at each position. */
   readonly hashes = new Int32Array(MAX_RESOURCE_NAME);
@@ -109,7 +111,7 @@ export class NameIndex {
   #filled = 0;
   readonly #levels: Level[] = [];
 
-  /** Takes up another name. */
+  /** Begins another name. */
   reset(name: string): void {
     this.name = name;
     this.#hashed = 0;
@@ -163,7 +165,10 @@ export class NameIndex {
   }
 }
 
-/** The first position in `from..to` whose bit is set in one row, and `offset` positions later in the other; negative = none. */
+/**
+ * The first position in `from..to` whose bit is set in one row, and `offset` positions later in the other; negative =
+ * none.
+ */
 function firstOf(words: Int32Array, head: number, tail: number, offset: number, from: number, to: number): number {
   const shift = offset & 31;
   const last = to >> 5;
@@ -186,7 +191,10 @@ function firstOf(words: Int32Array, head: number, tail: number, offset: number, 
   return -1;
 }
 
-/** Indexes by their names, the oldest first. What an index holds depends on its name alone, so decisions may share them. */
+/**
+ * Indexes by their names, the oldest first. The contents of an index depend on its name only, so decisions may share
+ * them.
+ */
 const known = new Map<string, NameIndex>();
 
 /** Returns the index of a name of at most `MAX_RESOURCE_NAME` characters. */

@@ -1,7 +1,7 @@
 /**
- * The normal form of a request's path. A path that two programs might read differently is rejected, not repaired, so the upstream
- * serves the route that was decided. That includes programs that percent-decode twice. No URL parser is involved: it reads `//host`
- * as a host.
+ * The normal form of a request's path. A path that two programs might read differently is rejected, not repaired, so
+ * the upstream serves the route that was decided. This includes programs that percent-decode twice. No URL parser
+ * processes the path: it would read `//host` as a host.
  */
 
 export type PathResult =
@@ -31,7 +31,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const SEPARATOR_OR_CONTROL = /[/\\;\u0000-\u001f\u007f-\u009f]/;
 
-/** The value of a hexadecimal digit's code, or -1. */
+/** Returns the value of a hexadecimal digit's code, or -1. */
 function hexDigit(code: number): number {
   if (code >= 48 && code <= 57) return code - 48;
   const lower = code | 32;
@@ -70,8 +70,8 @@ function decode(segment: string): string | undefined {
 }
 
 /**
- * Percent-decodes text leniently, as a second decoder behind the first might: an escape that is none stays as it is, and bytes that
- * are not UTF-8 become U+FFFD.
+ * Percent-decodes text leniently, as a second decoder behind the first might: an escape that is none stays as it is,
+ * and bytes that are not UTF-8 become U+FFFD.
  */
 function decodeLeniently(text: string): string {
   const bytes = Buffer.from(text);
@@ -92,7 +92,7 @@ function changesPathDecodedTwice(segment: string): boolean {
   return twice === '.' || twice === '..' || SEPARATOR_OR_CONTROL.test(twice);
 }
 
-/** The path of a request target: all before the first `?`. */
+/** Returns the path of a request target: all before the first `?`. */
 export function withoutQuery(target: string): string {
   const query = target.indexOf('?');
   return query < 0 ? target : target.slice(0, query);

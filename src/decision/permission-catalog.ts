@@ -13,9 +13,9 @@ export interface PermissionCatalog {
   nearest(pattern: string): string | undefined;
 }
 
-/** Letters of a pattern that are compared: a longer one is no misspelling. */
+/** Compared letters of a pattern. A longer pattern is not a misspelling. */
 const MAX_COMPARED = 64;
-/** Answers that are kept: the same pattern is in many lists. */
+/** Kept answers: the same pattern is in many lists. */
 const MAX_KEPT = 4096;
 
 /** @param texts concrete permissions, in any order */
@@ -46,7 +46,7 @@ export function isNeeded({ patterns }: PermissionCatalog, pattern: string): bool
   return patterns.has(pattern);
 }
 
-/** Which parts of the pattern are wildcards: a misspelled resource is not mended by another form. */
+/** Returns which parts of the pattern are wildcards. A suggestion has the same form. */
 function formOf(pattern: string): string {
   return pattern
     .split(':')

@@ -1,6 +1,6 @@
 /**
- * Permission patterns: `*`, or `<resource>:<action>` where either part is `*` or a word. A `*` stands for a whole part, so a
- * permission is covered by exactly four texts and a set look-up decides; nothing is ever searched.
+ * Permission patterns: `*`, or `<resource>:<action>` in which either part is `*` or a word. A `*` replaces a whole
+ * part, so exactly four texts cover a permission, and a lookup in a set decides.
  */
 
 import { interned } from './interned.ts';
@@ -12,40 +12,38 @@ const PERMISSION = /^[a-z][a-z0-9_-]*:[a-z][a-z0-9_-]*$/;
 /** Longest pattern that is accepted from outside, in characters. */
 export const MAX_PATTERN_LENGTH = 128;
 
-/** Works for platform administrators alone, whatever patterns anybody else holds. */
+/** Only platform administrators can use this permission, even if other principals hold patterns that cover it. */
 export const ADMIN_TENANTS = 'admin:tenants';
 
 export function isPermissionPattern(text: string): boolean {
   return text.length <= MAX_PATTERN_LENGTH && PATTERN.test(text);
 }
 
-/** A concrete `<resource>:<action>`, without wildcards. */
+/** Reports whether the text is a concrete `<resource>:<action>`, without wildcards. */
 export function isPermission(text: string): boolean {
   return text.length <= MAX_PATTERN_LENGTH && PERMISSION.test(text);
 }
 
-/**
- * The permission of that text. A text without a colon (`self`) is a permission that `*` alone covers.
- */
+/** Returns the permission of the text. Only `*` covers a text without a colon (`self`). */
 export function permissionOf(text: string): Permission {
   const colon = text.indexOf(':');
   if (colon < 0) return { text, anyAction: text, anyResource: text };
   return { text, anyAction: `${text.slice(0, colon)}:*`, anyResource: `*${text.slice(colon)}` };
 }
 
-/** Patterns compiled for look-up. */
+/** Patterns compiled for lookups. */
 export interface PatternSet {
-  /** True when `*` or `*:*` is among them. */
+  /** True if `*` or `*:*` is among them. */
   readonly all: boolean;
   readonly texts: ReadonlySet<string>;
 }
 
 const MAX_INTERNED = 4096;
 
-/** Equal lists give one object. */
+/** Returns the same object for equal lists. */
 export const compilePatterns: (patterns: readonly string[]) => PatternSet = interned(
   MAX_INTERNED,
-  // A stored pattern may hold any character, so no separator would keep two lists apart.
+  // A stored pattern may contain any character, so no separator would distinguish all lists.
   (patterns: readonly string[]) => JSON.stringify(patterns),
   (patterns) => Object.freeze({ all: patterns.includes('*') || patterns.includes('*:*'), texts: new Set(patterns) }),
 );
@@ -56,25 +54,25 @@ export function covers(set: PatternSet, permission: Permission): boolean {
   return texts.has(permission.text) || texts.has(permission.anyAction) || texts.has(permission.anyResource);
 }
 
-/** The texts of all patterns that cover a permission: for looking up what `covers` would say yes to. */
+/** Returns the texts of all patterns that cover a permission. */
 export function coveringPatterns({ text, anyAction, anyResource }: Permission): readonly string[] {
   return ['*', '*:*', text, anyAction, anyResource];
 }
 
-/** Whether one of the permissions is covered; of none, none is. */
+/** Reports whether one of the permissions is covered; false for an empty list. */
 export function coversAny(set: PatternSet, permissions: readonly Permission[]): boolean {
   if (set.all) return permissions.length > 0;
   for (const permission of permissions) if (covers(set, permission)) return true;
   return false;
 }
 
-/** `*` is `*:*`: every permission has both parts. */
+/** `*` equals `*:*`, because every permission has both parts. */
 function parts(pattern: string): readonly [resource: string, action: string] {
   const colon = pattern.indexOf(':');
   return colon < 0 ? [pattern, pattern] : [pattern.slice(0, colon), pattern.slice(colon + 1)];
 }
 
-/** Whether every permission that `inner` covers is covered by `outer`. */
+/** Reports whether `outer` covers every permission that `inner` covers. */
 export function patternContains(outer: string, inner: string): boolean {
   const [outerResource, outerAction] = parts(outer);
   const [innerResource, innerAction] = parts(inner);
@@ -83,7 +81,7 @@ export function patternContains(outer: string, inner: string): boolean {
   );
 }
 
-/** The pattern of what both cover; undefined when that is nothing. */
+/** Returns the pattern of the permissions that both cover; undefined = none. */
 export function patternIntersection(left: string, right: string): string | undefined {
   if (patternContains(left, right)) return right;
   if (patternContains(right, left)) return left;

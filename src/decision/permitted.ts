@@ -1,4 +1,4 @@
-/** Lines 12 to 14: what policies deny, and what grants and allow policies permit. */
+/** Steps 12 to 14: the requests that policies deny, and those that grants and allow policies permit. */
 
 import type { RoleName } from '../domain/ids.ts';
 import { type BuiltinRoles, effectiveRoles } from './builtin-roles.ts';
@@ -10,12 +10,12 @@ import { ADMIN_TENANTS } from './permissions.ts';
 import { allowing, denying, type Policy, type PolicyQuery, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
-/** Everything that lines 12 to 14 look at. */
+/** The input of steps 12 to 14. */
 export interface AccessQuery extends PolicyQuery {
   readonly principal: Principal;
   readonly own: TenantView;
   readonly builtinRoles: BuiltinRoles;
-  /** The policies of the effective tenant; undefined where they do not bind. */
+  /** The policies of the effective tenant; undefined if they do not apply. */
   readonly tenantPolicies: PolicySet | undefined;
   readonly globalPolicies: PolicySet;
 }
@@ -29,7 +29,7 @@ export interface ConsideredGrant {
   readonly coversResources: boolean;
 }
 
-/** What an explanation wants to know beside the decision. */
+/** The details that an explanation shows beside the decision. */
 export interface Trace {
   query?: AccessQuery;
   readonly grants: ConsideredGrant[];
@@ -41,7 +41,7 @@ export interface AccessQueryParts {
   readonly resources: readonly Resource[];
   readonly own: TenantView;
   readonly effective: TenantView;
-  /** False where the effective tenant's policies do not bind the principal. */
+  /** False if the effective tenant's policies do not apply to the principal. */
   readonly tenantPoliciesApply: boolean;
   readonly global: PolicySet;
   readonly builtinRoles: BuiltinRoles;
@@ -67,7 +67,10 @@ export function accessQuery(parts: AccessQueryParts): AccessQuery {
   };
 }
 
-/** Reports whether the rules and the request were too much to hold against each other: the decision must then be a denial. */
+/**
+ * Reports whether the comparison of the rules with the request exceeded the work limit: the decision must then be a
+ * denial.
+ */
 export function isSpent(query: AccessQuery): boolean {
   return query.work.left < 0;
 }
@@ -77,7 +80,7 @@ export function denied(query: AccessQuery): Policy | undefined {
   return denying(query.globalPolicies, query) ?? (query.tenantPolicies && denying(query.tenantPolicies, query));
 }
 
-/** How far one side (a user's roles, a key's scopes, its owner's roles) comes. */
+/** How far one side (a user's roles, a key's scopes, its owner's roles) covers the request. */
 export type Coverage = 'no_permission' | 'no_resources' | 'permitted';
 
 function coverageOf(
@@ -88,7 +91,7 @@ function coverageOf(
   trace?: Trace,
 ): Coverage {
   const coversPermission = grantCoversPermission(grant, grantable(query));
-  // What only an explanation looks at is no work of the decision, which stays the same.
+  // A comparison for an explanation only does not count as work, so the decision stays the same.
   const work = coversPermission ? query.work : ruleWork();
   const coversResources =
     (coversPermission || trace !== undefined) && grantCoversResources(grant, query.resources, work);
@@ -97,7 +100,7 @@ function coverageOf(
   return coversResources ? 'permitted' : 'no_resources';
 }
 
-/** The permissions that a grant may cover at all: managing tenants is for platform administrators alone. */
+/** Returns the permissions that a grant may cover: only platform administrators manage tenants. */
 function grantable(query: AccessQuery): readonly Permission[] {
   for (const permission of query.permissions) {
     if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(query.principal)) {
@@ -115,12 +118,12 @@ function allowedByPolicy(query: AccessQuery): boolean {
   return query.tenantPolicies !== undefined && allowing(query.tenantPolicies, narrowed) !== undefined;
 }
 
-/** The same question for what only an explanation looks at. */
+/** Returns the query with its own work limit, for comparisons of an explanation only. */
 function unspent(query: AccessQuery): AccessQuery {
   return { ...query, work: ruleWork() };
 }
 
-/** One role that covers everything, or one allow policy that does; they do not add up. */
+/** One role or one allow policy must cover the whole request; they do not add up. */
 function coverageOfRoles(kind: 'role' | 'owner_role', query: AccessQuery, trace?: Trace): Coverage {
   let best: Coverage = 'no_permission';
   for (const role of query.roles) {
@@ -133,7 +136,10 @@ function coverageOfRoles(kind: 'role' | 'owner_role', query: AccessQuery, trace?
   return best === 'permitted' || allowedByPolicy(query) ? 'permitted' : best;
 }
 
-/** Lines 13 and 14. A key reaches no further than its scopes, nor than its owner does now; policies serve the owner's side only. */
+/**
+ * Steps 13 and 14. A key needs its scopes and, if it has an owner, the owner's current roles to cover the request.
+ * Allow policies count for the owner only.
+ */
 export function permitted(query: AccessQuery, trace?: Trace): Coverage {
   const { principal } = query;
   if (principal.kind === 'user') return coverageOfRoles('role', query, trace);

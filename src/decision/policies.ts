@@ -1,4 +1,4 @@
-/** Policies, compiled and indexed by the actions that they name, so that those of other actions cost a request nothing. */
+/** Policies, compiled and indexed by their actions, so that policies of other actions cost a request nothing. */
 
 import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord } from '../domain/records.ts';
@@ -27,11 +27,14 @@ export interface Policy {
   readonly conditions: CompiledConditions;
   /** Undefined = everyone. */
   readonly roles: ReadonlySet<RoleName> | undefined;
-  /** As stored: what no-escalation compares and explanations show. */
+  /** As stored, for escalation checks and explanations. */
   readonly record: PolicyRecord;
 }
 
-/** The policies in force of one tenant, or the global ones: by effect, each by name. Disabled ones are not in it. */
+/**
+ * The policies in force of one tenant, or the global ones: by effect, each list by name. Disabled policies are not
+ * included.
+ */
 export interface PolicySet {
   readonly denies: PolicyList;
   readonly allows: PolicyList;
@@ -39,38 +42,38 @@ export interface PolicySet {
 
 export interface PolicyList {
   readonly policies: readonly Policy[];
-  /** Present where the list is long. */
+  /** Present if the list is long. */
   readonly index: PolicyIndex | undefined;
 }
 
 interface PolicyIndex {
   /** Positions in the list, by the text of an action; those of every permission under `*`. */
   readonly byAction: ReadonlyMap<string, readonly number[]>;
-  /** What was picked for the permissions of a route. */
+  /** The policies that were selected for the permissions of a route. */
   readonly picked: Map<string, readonly Policy[]>;
 }
 
-/** What one request asks of the policies. */
+/** The part of a request that policies are compared with. */
 export interface PolicyQuery {
   readonly permissions: readonly Permission[];
   readonly resources: readonly Resource[];
-  /** Roles held by the user, or by the key's owner. */
+  /** The roles of the user, or of the key's owner. */
   readonly roles: readonly RoleName[];
-  /** True where the principal acts in its own tenant, so that the names of custom roles mean its own. */
+  /** True if the principal acts in its own tenant: the names of custom roles then mean its own. */
   readonly inOwnTenant: boolean;
   readonly now: ConditionInputs;
-  /** What the decision may still spend on rules. */
+  /** The work that is left for rules. */
   readonly work: RuleWork;
 }
 
-/** `<kind>/<glob>` taken apart; undefined when it is not of that form. */
+/** Parses `<kind>/<glob>`; undefined for any other text. */
 export function parseResourcePattern(text: string): { readonly kind: ResourceKind; readonly glob: string } | undefined {
   const slash = text.indexOf('/');
   const kind = RESOURCE_KINDS.find((known) => known === text.slice(0, slash));
   return kind === undefined || slash === text.length - 1 ? undefined : { kind, glob: text.slice(slash + 1) };
 }
 
-/** A pattern that cannot be read reaches everything in a deny and nothing in an allow. */
+/** An unreadable pattern covers everything in a deny and nothing in an allow. */
 function compileResources(patterns: readonly string[], effect: 'allow' | 'deny'): ResourcePatterns {
   let all = patterns.includes('*');
   const globs: Record<ResourceKind, string[]> = { models: [], collections: [], agents: [] };
@@ -97,7 +100,7 @@ export function compilePolicy(record: PolicyRecord): Policy {
   });
 }
 
-/** Up to so many policies are simply tried one after the other. */
+/** Shortest list that has an index. Shorter lists are tried one by one. */
 const INDEXED_FROM = 16;
 const MAX_PICKED = 256;
 
@@ -169,7 +172,8 @@ function patternReaches(
 ): boolean {
   const names = patterns[resource.kind];
   if (names === undefined) return false;
-  // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is allowed.
+  // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is
+  // allowed.
   return resource.name === undefined ? effect === 'deny' : namesMatch(names, resource.name, work);
 }
 
@@ -183,7 +187,7 @@ interface Requested {
   readonly unknown: ReadonlySet<ResourceKind>;
 }
 
-/** Those of the last request: one decision asks for them at each policy. The list of its resources never changes. */
+/** The names of the last request, which one decision needs for each policy. The list of its resources never changes. */
 let last: Requested | undefined;
 
 function requestedIn(resources: readonly Resource[]): Requested {
@@ -198,7 +202,10 @@ function requestedIn(resources: readonly Resource[]): Requested {
   return last;
 }
 
-/** Whether a deny reaches one of many resources: its exact names are looked up among those of the request when they are fewer. */
+/**
+ * Reports whether a deny matches one of many resources. If the deny has fewer exact names than the request, they are
+ * looked up among the request's.
+ */
 function reachesSome(patterns: ResourcePatterns, resources: readonly Resource[], work: RuleWork): boolean {
   const { names, unknown } = requestedIn(resources);
   for (const kind of RESOURCE_KINDS) {
@@ -218,7 +225,7 @@ function reachesSome(patterns: ResourcePatterns, resources: readonly Resource[],
   return false;
 }
 
-/** A deny reaches a request when it reaches any of its resources, an allow when it reaches all of them. */
+/** A deny matches a request if it matches any of its resources, an allow if it matches all of them. */
 export function reaches(policy: Policy, resources: readonly Resource[], work: RuleWork): boolean {
   const { resources: patterns, effect } = policy;
   if (patterns.all) return true;
@@ -228,7 +235,7 @@ export function reaches(policy: Policy, resources: readonly Resource[], work: Ru
   return !any && resources.length > 0;
 }
 
-/** Everything that makes a policy match, but for its conditions. */
+/** Reports whether a policy matches, apart from its conditions. */
 export function concerns(policy: Policy, query: PolicyQuery): boolean {
   return (
     coversAny(policy.actions, query.permissions) &&
@@ -241,7 +248,7 @@ function matches(policy: Policy, query: PolicyQuery): boolean {
   return concerns(policy, query) && conditionsHold(policy.conditions, policy.effect, query.now);
 }
 
-/** The work of looking at one policy: its actions, its conditions and where they are in memory. */
+/** The work for one policy: its actions, its conditions and the access to its memory. */
 const POLICY_WORK = 4;
 
 function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
@@ -253,12 +260,12 @@ function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
   return undefined;
 }
 
-/** The first deny, by name, that matches; undefined = none, or the work is spent. */
+/** Returns the first deny, by name, that matches; undefined = none, or the work is spent. */
 export function denying(set: PolicySet, query: PolicyQuery): Policy | undefined {
   return first(set.denies, query);
 }
 
-/** Some allow that matches; undefined = none, or the work is spent. */
+/** Returns an allow that matches; undefined = none, or the work is spent. */
 export function allowing(set: PolicySet, query: PolicyQuery): Policy | undefined {
   return first(set.allows, query);
 }

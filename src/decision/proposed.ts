@@ -1,4 +1,4 @@
-/** A world in which roles and policies that nobody has saved yet are in force, to decide in it as if they were. */
+/** Snapshots with proposed roles and policies, which are decided as if they were stored. */
 
 import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, RoleRecord } from '../domain/records.ts';
@@ -9,12 +9,12 @@ import { compilePolicy, type PolicySet, policyList } from './policies.ts';
 export interface Proposal {
   /** Custom roles of the effective tenant. */
   readonly roles: readonly RoleRecord[];
-  /** Policies of the effective tenant; a disabled one only takes the place of that of its name. */
+  /** Policies of the effective tenant. A disabled policy only replaces the stored policy of its name. */
   readonly policies: readonly PolicyRecord[];
   readonly globalPolicies: readonly PolicyRecord[];
 }
 
-/** Compiled apart from what is stored, so that nothing proposed is kept. */
+/** Proposed policies are compiled without the shared cache, so that nothing proposed is kept. */
 function proposedSet(set: PolicySet, proposed: readonly PolicyRecord[], replaced: ReadonlySet<string>): PolicySet {
   const added = proposed.filter((record) => record.enabled).map(compilePolicy);
   const listed = (effect: 'denies' | 'allows') =>
@@ -32,7 +32,10 @@ function proposedRoles(roles: TenantView['roles'], proposed: readonly RoleRecord
   ]);
 }
 
-/** The same world with the proposal in the place of whatever has its names. The principal's own tenant changes only when it acts there. */
+/**
+ * Returns the snapshot with the proposal in place of the stored roles and policies of the same names. The principal's
+ * own tenant changes only if it is the effective one.
+ */
 export function withProposal(snapshot: Snapshot, proposal: Proposal): Snapshot {
   const { own, effective, global } = snapshot;
   const replaced = new Set([...proposal.policies, ...proposal.globalPolicies].map((policy) => policy.name));

@@ -1,21 +1,24 @@
-/** Lines of the route table, from their short form. */
+/** Parses entries of the route table. */
 
 import type { Permission, ResourceSource, Route } from './model.ts';
 import { isPermission, permissionOf } from './permissions.ts';
 import { type Part, parseTemplate } from './templates.ts';
 
-/** One line of `routes:` in the configuration. */
+/** One entry of `routes:` in the configuration. */
 export interface RouteSpec {
   readonly method: string;
   readonly path: string;
-  /** One, or two of which either suffices. */
+  /** One, or two of which either is enough. */
   readonly permission: string | readonly string[];
-  /** Where the model is named: in `{model}` or `{model+}` of the path, or in the body; `unknown`: where the decision does not look. */
+  /**
+   * Where the model is named: in `{model}` or `{model+}` of the path, or in the body; `unknown`: the decision does not
+   * read it.
+   */
   readonly model?: NamedSource;
   readonly collection?: NamedSource;
   /** Metered by tokens: the body's limits count. */
   readonly tokens?: boolean;
-  /** Lets `Upgrade` pass. */
+  /** Allows `Upgrade`. */
   readonly upgrade?: boolean;
 }
 
@@ -27,9 +30,12 @@ export type ParsedRoute =
 
 const METHOD = /^[A-Z][A-Z0-9!#$%&'*+.^_`|~-]*$/;
 
-/** The path of an API for completions, whose body may hold many prompts; not the one for chat completions, whose body is one prompt. */
+/**
+ * The path of an API for completions, whose body may have many prompts; not that of chat completions, whose body is one
+ * prompt.
+ */
 const COMPLETIONS = /(?<!\/chat)\/completions$/;
-/** The path of one response, and of what belongs to it. */
+/** The path of one response, and of its sub-resources. */
 const RESPONSES = /\/responses\/\{[a-z_]+\}(?:\/\*\*)?$/;
 /** The paths of both APIs, whose streams report their usage only on request. */
 const ALL_COMPLETIONS = /\/completions$/;
@@ -46,7 +52,7 @@ function hasVariable(parts: readonly Part[], name: string): boolean {
   return parts.some((part) => (part.kind === 'one' || part.kind === 'more') && part.name === name);
 }
 
-/** A line of the configuration neither counts collections nor books without a reservation: only the routes that are known to do so do. */
+/** A configured route neither counts collections nor books without a reservation. Only built-in routes do. */
 export function parseRoute(spec: RouteSpec, counts: Route['counts'] = 'none', reportsUsage = false): ParsedRoute {
   const template = parseTemplate(spec.path);
   if (template.kind === 'error') return template;

@@ -1,4 +1,7 @@
-/** The route table: method and path -> the permission needed and the resources named. What matches nothing is denied. */
+/**
+ * The route table: method and path -> the required permission and the named resources. A request that matches no route
+ * is denied.
+ */
 
 import { BuiltinRoles } from './builtin-roles.ts';
 import { BUILTIN_ROUTES } from './builtin-routes.ts';
@@ -15,7 +18,7 @@ interface Leaf {
   readonly parts: readonly Part[];
 }
 
-/** What may follow a given beginning of a path, by how specific it is. */
+/** The possible continuations of a beginning of a path, by specificity. */
 interface Node {
   readonly literals: Map<string, Node>;
   one: Node | undefined;
@@ -28,7 +31,7 @@ interface Node {
 export interface RouteTable {
   readonly routes: readonly Route[];
   readonly builtinRoles: BuiltinRoles;
-  /** Templates of literals alone, by method and path: no more specific line can exist, so a hit is final. */
+  /** Templates of literals only, by method and path. No more specific route can exist, so a hit is final. */
   readonly exact: ReadonlyMap<string, ReadonlyMap<string, Matched>>;
   readonly trees: ReadonlyMap<string, Node>;
 }
@@ -71,7 +74,7 @@ function follow(node: Node, part: Exclude<Part, { kind: 'rest' }>): Node {
   }
 }
 
-/** Puts a leaf in its place and returns the one that is there already, which then is equally specific. */
+/** Inserts a leaf. Returns the leaf that is already at its place, which is then equally specific. */
 function insert(root: Node, leaf: Leaf): Leaf | undefined {
   let node = root;
   for (const part of leaf.parts) {
@@ -93,7 +96,10 @@ function treeOf(trees: Map<string, Node>, method: string): Node {
   return tree;
 }
 
-/** Built-in lines and further ones; one of the same method and path takes the built-in one's place. */
+/**
+ * Compiles the built-in routes and further ones. A further route replaces the built-in route of the same method and
+ * path.
+ */
 export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
   const replaced = new Set(extra.map((route) => `${route.method} ${route.template}`));
   const routes = [...BUILTIN_ROUTES.filter((route) => !replaced.has(`${route.method} ${route.template}`)), ...extra];
@@ -120,8 +126,8 @@ export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
 }
 
 /**
- * Left to right a literal beats `{x}`, that `{x+}`, that `**`, and the template's end beats `**`. A node is reached at one place of
- * the path in one way only, so the work is bounded by nodes times segments.
+ * From left to right, a literal is preferred to `{x}`, that to `{x+}`, that to `**`, and the template's end to `**`.
+ * There is only one way to reach a node at one position of the path, so the work is bounded by nodes times segments.
  */
 function find(node: Node, segments: readonly string[], at: number): Leaf | undefined {
   const segment = segments[at];
@@ -138,7 +144,7 @@ function find(node: Node, segments: readonly string[], at: number): Leaf | undef
   return node.rest;
 }
 
-/** Paths that Postern answers by itself, whose callers it authenticates by itself. */
+/** Paths that Postern serves itself, with its own authentication. */
 function isPublic(segments: readonly string[]): boolean {
   const [first, second] = segments;
   switch (first) {
@@ -156,7 +162,7 @@ function isPublic(segments: readonly string[]): boolean {
   }
 }
 
-/** A line that takes a resource from the body takes the path's too, where its template names one. */
+/** A route that reads a resource from the body also has the path's, if its template names one. */
 function resourcesOf(leaf: Leaf, segments: readonly string[]): readonly Resource[] {
   const resources: Resource[] = [];
   const { route, parts } = leaf;
@@ -193,12 +199,12 @@ const LONG_NAME: RouteMatch = {
   detail: `A name in the path has more than ${MAX_RESOURCE_NAME} bytes. Use a shorter name.`,
 };
 
-/** As in a body: no rule can name more, and a longer name would cost more to hold against each of them. */
+/** The same bound as in a body: no rule can name more, and a longer name would cost more to compare. */
 function isLong({ name }: Resource): boolean {
   return name !== undefined && 3 * name.length > MAX_RESOURCE_NAME && Buffer.byteLength(name) > MAX_RESOURCE_NAME;
 }
 
-/** Lines 2 to 4 of the decision: the path's form, public paths, the route table. */
+/** Steps 2 to 4: the path's form, public paths, the route table. */
 export function matchRoute(table: RouteTable, input: Pick<CheckInput, 'method' | 'path' | 'upgrade'>): RouteMatch {
   const method = input.method === 'HEAD' ? 'GET' : input.method;
   const path = withoutQuery(input.path);

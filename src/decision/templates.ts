@@ -1,4 +1,7 @@
-/** Path templates: `/v1/models/{model+}`. `{x}` is one segment, `{x+}` one or more, `**` zero or more and only at the end. */
+/**
+ * Path templates: `/v1/models/{model+}`. `{x}` is one segment, `{x+}` one or more, `**` zero or more and only at the
+ * end.
+ */
 
 export type Part =
   | { readonly kind: 'literal'; readonly text: string }
@@ -10,7 +13,7 @@ export type TemplateResult =
   | { readonly kind: 'template'; readonly text: string; readonly parts: readonly Part[] }
   | { readonly kind: 'error'; readonly message: string };
 
-/** Characters of a segment that nobody has a reason to encode or to read differently (RFC 3986, section 3.3). */
+/** Characters of a segment that need no encoding and that all readers understand alike (RFC 3986, section 3.3). */
 const LITERAL = /^[A-Za-z0-9._~!$&'()+,=:@-]+$/;
 const VARIABLE = /^\{([a-z][a-z0-9_]*)(\+?)\}$/;
 
@@ -21,7 +24,7 @@ function parsePart(text: string): Part | undefined {
   return LITERAL.test(text) && text !== '.' && text !== '..' ? { kind: 'literal', text } : undefined;
 }
 
-/** One trailing slash is dropped, as it is from a request's path. */
+/** Parses a template. One trailing slash is dropped, like that of a request's path. */
 export function parseTemplate(text: string): TemplateResult {
   const error = (message: string): TemplateResult => ({
     kind: 'error',
@@ -49,11 +52,11 @@ export function parseTemplate(text: string): TemplateResult {
     : { kind: 'template', text: path, parts };
 }
 
-/** The text that a template's variable has in a path which matches it; undefined when the template has no such variable. */
+/** Returns the text of a template's variable in a matching path; undefined if the template has no such variable. */
 export function captured(parts: readonly Part[], name: string, segments: readonly string[]): string | undefined {
   const at = parts.findIndex((part) => (part.kind === 'one' || part.kind === 'more') && part.name === name);
   if (at < 0) return undefined;
-  // What follows the one wide part is counted from the end.
+  // Parts after the one wide part are counted from the end.
   const wide = parts.findIndex((part) => part.kind === 'more' || part.kind === 'rest');
   const shift = segments.length - parts.length;
   if (at === wide) return segments.slice(at, at + shift + 1).join('/');

@@ -1,4 +1,4 @@
-/** Which tenant a request acts in. */
+/** The tenant that a request acts in. */
 
 import { parseTenantId, type TenantId } from '../domain/ids.ts';
 import { type HeaderValue, type Principal, REPEATED } from './model.ts';
@@ -27,8 +27,8 @@ export function isPlatformAdmin(principal: Principal): boolean {
 }
 
 /**
- * Without a header the principal's own tenant. Platform administrators may name any (whether it exists is for the snapshot to
- * show), everybody else and every key only their own.
+ * Returns the tenant of the header, or the principal's own without one. Platform administrators may name any tenant
+ * (the snapshot shows whether it exists). All other users and all keys may name only their own.
  */
 export function effectiveTenant(principal: Principal, header: HeaderValue): EffectiveTenant {
   if (header === undefined) return { kind: 'tenant', id: principal.tenantId };

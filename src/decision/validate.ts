@@ -1,6 +1,6 @@
 /**
- * Validation of what people write into roles, keys and policies, with a message for each member at fault. What passes here compiles:
- * deciding never meets a pattern or a condition that it cannot read.
+ * Validates roles, keys and policies from requests and files, with a message for each invalid member. Valid rules
+ * compile: a decision never meets a pattern or condition that it cannot read.
  */
 
 import type { FieldError } from '../domain/problem-details.ts';
@@ -26,7 +26,7 @@ function member(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Strings of a list that pass a test at their index; each other entry is an error. */
+/** Returns the strings of a list that pass a test at their index, and adds an error for each other entry. */
 function strings(
   value: unknown,
   path: string,
@@ -98,7 +98,7 @@ export function validateTimezone(value: unknown, path: string): readonly FieldEr
   return [{ path, message: 'must be a name of the IANA time zone database, such as Europe/Berlin' }];
 }
 
-/** `resource_constraints`: an absent or null member is any, an empty list none. */
+/** Parses `resource_constraints`: an absent or null member allows any name, an empty list none. */
 export function parseConstraints(
   value: unknown,
   path = '/resource_constraints',
@@ -142,7 +142,7 @@ function parseOperators(condition: Condition, value: unknown, path: string, erro
   return parsed;
 }
 
-/** `conditions` of a policy: absent, null or `{}` is always. */
+/** Parses `conditions` of a policy: absent, null or `{}` is always. */
 export function parseConditions(value: unknown, path = '/conditions'): ValidationResult<Conditions> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
   if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
@@ -166,7 +166,7 @@ export function validateConstraints(value: unknown, path?: string): readonly Fie
   return parsed.kind === 'ok' ? [] : parsed.errors;
 }
 
-/** The `resource_constraints` of a key: those of one key take a bounded part of the memory that all keys share. */
+/** The `resource_constraints` of a key. They are bounded, because they take memory that all keys share. */
 export function validateKeyConstraints(value: unknown, path = '/resource_constraints'): readonly FieldError[] {
   const bytes = value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
   if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value, path);

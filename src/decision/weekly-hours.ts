@@ -10,7 +10,7 @@ import { DAY_NAMES } from '../domain/records.ts';
 import { DAY_MINUTES, parseEndOfSpan, parseTimeOfDay, WEEK_MINUTES } from './clock.ts';
 import { MAX_WEEKLY_WINDOWS } from './limits.ts';
 
-/** One window, as read. It begins on each of its days. */
+/** One window. It begins on each of its days. */
 export interface WeeklyWindow {
   /** 0 = Monday. */
   readonly firstDay: number;
@@ -23,8 +23,8 @@ export interface WeeklyWindow {
 }
 
 /**
- * Minutes of the week (0 = Monday 00:00) at which the hours begin and end, in turn and in ascending order. Hours that last over the end of
- * the week end at 10,080 and begin at 0.
+ * Minutes of the week (0 = Monday 00:00) at which the hours begin and end, in turn and in ascending order. Hours that
+ * cross the end of the week end at 10,080 and begin at 0.
  */
 export type WeeklyHours = Uint16Array;
 
