@@ -138,9 +138,10 @@ const ROUTES = /\/(?:routes|[a-z-]+-routes)\.ts$/;
 /** Files of an entity that others use beside its definition. */
 const SHARED: ReadonlySet<string> = new Set([
   'src/iam/users/administrators.ts',
+  'src/iam/users/checks.ts',
   'src/iam/users/find.ts',
-  'src/iam/users/resource.ts',
-  'src/iam/users/roles.ts',
+  'src/iam/users/entity.ts',
+  'src/iam/users/checks.ts',
 ]);
 
 /**

@@ -6,7 +6,7 @@ import { parseTenantId, type TenantId, type UserId } from '../domain/ids.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { applySetup, previewSetup } from '../iam/setup/apply.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
-import { listUsers } from '../iam/users/page-queries.ts';
+import { listUsers } from '../iam/users/list-queries.ts';
 import { readSetupFile, readSetupText, type SetupFile } from './apply-file.ts';
 
 /** The tenant in which the console opens and whose key the demo prints. */
@@ -57,8 +57,8 @@ async function apply({ db, random, now }: AdminParts, file: SetupFile): Promise<
 }
 
 export async function userOf({ db }: AdminParts, tenant: TenantId, email: string): Promise<UserId | undefined> {
-  const [user] = await listUsers(db.knex, { kind: 'one', tenant }, { email }, { after: undefined, take: 1 });
-  return user?.id;
+  const { rows } = await listUsers(db.knex, { kind: 'one', tenant }, { email }, { after: undefined, take: 1 });
+  return rows[0]?.id;
 }
 
 /** @throws Error for a text that is not a tenant id */

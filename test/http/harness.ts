@@ -140,11 +140,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     const email = `${id}@example.test`;
     await insertUser(db.knex, {
       id,
-      tenantId: tenantId(tenant),
+      tenant_id: tenantId(tenant),
       email,
       name: id,
       department: null,
-      passwordHash: null,
+      password_hash: null,
     });
     if (source === 'ldap') await db.knex.raw(`update users set source = 'ldap' where id = ?`, [id]);
     await setManualRoles(db.knex, id, roles.map(roleName));

@@ -44,7 +44,7 @@ export async function changePassword(
 ): Promise<void> {
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
-  if (found?.ofDirectory === true) throw invalidField('', 'The directory manages your password. Change it there.');
+  if (found?.of_directory === true) throw invalidField('', 'The directory manages your password. Change it there.');
   refuseWeak(parts, change.newPassword, found);
   const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
   await withAttemptLimits(parts, attempt, async () => {
@@ -53,7 +53,7 @@ export async function changePassword(
       await record(parts.db.knex, from, {
         action: 'auth.password_change',
         actor: userId,
-        tenant: found?.tenantId,
+        tenant: found?.tenant_id,
         target: { type: 'user', id: userId },
         result: 'failure',
       });
@@ -64,7 +64,7 @@ export async function changePassword(
       throw error;
     });
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
-      if (!(await replacePassword(trx, userId, proved.passwordVersion, hash))) throw wrongPassword();
+      if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
       const ended = await endSessionsOfUser(trx, userId, sessionId);
       await discardPasswordSetups(trx, userId);
       await forgive(trx, attempt);
@@ -90,7 +90,7 @@ export async function resetPassword(
   const digest = oneTimeDigest(reset.token);
   const { db } = parts;
   const setup = await findPasswordSetup(db.knex, digest);
-  const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenantId;
+  const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenant_id;
   if (tenant === undefined) throw invalidCredential();
   // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
   const user = await admitted(
@@ -128,7 +128,7 @@ async function checkSetup(
   const user = setup && (await passwordUserById(trx, setup.userId));
   if (setup === undefined || user === undefined) return { kind: 'unknown' };
   const { requestId, nowMs } = from;
-  const reason = await makerRefusal(trx, { setup, tenant: user.tenantId, requestId, nowMs, builtinRoles });
+  const reason = await makerRefusal(trx, { setup, tenant: user.tenant_id, requestId, nowMs, builtinRoles });
   return reason === undefined ? { kind: 'usable', user } : { kind: 'refused', user, reason };
 }
 
@@ -140,7 +140,7 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
     await record(parts.db.knex, from, {
       action: 'auth.password_setup',
       actor: undefined,
-      tenant: user.tenantId,
+      tenant: user.tenant_id,
       target: { type: 'user', id: user.id },
       result: 'refused',
       after: { reason },
@@ -175,7 +175,7 @@ async function recordSet(
   await record(trx, from, {
     action,
     actor: user.id,
-    tenant: user.tenantId,
+    tenant: user.tenant_id,
     target: { type: 'user', id: user.id },
     result: 'success',
     after: { sessions_ended: ended },
@@ -188,7 +188,7 @@ function wrongPassword(): Refusal {
 
 /** @throws Refusal `invalid_field` that says everything that is wrong with the new password */
 function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
-  const problems = parts.passwords.validate(password, { email: owner?.email, name: owner?.name });
+  const problems = parts.passwords.validate(password, { email: owner?.email ?? undefined, name: owner?.name });
   if (problems.length === 0) return;
   throw new Refusal('invalid_field', problems.join(' '), {
     param: 'new_password',

@@ -6,7 +6,7 @@ import { type LoginAttempt, takeBack } from './throttle.ts';
 
 /** A user whose password was right and who is active. */
 export interface ProvedUser extends PasswordUser {
-  readonly passwordHash: string;
+  readonly password_hash: string;
 }
 
 /**
@@ -23,10 +23,10 @@ export async function checkPassword(
 ): Promise<{ readonly user: PasswordUser | undefined; readonly proved: ProvedUser | undefined }> {
   try {
     const user = await find();
-    const hash = user?.passwordHash;
+    const hash = user?.password_hash ?? undefined;
     const right = await parts.passwords.verify(hash, password);
     if (!right || user === undefined || hash === undefined || !user.active) return { user, proved: undefined };
-    return { user, proved: { ...user, passwordHash: hash } };
+    return { user, proved: { ...user, password_hash: hash } };
   } catch (error) {
     await takeBack(parts.db.knex, attempt);
     throw error;

@@ -255,7 +255,7 @@ async function enterChanged(
         if (provisioned.kind === 'rejected') return provisioned;
         const session = beginning(parts, login, person, from);
         const { id } = provisioned.user;
-        const begun = await beginSession(trx, { id, passwordVersion: '' }, session.beginning);
+        const begun = await beginSession(trx, { id, password_version: '' }, session.beginning);
         if (!begun) throw new Fault('a user whose row is locked may not start a session');
         return { kind: 'begun', id, session, changed: provisioned.changed };
       },

@@ -16,6 +16,7 @@ import { toStorableText } from '../change/audit-username.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
 import type { UpToDateUser } from '../sessions/queries.ts';
 import { findTenant } from '../tenants/queries.ts';
+import { reserveSeat, sortedRoles } from '../users/checks.ts';
 import {
   type DirectoryIdentity,
   type DirectoryUser,
@@ -28,10 +29,8 @@ import {
   noteDirectoryCheck,
   updateDirectoryUser,
 } from '../users/directory-queries.ts';
+import { type UserResource, userResource } from '../users/entity.ts';
 import { findUser } from '../users/queries.ts';
-import { takePlace } from '../users/quota.ts';
-import { type UserResource, userResource } from '../users/resource.ts';
-import { sortedRoles } from '../users/roles.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
 /** The reason why Postern rejects a person whose login the directory accepted. */
@@ -130,7 +129,7 @@ async function createUser(
     return { kind: 'rejected', reason: 'tenant_suspended', id: undefined, tenant: tenantId };
   const id = makeId('usr', from.nowMs, parts.random(10));
   const { known, unknown } = await partitionKnownRoles(trx, tenantId, person.roles);
-  await takePlace(trx, tenantId);
+  await reserveSeat(trx, tenantId);
   await insertDirectoryUser(trx, { id, tenantId, ...profileOf(person), identity: identityOf(person), roles: known });
   const made = await resource(trx, tenantId, id);
   await audit(trx, from, 'user.create', undefined, made, person, unknown);

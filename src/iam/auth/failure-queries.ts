@@ -11,7 +11,7 @@ import type pg from 'pg';
 import type { UserId } from '../../domain/ids.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { PASSWORD_USER, type PasswordRow, type PasswordUser, toPasswordUser } from '../users/password-queries.ts';
+import { PASSWORD_USER, type PasswordUser } from '../users/password-queries.ts';
 
 /** In the order in which they are counted. */
 export const FAILURE_SCOPES = ['pair', 'account', 'address'] as const;
@@ -150,16 +150,16 @@ export async function claimLogin(
   windows: AttemptWindows,
   email: string | undefined,
 ): Promise<Claimed & { readonly user: PasswordUser | undefined }> {
-  const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordRow]: PasswordRow[K] | null }>(
+  const [row] = await runPrepared<Claimed & { readonly [K in keyof PasswordUser]: PasswordUser[K] | null }>(
     q,
     CLAIM_LOGIN,
     [...valuesOf(attempt, windows), email ?? null],
   );
   const { pair, account, address } = row ?? NOT_CLAIMED;
-  return { pair, account, address, user: isFound(row) ? toPasswordUser(row) : undefined };
+  return { pair, account, address, user: isFound(row) ? row : undefined };
 }
 
-function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is R & PasswordRow {
+function isFound<R extends { readonly id: unknown }>(row: R | undefined): row is R & PasswordUser {
   return typeof row?.id === 'string';
 }
 

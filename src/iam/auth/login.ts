@@ -60,7 +60,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     await record(knex, from, {
       action: 'auth.login',
       actor: undefined,
-      tenant: user?.tenantId,
+      tenant: user?.tenant_id,
       target: { type: 'user', id: name.shown },
       result: 'failure',
       after: { reason: failureReason(user) },
@@ -74,8 +74,8 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
 function failureReason(user: PasswordUser | undefined): string {
   if (user === undefined) return 'unknown_user';
   if (!user.active) return 'deactivated';
-  if (user.ofDirectory) return 'directory_user';
-  return user.passwordHash === undefined ? 'no_password' : 'wrong_password';
+  if (user.of_directory) return 'directory_user';
+  return user.password_hash === null ? 'no_password' : 'wrong_password';
 }
 
 interface AccountName {
@@ -106,7 +106,8 @@ export function emailSubject(email: string): string {
 
 /** Returns the subject under which failures of a local user are counted. A login counts under the same subject. */
 export function localSubject(id: UserId, user: PasswordUser | undefined): string {
-  return user?.email === undefined ? `user:${id}` : emailSubject(user.email);
+  const email = user?.email ?? null;
+  return email === null ? `user:${id}` : emailSubject(email);
 }
 
 /** The password was right. Undefined when it no longer is: a reset or a deactivation was faster. */
@@ -117,7 +118,7 @@ async function begin(
   user: ProvedUser,
   attempt: LoginAttempt,
 ): Promise<TokenPair | undefined> {
-  if (!user.tenantActive) {
+  if (!user.tenant_active) {
     await transaction(
       parts.db,
       async (trx) => {
@@ -125,17 +126,17 @@ async function begin(
         await record(trx, from, {
           action: 'auth.login',
           actor: user.id,
-          tenant: user.tenantId,
+          tenant: user.tenant_id,
           target: { type: 'user', id: user.id },
           result: 'refused',
           after: { code: 'tenant_suspended' },
         });
       },
-      user.tenantId,
+      user.tenant_id,
     );
     throw tenantSuspended().asAudited();
   }
-  const { beginning, pair } = beginningSession(parts, from, user.tenantId, {
+  const { beginning, pair } = beginningSession(parts, from, user.tenant_id, {
     attempt,
     forgives: true,
     cookie: request.cookie,
@@ -143,7 +144,7 @@ async function begin(
   const { knex, permits } = parts.db;
   // It waits for the user's row, so it takes a turn like a transaction.
   const begun = await afterProof(knex, attempt, () =>
-    permits.run(() => beginSession(knex, user, beginning), user.tenantId),
+    permits.run(() => beginSession(knex, user, beginning), user.tenant_id),
   );
   if (!begun) return undefined;
   await renewHash(parts, user, request.password);
@@ -152,10 +153,10 @@ async function begin(
 
 /** While the password is at hand, its hash is brought to today's parameters. A login does not fail for it: the next one tries again. */
 async function renewHash(parts: AuthParts, user: ProvedUser, password: string): Promise<void> {
-  if (!parts.passwords.needsRehash(user.passwordHash)) return;
+  if (!parts.passwords.needsRehash(user.password_hash)) return;
   try {
     const renewed = await parts.passwords.hash(password);
-    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.passwordHash, renewed), user.tenantId);
+    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.password_hash, renewed), user.tenant_id);
   } catch {
     return;
   }

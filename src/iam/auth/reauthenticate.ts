@@ -46,20 +46,20 @@ export async function reauthenticate(
   const userId = selfId(caller);
   if (currentPassword === undefined || userId === undefined || userId !== target) return undefined;
   const user = await passwordUserById(knex, userId);
-  if (user === undefined || user.ofDirectory) return undefined;
+  if (user === undefined || user.of_directory) return undefined;
   const attempt = attemptAt(localSubject(userId, user), throttledAs);
   return withAttemptLimits(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
     if (proved !== undefined) {
       await forgive(knex, attempt);
-      return { userId, passwordVersion: proved.passwordVersion };
+      return { userId, passwordVersion: proved.password_version };
     }
     const { address, requestId, nowMs } = caller;
     const from = { address, throttledAs, userAgent: undefined, requestId, nowMs };
     await record(knex, from, {
       action: 'auth.reauthenticate',
       actor: userId,
-      tenant: user.tenantId,
+      tenant: user.tenant_id,
       target: { type: 'user', id: userId },
       result: 'failure',
     });
@@ -87,7 +87,7 @@ export async function requireReauthentication(
   }
   if (proof?.userId !== user.id) throw required('This change needs your current password.');
   // The password may have changed since it was checked.
-  if ((await passwordUserById(trx, user.id))?.passwordVersion !== proof.passwordVersion) {
+  if ((await passwordUserById(trx, user.id))?.password_version !== proof.passwordVersion) {
     throw required('The current password is wrong.');
   }
 }

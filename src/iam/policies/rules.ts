@@ -10,7 +10,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
-import { knownRoles } from '../users/roles.ts';
+import { knownRoles } from '../users/checks.ts';
 import { type PolicyRow, type PolicyValues, policyRecord } from './entity.ts';
 
 /** @throws Refusal `escalation` for a global policy, unless the caller is a platform administrator. @param owner null: global */

@@ -65,11 +65,13 @@ export function converted<H extends TSchema, S extends TSchema>(
   return { stored: true, selected: true, shows, computed: true };
 }
 
-/** A member that statements read from another table and add to the row. */
+/** A member that statements read from another table and add to the row, and with `request` one that requests set. */
+export function joined<S extends TSchema>(shows: S): Joined<Static<S>> & Shown<S, false>;
 export function joined<S extends TSchema, A extends TSchema, const C extends boolean>(
   shows: S,
   request: Accepted<A, C>,
-): Joined<Static<S>> & Shown<S, false> & Accepted<A, C> {
+): Joined<Static<S>> & Shown<S, false> & Accepted<A, C>;
+export function joined(shows: TSchema, request?: Accepted<TSchema, boolean>) {
   return { stored: true, selected: true, joined: true, shows, computed: false, ...request };
 }
 

@@ -99,7 +99,7 @@ function valuesOf({ session, token, attempt, audit }: Beginning): readonly unkno
 export interface Proved {
   readonly id: UserId;
   /** Of the password that was checked; empty for a user whose password is a directory's. */
-  readonly passwordVersion: string;
+  readonly password_version: string;
 }
 
 /**
@@ -109,13 +109,13 @@ export interface Proved {
  */
 export async function beginSession(
   q: Queryable,
-  { id, passwordVersion }: Proved,
+  { id, password_version }: Proved,
   beginning: Beginning,
 ): Promise<boolean> {
   const rows = await runPrepared(q, beginning.forgives ? BEGIN_FORGIVING : BEGIN, [
     ...valuesOf(beginning),
     id,
-    passwordVersion,
+    password_version,
   ]);
   return rows.length === 1;
 }

@@ -4,8 +4,9 @@ import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { Session, User } from '../schema/resources.ts';
+import { Session } from '../schema/resources.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
+import { User } from '../users/entity.ts';
 import { endUserSession, endUserSessions, getUserSession, listUserSessions, type UserSessionParts } from './of-user.ts';
 
 const pages = Type.Object(countedPage, closed);

@@ -11,7 +11,7 @@ import type { TenantRow } from '../tenants/entity.ts';
 import { listTenants } from '../tenants/list-queries.ts';
 import { findTenant } from '../tenants/queries.ts';
 import { lockAdministrators } from '../users/administrator-queries.ts';
-import type { StoredUser } from '../users/queries.ts';
+import type { UserRow } from '../users/entity.ts';
 import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsers, usersForSetup } from './queries.ts';
 import type { Setup } from './read.ts';
 
@@ -30,7 +30,7 @@ export interface CurrentState {
   readonly otherTenants: readonly TenantRow[];
   readonly globalPolicies: readonly PolicyRow[];
   /** The users with the setup's email addresses in any tenant, and the local users of tenants whose users are pruned. */
-  readonly users: readonly StoredUser[];
+  readonly users: readonly UserRow[];
 }
 
 export interface PruneOptions {

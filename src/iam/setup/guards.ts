@@ -161,7 +161,12 @@ function refuseLockOut(global: readonly PolicyAction[]): void {
         platformAdmin: true,
         sessionId: undefined,
       },
-      snapshot: { own: tenant, effective: tenant, global: compilePolicies([policyRecord({ name, ...after })]), builtinRoles },
+      snapshot: {
+        own: tenant,
+        effective: tenant,
+        global: compilePolicies([policyRecord({ name, ...after })]),
+        builtinRoles,
+      },
       clientAddress: undefined,
       nowMs: 0,
     });

@@ -4,7 +4,7 @@ import { DEFAULT_TENANT, type PolicyName, type TenantId } from '../../domain/ids
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { policyOwners } from '../policies/queries.ts';
-import type { StoredUser } from '../users/queries.ts';
+import type { UserRow } from '../users/entity.ts';
 import type { PlannedAction } from './action.ts';
 import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
 import { refuseBrokenRules, type TenantPlan } from './guards.ts';
@@ -60,7 +60,7 @@ const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], pol
 function planTenantParts(
   wanted: WantedTenant,
   state: TenantState,
-  users: readonly StoredUser[],
+  users: readonly UserRow[],
   { prune }: SetupOptions,
   errors: SetupError[],
 ): TenantPlan {
@@ -102,12 +102,12 @@ function placedUsers(
   current: CurrentState,
   { prune }: SetupOptions,
   errors: SetupError[],
-): ReadonlyMap<TenantId, readonly StoredUser[]> {
+): ReadonlyMap<TenantId, readonly UserRow[]> {
   const places = new Map<string | null, { readonly tenant: TenantId; readonly at: string }>();
   for (const { key: tenant, users } of setup.tenants)
     for (const { key: email, at } of users ?? []) places.set(email, { tenant, at });
   const pruned = new Set(prune ? setup.tenants.filter(({ users }) => users !== undefined).map(({ key }) => key) : []);
-  const placed = new Map<TenantId, StoredUser[]>(setup.tenants.map(({ key }) => [key, []]));
+  const placed = new Map<TenantId, UserRow[]>(setup.tenants.map(({ key }) => [key, []]));
   for (const user of current.users) {
     const place = places.get(user.email);
     if (place !== undefined && user.source !== 'local') {
@@ -115,11 +115,11 @@ function placedUsers(
         path: `${place.at}/email`,
         message: 'This user belongs to a directory, which manages the user. Remove the user from the file.',
       });
-    } else if (place !== undefined && place.tenant !== user.tenantId && !pruned.has(user.tenantId)) {
-      const message = `A user of the tenant ${user.tenantId} has this email address, and users cannot move between tenants. Delete that user first.`;
+    } else if (place !== undefined && place.tenant !== user.tenant_id && !pruned.has(user.tenant_id)) {
+      const message = `A user of the tenant ${user.tenant_id} has this email address, and users cannot move between tenants. Delete that user first.`;
       errors.push({ path: `${place.at}/email`, message });
     } else {
-      placed.get(user.tenantId)?.push(user);
+      placed.get(user.tenant_id)?.push(user);
     }
   }
   return placed;

@@ -1,11 +1,10 @@
 /** Statements that read, lock or write many resources for a setup. */
 
-import { Fault } from '../../domain/errors.ts';
-import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import type { Metadata } from '../../domain/records.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
 import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { type NewUser, type StoredUser, toUser, USER, type UserRow } from '../users/queries.ts';
+import type { UserRow } from '../users/entity.ts';
+import { USER } from '../users/queries.ts';
 
 /** The lock for the application of a setup. */
 const SETUP_LOCK = 726_543_496;
@@ -56,53 +55,39 @@ export async function usersForSetup(
   q: Queryable,
   emails: readonly string[],
   tenants: readonly TenantId[],
-): Promise<readonly StoredUser[]> {
+): Promise<readonly UserRow[]> {
   const { rows } = await q.raw<{ rows: UserRow[] }>(
     `${USER}
      where u.email = any(cast(:emails as text[])) or (u.source = 'local' and u.email is not null and u.tenant_id = any(cast(:tenants as text[])))
      order by u.email collate "C", u.id`,
     { emails, tenants },
   );
-  return rows.map(toUser);
+  return rows;
 }
 
-export interface NewSetupUser extends Omit<NewUser, 'email' | 'passwordHash'> {
+export interface NewSetupUser
+  extends Pick<UserRow, 'id' | 'tenant_id' | 'name' | 'department' | 'metadata' | 'status' | 'roles'> {
   readonly email: string;
-  readonly metadata: Metadata;
-  readonly status: StoredUser['status'];
-  readonly roles: readonly RoleName[];
 }
 
 /** Inserts users without passwords. Throws an error of the constraint `users_email_key` if an address is taken. */
-export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly StoredUser[]> {
-  const { rows } = await trx.raw<{ rows: { id: string; created_at: Date; updated_at: Date }[] }>(
+export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly UserRow[]> {
+  await trx.raw(
     `insert into users (id, tenant_id, email, name, department, status, metadata)
      select id, tenant_id, email, name, department, status, metadata from jsonb_to_recordset(cast(:users as jsonb))
-       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb)
-     returning id, created_at, updated_at`,
-    { users: JSON.stringify(users.map(({ tenantId, ...user }) => ({ ...user, tenant_id: tenantId }))) },
+       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb)`,
+    { users: JSON.stringify(users) },
   );
   await trx.raw(
     `insert into user_roles (user_id, role_name, source)
      select user_id, role_name, 'manual' from unnest(cast(:ids as text[]), cast(:roles as text[])) as r(user_id, role_name)`,
     { ids: users.flatMap((user) => user.roles.map(() => user.id)), roles: users.flatMap((user) => user.roles) },
   );
-  const times = new Map(rows.map((row) => [row.id, { createdAt: row.created_at, updatedAt: row.updated_at }]));
-  return users.map((user) => {
-    const written = times.get(user.id);
-    if (written === undefined) throw new Fault('a user was not written');
-    return {
-      ...user,
-      ...written,
-      source: 'local',
-      directoryStatus: null,
-      emailConflict: null,
-      roles: user.roles.toSorted(),
-      directoryRoles: [],
-      lastLoginAt: null,
-      lockedUntil: null,
-    };
+  const { rows } = await trx.raw<{ rows: UserRow[] }>(`${USER} where u.id = any(:ids)`, {
+    ids: users.map(({ id }) => id),
   });
+  const inserted = new Map(rows.map((row) => [row.id, row]));
+  return users.flatMap(({ id }) => inserted.get(id) ?? []);
 }
 
 /** Reads a tenant's local users that have an email address, by address, in batches. It needs a transaction. */
@@ -110,7 +95,7 @@ export async function* localUsers(
   trx: Queryable,
   tenant: TenantId,
   atOnce: number,
-): AsyncGenerator<readonly StoredUser[]> {
+): AsyncGenerator<readonly UserRow[]> {
   await trx.raw(
     `declare local_users no scroll cursor for
      ${USER} where u.tenant_id = :tenant and u.source = 'local' and u.email is not null order by u.email collate "C"`,
@@ -119,7 +104,7 @@ export async function* localUsers(
   for (;;) {
     const { rows } = await trx.raw<{ rows: UserRow[] }>(`fetch ${Math.trunc(atOnce)} from local_users`);
     if (rows.length === 0) break;
-    yield rows.map(toUser);
+    yield rows;
   }
   await trx.raw('close local_users');
 }

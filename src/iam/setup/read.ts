@@ -20,7 +20,7 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import { NAME_FORM } from '../caller/refusals.ts';
 import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
 import { settingsErrors } from '../tenants/entity.ts';
-import { canonicalEmail } from '../users/email.ts';
+import { canonicalEmail } from '../users/checks.ts';
 import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from './document.ts';
 import { withoutNulls } from './members.ts';
 import { POLICY_MEMBERS, type WantedPolicy } from './policies.ts';
@@ -144,8 +144,7 @@ class Reader {
         ...members,
         at,
         key,
-        conditions:
-          conditions === undefined ? undefined : this.#valid(parseConditions(conditions, `${at}/conditions`)),
+        conditions: conditions === undefined ? undefined : this.#valid(parseConditions(conditions, `${at}/conditions`)),
         attached_roles: roles && this.#roleNames(roles, `${at}/attached_roles`, tenant === undefined),
       },
     ];

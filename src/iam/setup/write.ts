@@ -4,8 +4,8 @@ import { makeOneTimeToken } from '../../identity/one-time.ts';
 import { type AuditRow, insertAudits } from '../../store/audit-rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
+import { userResource } from '../users/entity.ts';
 import { putPasswordSetup } from '../users/password-queries.ts';
-import { userResource } from '../users/resource.ts';
 import { type ActionAudit, type ApplyContext, inOrder, type PlannedAction } from './action.ts';
 import { insertUsers, type NewSetupUser } from './queries.ts';
 
@@ -41,7 +41,7 @@ export async function runActions(
       await audit({
         action: 'user.create',
         target: { type: 'user', id: user.id },
-        tenant: user.tenantId,
+        tenant: user.tenant_id,
         after: userResource(user),
       });
     }
@@ -51,7 +51,7 @@ export async function runActions(
       tokens.push({
         email,
         token: text,
-        expiresAt: new Date(await putPasswordSetup(trx, id, digest, { kind: 'system' })),
+        expiresAt: await putPasswordSetup(trx, id, digest, { kind: 'system' }),
       });
     }
   });

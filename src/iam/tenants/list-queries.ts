@@ -1,14 +1,13 @@
 /**
  * Lists of tenants, by id, with their filters.
  *
- * A search (`q`) first reads the next tenants in the order of the list, because a page of a text that many tenants have fills up among few
- * tenants. If that does not fill the page and does not promise to, the search reads the index of lexemes. Both ways return the same tenants.
+ * A search (`q`) first reads the next tenants in the order of the list, because a text that many tenants have fills a page among few
+ * tenants. If they do not fill the page, the search reads the index of lexemes. Both ways return the same tenants.
  */
 
 import type { Page } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { moreLooks } from '../users/search-queries.ts';
 import type { TenantRow } from './entity.ts';
 import { COLUMNS } from './queries.ts';
 
@@ -24,8 +23,8 @@ const ORDER = 'id collate "C"';
 const TEXT = "lower(id || E'\\n' || name)";
 const HAS_TEXT = `position((select lower(cast(:q as text))) in ${TEXT}) > 0`;
 
-/** Tenants that the first scan of a search reads. */
-const FIRST_LOOKS = 600;
+/** Tenants that a search reads in the order of the list before it reads the index of lexemes. */
+const SCANNED_TENANTS = 5000;
 
 /** Returns one page of tenants, by id: for platform administrators. */
 export async function listTenants(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly TenantRow[]> {
@@ -40,11 +39,8 @@ export async function countTenants(q: Queryable, filter: TenantFilter, most: num
 }
 
 async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<readonly TenantRow[]> {
-  const first = await scanNext(q, filter, page, FIRST_LOOKS);
-  if (first.complete) return first.tenants;
-  const more = moreLooks(FIRST_LOOKS, first.tenants.length, page.take);
-  const next = more === undefined ? undefined : await scanNext(q, filter, page, more);
-  if (next?.complete) return next.tenants;
+  const scanned = await scanNext(q, filter, page);
+  if (scanned.complete) return scanned.tenants;
   const { sql, bindings } = tenantsByText(filter, page);
   const found = `with found as materialized (${sql}) select * from found order by ${ORDER} limit :take`;
   return await runNamedQuery<TenantRow>(q, { sql: found, bindings });
@@ -64,9 +60,9 @@ interface Scan {
   readonly complete: boolean;
 }
 
-async function scanNext(q: Queryable, filter: TenantFilter, page: Page, looks: number): Promise<Scan> {
+async function scanNext(q: Queryable, filter: TenantFilter, page: Page): Promise<Scan> {
   // One statement, so that no tenant is deleted between being found and being read.
-  const next = tenantsInOrder(filter, { ...page, take: looks });
+  const next = tenantsInOrder(filter, { ...page, take: SCANNED_TENANTS });
   const sql = `with next as materialized (${next.sql})
     select found.*, scanned.rows < :take as at_end
     from (select count(*) as rows from next) scanned

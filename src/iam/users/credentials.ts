@@ -1,5 +1,6 @@
 /** Makes the one-time token with which a user sets a new password. */
 
+import type { Static } from 'typebox';
 import { makeOneTimeToken } from '../../identity/one-time.ts';
 import {
   type PresentedPassword,
@@ -12,18 +13,10 @@ import { mayActOnUser } from '../caller/escalation.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
+import { type PasswordReset, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { makerOf } from './maker.ts';
 import { putPasswordSetup } from './password-queries.ts';
-import { userResource } from './resource.ts';
-
-export interface PasswordReset {
-  /** Shown here and never again. */
-  readonly password_setup_token?: string;
-  /** In place of the token, in an answer given again. */
-  readonly secret_available?: false;
-  readonly expires_at: string;
-}
 
 /**
  * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's; `reauthentication_required` and
@@ -34,7 +27,7 @@ export async function resetPassword(
   caller: Caller,
   id: string,
   presented: PresentedPassword,
-): Promise<PasswordReset> {
+): Promise<Static<typeof PasswordReset>> {
   const proof = await reauthenticate(parts, caller, id, presented);
   const setup = makeOneTimeToken(parts.random);
   const reset = await change(
@@ -48,10 +41,9 @@ export async function resetPassword(
       if (user.source !== 'local')
         throw invalidField('', 'The directory manages the password of this user. Change it there.');
       checkPreconditions(userResource(user));
-      const expires = new Date(await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)));
-      const after = { expires_at: expires.toISOString() };
-      audit.after = after;
-      return after;
+      const expiry = { expires_at: await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)) };
+      audit.after = expiry;
+      return expiry;
     },
   );
   return { ...revealOnce(caller, { password_setup_token: setup.text }), ...reset };

@@ -1,16 +1,43 @@
-/** Looks users up: always in the effective tenant, so another tenant's answer exactly as missing ones do. */
+/** Reads users of the effective tenant. A user of another tenant is reported like one that does not exist. */
 
 import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { type DatabaseTime, databaseTime } from '../../store/time.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';
-import { findUser, lockUser, lockUserUnlessHolder, type StoredUser } from './queries.ts';
+import { type UserResource, type UserRow, userResource } from './entity.ts';
+import { countUsers, listUsers, type UserFilter } from './list-queries.ts';
+import { findUser, lockUser, lockUserUnlessHolder } from './queries.ts';
+
+export async function listUsersPage(
+  parts: AdminParts,
+  caller: Caller,
+  query: ListQuery & UserFilter,
+): Promise<List<UserResource>> {
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  const lowered = filter.email === undefined ? filter : { ...filter, email: filter.email.toLowerCase() };
+  return paged(
+    caller,
+    'users',
+    query,
+    (page) => listUsers(parts.db.knex, scopeOf(caller), lowered, page),
+    (user) => [user.id],
+    userResource,
+    (most) => countUsers(parts.db.knex, scopeOf(caller), lowered, most),
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
+  return userResource(await existing(parts.db.knex, caller.tenant, userIdOf(id)));
+}
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function userIdOf(text: string): UserId {
@@ -19,15 +46,13 @@ export function userIdOf(text: string): UserId {
   return id;
 }
 
-/** A user held for a change, with what was read along. */
+/** A user that is locked for a change. */
 export interface HeldUser {
-  readonly user: StoredUser;
+  readonly user: UserRow;
   /** Throws a Refusal `last_admin` unless the platform keeps an administrator without this user. */
   readonly refuseLastAdmin: () => void;
   /** The enabled allow policies of the user's tenant and the global ones. */
   readonly allowPolicies: readonly PolicyRow[];
-  /** When the user was held. */
-  readonly at: DatabaseTime;
 }
 
 /**
@@ -37,19 +62,19 @@ export interface HeldUser {
  */
 export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
-  const held = await read(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
+  const held = await lockedUser(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
   // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can then end in a
   // deadlock, after which the transaction runs again.
   if (held.locked && !isAdmin(held.user)) return { ...held, refuseLastAdmin: () => undefined };
   await lockAdministrators(trx);
-  const admin = await read(trx, caller.tenant, id, lockUser(trx, caller.tenant, id, 'update'));
+  const admin = await lockedUser(trx, caller.tenant, id, lockUser(trx, caller.tenant, id, 'update'));
   const administrators = await localAdministrators(trx);
   const others = administrators.filter((administrator) => administrator.id !== id);
   return { ...admin, refuseLastAdmin: () => refuseWithoutAdministrator(administrators, others) };
 }
 
-/** Reads the user when the lock is held. @throws Refusal `not_found` */
-async function read(
+/** Reads the user after the statement that locks it. @throws Refusal `not_found` */
+async function lockedUser(
   trx: Transaction,
   tenant: TenantId,
   id: UserId,
@@ -58,16 +83,15 @@ async function read(
   const locked = await lock;
   const user = await existing(trx, tenant, id);
   const allowPolicies = await enabledAllowPolicies(trx, tenant);
-  const at = await databaseTime(trx);
-  return { locked, user, allowPolicies, at };
+  return { locked, user, allowPolicies };
 }
 
-async function existing(trx: Transaction, tenant: TenantId, id: UserId): Promise<StoredUser> {
-  const user = await findUser(trx, tenant, id);
+async function existing(q: Queryable, tenant: TenantId, id: UserId): Promise<UserRow> {
+  const user = await findUser(q, tenant, id);
   if (user === undefined) throw notFound('user');
   return user;
 }
 
-function isAdmin(user: StoredUser): boolean {
+function isAdmin(user: UserRow): boolean {
   return user.roles.includes(ADMIN);
 }

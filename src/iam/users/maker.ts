@@ -22,8 +22,9 @@ import { enabledPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
+import type { UserRow } from './entity.ts';
 import type { PasswordSetup, TokenMaker } from './password-queries.ts';
-import { findUser, lockUsers, type StoredUser } from './queries.ts';
+import { findUser, lockUsers } from './queries.ts';
 
 export function makerOf({ principal, address }: Caller): TokenMaker {
   const { tenantId } = principal;
@@ -106,7 +107,7 @@ async function provedMaker(
 }
 
 /** A user whom its directory suspends counts as deactivated. */
-function isActive({ status, directoryStatus }: StoredUser): boolean {
+function isActive({ status, directory_status: directoryStatus }: UserRow): boolean {
   return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
 }
 
@@ -115,15 +116,15 @@ function keyPrincipal(key: KeyRow, owner: { id: UserId; roles: readonly RoleName
   return { kind: 'api_key', id, tenantId, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
 }
 
-function rolesOf(user: StoredUser): readonly RoleName[] {
-  return [...new Set([...user.roles, ...user.directoryRoles])];
+function rolesOf(user: UserRow): readonly RoleName[] {
+  return [...new Set([...user.roles, ...user.directory_roles])];
 }
 
 async function refusalOf(
   trx: Transaction,
   { setup, tenant, requestId, builtinRoles }: Use,
   { principal, address }: { readonly principal: Principal; readonly address: string | undefined },
-  user: StoredUser,
+  user: UserRow,
 ): Promise<MakerRefusal | undefined> {
   const snapshot: Snapshot = { ...(await lockedTenants(trx, principal, user)), builtinRoles };
   const caller = heldMaker({
@@ -144,15 +145,15 @@ async function refusalOf(
 async function lockedTenants(
   trx: Transaction,
   principal: Principal,
-  user: StoredUser,
+  user: UserRow,
 ): Promise<Omit<Snapshot, 'builtinRoles'>> {
   const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? []);
-  if (principal.tenantId === user.tenantId) {
-    const { view, global } = await lockedView(trx, user.tenantId, [...roles, ...rolesOf(user)]);
+  if (principal.tenantId === user.tenant_id) {
+    const { view, global } = await lockedView(trx, user.tenant_id, [...roles, ...rolesOf(user)]);
     return { own: view, effective: view, global };
   }
   const own = await lockedView(trx, principal.tenantId, roles);
-  const effective = await lockedView(trx, user.tenantId, rolesOf(user));
+  const effective = await lockedView(trx, user.tenant_id, rolesOf(user));
   return { own: own.view, effective: effective.view, global: own.global };
 }
 

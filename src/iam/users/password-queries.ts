@@ -1,104 +1,69 @@
-/** What proves a local user: the password's hash and the one-time tokens that let one be set. Never a password itself. */
+/** The hashes of passwords, and the one-time tokens that set a password. Passwords and tokens themselves are stored nowhere. */
 
 import { Fault } from '../../domain/errors.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import { storedKey, storedTenant, storedUser } from '../../store/paging.ts';
-import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { storedKey, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { UserRow, UserTable } from './entity.ts';
 
-export interface PasswordUser {
-  readonly id: UserId;
-  readonly tenantId: TenantId;
-  readonly email: string | undefined;
-  readonly name: string;
+/** A user with its password's hash and the conditions of a login. */
+export interface PasswordUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name'> {
   readonly active: boolean;
-  /** False while the tenant is suspended, or deleted. */
-  readonly tenantActive: boolean;
-  /** The password is kept by a directory. */
-  readonly ofDirectory: boolean;
-  /** Undefined for a user who never set a password, and for users of a directory. */
-  readonly passwordHash: string | undefined;
-  /** Another one after each change of the password; hashing the same password anew is none. */
-  readonly passwordVersion: string;
-}
-
-/** A user as `PASSWORD_USER` gives it. */
-export interface PasswordRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly email: string | null;
-  readonly name: string;
-  readonly active: boolean;
+  /** False while the tenant is suspended or deleted. */
   readonly tenant_active: boolean;
+  /** True if a directory manages the password. */
   readonly of_directory: boolean;
+  /** Null for a user that has never set a password, and for users of a directory. */
   readonly password_hash: string | null;
+  /** Differs after each change of the password. Another hash of the same password is no change. */
   readonly password_version: string;
 }
 
-/** SQL for `passwordVersion`. */
+/** SQL for `password_version`. */
 export const PASSWORD_VERSION = `coalesce(cast(extract(epoch from password_changed_at) as text), '')`;
 
-/** Users as PasswordRow; what follows narrows `u` and `t`. */
+/** SQL for PasswordUser. The caller appends conditions on `u` and `t`. */
 export const PASSWORD_USER = `select u.id, u.tenant_id, u.email, u.name, u.status = 'active' as active,
     (t.status = 'active' and t.deleted_at is null) as tenant_active, u.source <> 'local' as of_directory,
     case when u.source = 'local' then u.password_hash end as password_hash, ${PASSWORD_VERSION} as password_version
   from users u join tenants t on t.id = u.tenant_id`;
 
-export function toPasswordUser(row: PasswordRow): PasswordUser {
-  return {
-    id: storedUser(row.id),
-    tenantId: storedTenant(row.tenant_id),
-    email: row.email ?? undefined,
-    name: row.name,
-    active: row.active,
-    tenantActive: row.tenant_active,
-    ofDirectory: row.of_directory,
-    passwordHash: row.password_hash ?? undefined,
-    passwordVersion: row.password_version,
-  };
-}
-
-const BY_EMAIL = { name: 'password_user_by_email', text: `${PASSWORD_USER} where u.email = $1` };
-
-/** By e-mail, which is unique across the platform and stored in lower case. */
+/** Email addresses are unique across the platform and stored in lower case. */
 export async function passwordUserByEmail(q: Queryable, email: string): Promise<PasswordUser | undefined> {
-  const [row] = await runPrepared<PasswordRow>(q, BY_EMAIL, [email]);
-  return row && toPasswordUser(row);
+  const { rows } = await q.raw<{ rows: PasswordUser[] }>(`${PASSWORD_USER} where u.email = :email`, { email });
+  return rows[0];
 }
 
 export async function passwordUserById(q: Queryable, id: UserId): Promise<PasswordUser | undefined> {
-  const result = await q.raw<{ rows: PasswordRow[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
-  const [row] = result.rows;
-  return row && toPasswordUser(row);
+  const { rows } = await q.raw<{ rows: PasswordUser[] }>(`${PASSWORD_USER} where u.id = :id`, { id });
+  return rows[0];
 }
 
-/** Replaces a hash by another of the same password; nothing happens when the password was changed meanwhile. */
+const users = (q: Queryable) => q<UserTable>('users');
+
+/** Replaces a hash by another of the same password, unless the password was changed since the hash was read. */
 export async function upgradeHash(q: Queryable, id: UserId, from: string, to: string): Promise<void> {
-  await q.raw('update users set password_hash = :to where id = :id and password_hash = :from', { id, from, to });
+  await users(q).where({ id, password_hash: from }).update({ password_hash: to });
 }
 
-/** Changes a password; false when the one that was checked is no longer the user's, or the user is deactivated. */
+/** Changes a password. @returns false if the checked password is no longer the user's, or the user is deactivated */
 export async function replacePassword(q: Queryable, id: UserId, version: string, to: string): Promise<boolean> {
-  const result = await q.raw<{ rowCount: number }>(
-    `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
-     where id = :id and ${PASSWORD_VERSION} = :version and status = 'active'`,
-    { id, version, to },
-  );
-  return result.rowCount === 1;
+  const changed = users(q).where({ id, status: 'active' }).whereRaw(`${PASSWORD_VERSION} = :version`, { version });
+  return (await changed.update(newPassword(q, to))) === 1;
 }
 
-/** Sets a local, active user's password, whatever it was; false when there is no such user. */
+/** Sets the password of a local, active user. @returns false if there is no such user */
 export async function setPassword(q: Queryable, id: UserId, to: string): Promise<boolean> {
-  const result = await q.raw<{ rowCount: number }>(
-    `update users set password_hash = :to, password_changed_at = clock_timestamp(), updated_at = clock_timestamp()
-     where id = :id and source = 'local' and status = 'active'`,
-    { id, to },
-  );
-  return result.rowCount === 1;
+  return (await users(q).where({ id, source: 'local', status: 'active' }).update(newPassword(q, to))) === 1;
 }
 
-/** How long a token that lets a password be set is good for. */
-export const PASSWORD_SETUP_MS = 60 * 60 * 1000;
+function newPassword(q: Queryable, hash: string) {
+  const now = q.raw('clock_timestamp()');
+  return { password_hash: hash, password_changed_at: now, updated_at: now };
+}
+
+/** The lifetime of a one-time token. */
+const PASSWORD_SETUP_MS = 60 * 60 * 1000;
 
 /** The principal that had a one-time token made, for which the token acts. */
 export type TokenMaker =
@@ -114,49 +79,52 @@ interface MakerOrigin {
   readonly address: string | undefined;
 }
 
-/** Values for the columns maker_kind, maker_tenant_id, maker_id and maker_address. */
-export function makerColumns(maker: TokenMaker): readonly (string | null)[] {
-  return maker.kind === 'system'
-    ? [maker.kind, null, null, null]
-    : [maker.kind, maker.tenantId, maker.id, maker.address ?? null];
+interface TokenTable {
+  readonly digest: Uint8Array;
+  readonly user_id: UserId;
+  readonly purpose: 'password_setup';
+  readonly expires_at: Date;
+  readonly maker_kind: TokenMaker['kind'] | null;
+  readonly maker_tenant_id: TenantId | null;
+  readonly maker_id: UserId | KeyId | null;
+  readonly maker_address: string | null;
 }
 
-const PUT_PASSWORD_SETUP: Prepared = {
-  name: 'put_password_setup',
-  text: `with gone as (delete from one_time_tokens where user_id = $2)
-    insert into one_time_tokens (digest, user_id, purpose, expires_at, maker_kind, maker_tenant_id, maker_id, maker_address)
-    values ($1, $2, 'password_setup', clock_timestamp() + $3::float8 * interval '1 millisecond', $4, $5, $6, $7)
-    returning floor(extract(epoch from expires_at) * 1000)::float8 as expires_ms`,
-};
+const tokens = (q: Queryable) => q<TokenTable>('one_time_tokens');
 
-/**
- * Stores the digest of a one-time token and removes the user's other tokens. Returns the expiry of the token, in milliseconds since the
- * epoch.
- */
+/** Stores the digest of a one-time token and removes the user's other tokens. Returns the expiry of the token. */
 export async function putPasswordSetup(
   q: Queryable,
   userId: UserId,
   digest: Uint8Array,
   maker: TokenMaker,
-): Promise<number> {
-  const values = [digest, userId, PASSWORD_SETUP_MS, ...makerColumns(maker)];
-  const [row] = await runPrepared<{ expires_ms: number }>(q, PUT_PASSWORD_SETUP, values);
-  if (row === undefined) throw new Fault('a one-time token was not stored');
-  return row.expires_ms;
+): Promise<Date> {
+  const byCaller = maker.kind === 'system' ? undefined : maker;
+  await discardPasswordSetups(q, userId);
+  const [token] = await tokens(q)
+    .insert({
+      digest,
+      user_id: userId,
+      purpose: 'password_setup',
+      expires_at: q.raw(`clock_timestamp() + ? * interval '1 millisecond'`, [PASSWORD_SETUP_MS]),
+      maker_kind: maker.kind,
+      maker_tenant_id: byCaller?.tenantId ?? null,
+      maker_id: byCaller?.id ?? null,
+      maker_address: byCaller?.address ?? null,
+    })
+    .returning('expires_at');
+  if (token === undefined) throw new Fault('a one-time token was not stored');
+  return token.expires_at;
 }
 
 export async function discardPasswordSetups(q: Queryable, userId: UserId): Promise<void> {
-  await q.raw('delete from one_time_tokens where user_id = :userId', { userId });
+  await tokens(q).where({ user_id: userId }).delete();
 }
 
-/** Takes away a batch of one-time tokens past their time; answers how many. */
+/** Removes a batch of expired one-time tokens. Returns their number. */
 export async function prunePasswordSetups(q: Queryable, batch: number): Promise<number> {
-  const { rowCount } = await q.raw<{ rowCount: number }>(
-    `delete from one_time_tokens where digest in
-       (select digest from one_time_tokens where expires_at < statement_timestamp() order by expires_at limit :batch)`,
-    { batch },
-  );
-  return rowCount;
+  const expired = tokens(q).whereRaw('expires_at < statement_timestamp()').orderBy('expires_at').limit(batch);
+  return tokens(q).whereIn('digest', expired.select('digest')).delete();
 }
 
 const USABLE = `digest = :digest and purpose = 'password_setup' and used_at is null and expires_at > clock_timestamp()`;
@@ -171,35 +139,28 @@ export interface PasswordSetup {
   readonly madeAtMs: number;
 }
 
-interface PasswordSetupRow {
-  readonly user_id: string;
-  readonly maker_kind: TokenMaker['kind'] | null;
-  readonly maker_tenant_id: string | null;
-  readonly maker_id: string | null;
-  readonly maker_address: string | null;
-  readonly made_at_ms: number;
-}
-
 /** Finds a one-time token that is neither used nor expired. */
 export async function findPasswordSetup(q: Queryable, digest: Uint8Array): Promise<PasswordSetup | undefined> {
-  const { rows } = await q.raw<{ rows: PasswordSetupRow[] }>(
+  const { rows } = await q.raw<{ rows: (MakerColumns & { user_id: UserId; made_at_ms: number })[] }>(
     `select user_id, maker_kind, maker_tenant_id, maker_id, maker_address, (extract(epoch from made_at) * 1000)::float8 as made_at_ms
      from one_time_tokens where ${USABLE}`,
     { digest },
   );
   const [row] = rows;
-  return row && { userId: storedUser(row.user_id), maker: storedMaker(row), madeAtMs: row.made_at_ms };
+  return row && { userId: row.user_id, maker: storedMaker(row), madeAtMs: row.made_at_ms };
 }
 
-function storedMaker(row: PasswordSetupRow): TokenMaker | undefined {
-  const { maker_kind: kind, maker_tenant_id: tenant, maker_id: id } = row;
+type MakerColumns = Pick<TokenTable, 'maker_kind' | 'maker_tenant_id' | 'maker_id' | 'maker_address'>;
+
+function storedMaker(row: MakerColumns): TokenMaker | undefined {
+  const { maker_kind: kind, maker_tenant_id: tenantId, maker_id: id } = row;
   if (kind === 'system') return { kind };
-  if (kind === null || tenant === null || id === null) return undefined;
-  const origin = { tenantId: storedTenant(tenant), address: row.maker_address ?? undefined };
+  if (kind === null || tenantId === null || id === null) return undefined;
+  const origin = { tenantId, address: row.maker_address ?? undefined };
   return kind === 'user' ? { kind, id: storedUser(id), ...origin } : { kind, id: storedKey(id), ...origin };
 }
 
-/** Uses a one-time token up; false when somebody was faster. */
+/** Uses a one-time token. @returns false if another request has used it first */
 export async function usePasswordSetup(q: Queryable, digest: Uint8Array): Promise<boolean> {
   const result = await q.raw<{ rowCount: number }>(`delete from one_time_tokens where ${USABLE}`, { digest });
   return result.rowCount === 1;

@@ -6,28 +6,22 @@ import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
-import { aPassword, aTenantId } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
-import { CreatedUser, directoryStatus, PasswordReset, User } from '../schema/resources.ts';
-import {
-  closed,
-  countedPage,
-  email,
-  metadata,
-  oneOf,
-  roleNames,
-  tenantFilter,
-  title,
-  visibleText,
-  withoutTenant,
-} from '../schema/schemas.ts';
+import { closed, countedPage, oneOf, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/user-routes.ts';
 import { createUser } from './create.ts';
 import { resetPassword } from './credentials.ts';
-import { deleteUser } from './delete.ts';
-import { getUser, listUsersPage } from './read.ts';
-import { activateUser, deactivateUser, unlockUser } from './status.ts';
+import {
+  CreatedUser,
+  directoryStatus,
+  newUser,
+  PasswordReset,
+  passwordResetRequest,
+  User,
+  userChanges,
+} from './entity.ts';
+import { getUser, listUsersPage } from './find.ts';
+import { activateUser, deactivateUser, deleteUser, unlockUser } from './status.ts';
 import { updateUser } from './update.ts';
 
 /** A filter that is there or not. */
@@ -52,47 +46,6 @@ const filters = Type.Object(
     email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
   },
   closed,
-);
-
-const department = nullable(visibleText(200));
-
-const newUser = component(
-  'NewUser',
-  Type.Object(
-    {
-      email,
-      name: title(200),
-      department: Type.Optional(department),
-      metadata: Type.Optional(metadata),
-      roles: Type.Optional(roleNames),
-      tenant_id: Type.Optional(Type.String({ maxLength: 63, description: 'The same as X-Tenant-ID.', ...aTenantId })),
-      password: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })),
-    },
-    { ...closed, examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }] },
-  ),
-);
-
-const currentPassword = (change: string) =>
-  Type.String({ maxLength: 1024, description: `The caller's current password. Required for ${change}.` });
-
-const reset = component(
-  'PasswordResetRequest',
-  Type.Object({ current_password: Type.Optional(currentPassword("a reset of the caller's own password")) }, closed),
-);
-
-const changes = component(
-  'UserChanges',
-  Type.Object(
-    {
-      email: Type.Optional(email),
-      name: Type.Optional(title(200)),
-      department: Type.Optional(department),
-      metadata: Type.Optional(metadata),
-      roles: Type.Optional(roleNames),
-      current_password: Type.Optional(currentPassword('a new email address of the caller')),
-    },
-    { ...closed, examples: [{ department: 'Research' }] },
-  ),
 );
 
 /** Codes of changes that need the current password if the caller makes them for itself. */
@@ -139,7 +92,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
     users.update({
       operationId: 'updateUser',
       summary: 'Update a user: the members that are present.',
-      body: changes,
+      body: userChanges,
       query: NOTHING,
       refusals: ['escalation', 'last_admin', 'already_exists', ...OF_OWN_CREDENTIALS],
       run: ({ caller, body, throttledAs }, id) => {
@@ -185,7 +138,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'resetUserPassword',
       summary: 'Create a one-time token that sets a new password for the user.',
       permission: 'admin:users',
-      body: reset,
+      body: passwordResetRequest,
       query: NOTHING,
       answers: shows('The one-time token.', PasswordReset),
       refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],

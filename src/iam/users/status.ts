@@ -1,21 +1,22 @@
 /**
- * Deactivating, activating and unlocking users. A deactivation ends the user's sessions for good and disables the user's keys until the user
- * is activated again.
+ * Deactivates, activates, unlocks and deletes users. A deactivation ends the user's sessions, and disables the user's keys until the user is
+ * activated again.
  */
 
 import { Refusal } from '../../domain/errors.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { revokeKeysOfUser } from '../api-keys/queries.ts';
 import { unlockUser as clearFailures } from '../auth/failure-queries.ts';
 import { type AdminParts, type Caller, isOwnUser } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
+import { reserveSeat } from './checks.ts';
+import { type UserResource, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { discardPasswordSetups } from './password-queries.ts';
-import { findUser, type StoredUser, setUserStatus } from './queries.ts';
-import { takePlace } from './quota.ts';
-import { type UserResource, userResource } from './resource.ts';
+import { findUser, deleteUser as removeUser, setUserStatus } from './queries.ts';
 
 /** @throws Refusal `not_found`, `escalation`, `last_admin` */
 export async function deactivateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
@@ -28,7 +29,7 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
       await mayActOnUser(trx, caller, user, allowPolicies);
       refuseLastAdmin();
       checkPreconditions(userResource(user));
-      if (user.status === 'active') await setUserStatus(trx, user.tenantId, user.id, 'deactivated');
+      if (user.status === 'active') await setUserStatus(trx, user.tenant_id, user.id, 'deactivated');
       await endSessionsOfUser(trx, user.id);
       await discardPasswordSetups(trx, user.id);
       audit.before = { status: user.status };
@@ -47,9 +48,9 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
     async ({ trx, caller, audit, checkPreconditions }) => {
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (user.status === 'deactivated') await takePlace(trx, user.tenantId);
+      if (user.status === 'deactivated') await reserveSeat(trx, user.tenant_id);
       checkPreconditions(userResource(user));
-      if (user.status === 'deactivated') await setUserStatus(trx, user.tenantId, user.id, 'active');
+      if (user.status === 'deactivated') await setUserStatus(trx, user.tenant_id, user.id, 'active');
       audit.before = { status: user.status };
       audit.after = { status: 'active' };
       return shown(trx, user);
@@ -88,8 +89,31 @@ function ownUnlock(): Refusal {
   );
 }
 
-async function shown(trx: Transaction, { tenantId, id }: StoredUser): Promise<UserResource> {
-  const user = await findUser(trx, tenantId, id);
+/**
+ * Ends the user's sessions, revokes its keys and frees its email address. Upkeep removes the rows of the sessions later, in batches.
+ * @throws Refusal `not_found`, `escalation`, `last_admin`
+ */
+export async function deleteUser(parts: AdminParts, caller: Caller, id: string): Promise<void> {
+  await change(
+    parts,
+    caller,
+    { action: 'user.delete', target: { type: 'user', id }, existing: true },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+      await mayActOnUser(trx, caller, user, allowPolicies);
+      refuseLastAdmin();
+      checkPreconditions(userResource(user));
+      const revoked = await revokeKeysOfUser(trx, user.tenant_id, user.id);
+      await endSessionsOfUser(trx, user.id);
+      await removeUser(trx, user.tenant_id, user.id);
+      audit.before = userResource(user);
+      audit.after = { revoked_keys: revoked };
+    },
+  );
+}
+
+async function shown(trx: Transaction, { tenant_id, id }: UserRow): Promise<UserResource> {
+  const user = await findUser(trx, tenant_id, id);
   if (user === undefined) throw notFound('user');
   return userResource(user);
 }

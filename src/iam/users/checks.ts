@@ -1,0 +1,77 @@
+/** What a new or changed user needs: an email address of its own, roles that exist, and a seat in its tenant. */
+
+import { Refusal } from '../../domain/errors.ts';
+import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { tenantGone, throwIfInvalid } from '../caller/refusals.ts';
+import { findRoles, lockRoles } from '../roles/queries.ts';
+import { lockPlaces, lockTenant } from '../tenants/queries.ts';
+import { countActiveUsers } from './queries.ts';
+
+/** Returns the stored form of an email address, which is unique across the platform. The schema has accepted ASCII only. */
+export function canonicalEmail(email: string): string {
+  return email.toLowerCase();
+}
+
+/** Runs a statement that fails if another user of any tenant has the email address. @throws Refusal `already_exists` */
+export async function withUniqueEmail<T>(statement: Promise<T>): Promise<T> {
+  try {
+    return await statement;
+  } catch (error) {
+    if (brokenConstraint(error) === 'users_email_key') {
+      throw new Refusal('already_exists', 'A user with this email address already exists.', { param: 'email' });
+    }
+    throw error;
+  }
+}
+
+/** Returns each role once, in the order in which the database returns them. */
+export function sortedRoles(roles: readonly RoleName[]): readonly RoleName[] {
+  return [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1));
+}
+
+/**
+ * Reads role names of a tenant and locks those roles, so that no role is changed or deleted while it is given to a user.
+ * @param path JSON pointer of the list
+ * @throws Refusal `invalid_field` that names every unknown role
+ */
+export async function knownRoles(
+  trx: Transaction,
+  tenant: TenantId,
+  names: readonly string[],
+  path: string,
+): Promise<readonly RoleName[]> {
+  const parsed = names.map(parseRoleName);
+  const custom = parsed.filter((name) => name !== undefined).filter((name) => !isBuiltinRole(name));
+  await lockRoles(trx, tenant, custom, 'share');
+  const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
+  const known = parsed.map((name) =>
+    name !== undefined && (isBuiltinRole(name) || found.has(name)) ? name : undefined,
+  );
+  throwIfInvalid(
+    known.flatMap((name, i) =>
+      name === undefined ? [{ path: `${path}/${i}`, message: 'This role does not exist in the tenant.' }] : [],
+    ),
+  );
+  return [...new Set(known.filter((name) => name !== undefined))];
+}
+
+/**
+ * Reserves one of the tenant's `max_users` for another active user, until the transaction ends. It locks the tenant, so that the limit does
+ * not change. Reservations in a tenant with a limit run one after the other, so that of two concurrent callers one is rejected.
+ * @throws Refusal `quota_exceeded`, or `tenant_mismatch` if the tenant is deleted
+ */
+export async function reserveSeat(trx: Transaction, tenant: TenantId): Promise<void> {
+  const held = await lockTenant(trx, tenant, 'share');
+  if (held === undefined) throw tenantGone();
+  const limit = held.quotas.max_users;
+  if (limit === undefined) return;
+  await lockPlaces(trx, tenant);
+  if ((await countActiveUsers(trx, tenant)) < limit) return;
+  throw new Refusal(
+    'quota_exceeded',
+    `The tenant already has ${limit} active users, which is its limit. Deactivate or delete a user first.`,
+  );
+}

@@ -1,0 +1,170 @@
+/** Users: the definition of their columns and of what the API shows, accepts and may change. */
+
+import { type Static, Type } from 'typebox';
+import type { RoleName } from '../../domain/ids.ts';
+import type { DirectorySuspension } from '../../domain/records.ts';
+import {
+  acceptedBy,
+  changedBy,
+  column,
+  converted,
+  input,
+  joined,
+  type ResourceOf,
+  type RowOf,
+  resourceOf,
+  shownBy,
+  type TableOf,
+  unselected,
+} from '../schema/entity.ts';
+import { aPassword, aTenantId } from '../schema/grammar.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { instant, Metadata, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
+import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
+
+/** The last statement of the directory about a user. */
+export const directoryStatus = oneOf<'active' | DirectorySuspension>(
+  'active',
+  'removed',
+  'disabled',
+  'expired',
+  'tenant_changed',
+  'several_names',
+  'several_ids',
+);
+
+const roles = (options: { readonly description: string }) =>
+  Type.Unsafe<readonly RoleName[]>(Type.Array(text, options));
+
+const optionalText = (description: string) => nullable(Type.String({ description }));
+
+export const user = {
+  id: column(userId),
+  email: column(optionalText('Null for users whose directory has no email address for them.'), {
+    accepts: email,
+    changes: true,
+  }),
+  name: column(text, { accepts: title(200), changes: true }),
+  department: column(nullable(text), { accepts: Type.Optional(nullable(visibleText(200))), changes: true }),
+  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  roles: joined(roles({ description: 'Assigned through the API.' }), {
+    accepts: Type.Optional(roleNames),
+    changes: true,
+  }),
+  directory_roles: joined(roles({ description: 'Assigned by the directory. Read-only.' })),
+  tenant_id: column(tenantId, {
+    accepts: Type.Optional(Type.String({ maxLength: 63, description: 'The same as X-Tenant-ID.', ...aTenantId })),
+    changes: false,
+  }),
+  status: column(oneOf('active', 'deactivated')),
+  source: column(
+    Type.Unsafe<'local' | 'ldap'>({
+      ...oneOf('local', 'ldap'),
+      description: '`ldap`: a user of a directory, which provides its email address, name and password.',
+    }),
+  ),
+  /** Null for local users. */
+  directory_status: {
+    ...converted(
+      nullable(directoryStatus),
+      Type.Optional(
+        Type.Unsafe<'active' | DirectorySuspension>({
+          ...directoryStatus,
+          description:
+            'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
+        }),
+      ),
+    ),
+    joined: true,
+  },
+  email_conflict: converted(
+    nullable(text),
+    Type.Optional(
+      optionalText(
+        'Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only.',
+      ),
+    ),
+  ),
+  password: input({ accepts: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })), changes: false }),
+  last_login_at: joined(
+    Type.Unsafe<Date | null>({
+      ...nullable(instant),
+      description: 'The time of the last login that created a session. Null if there was none. Read-only.',
+    }),
+  ),
+  locked_until: joined(
+    Type.Unsafe<Date | null>({
+      ...nullable(instant),
+      description: 'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
+    }),
+  ),
+  created_at: column(instant),
+  updated_at: column(instant),
+  password_hash: unselected<string | null>(),
+  password_changed_at: unselected<Date | null>(),
+  /** The names of all roles of the user, for searches. */
+  role_names: unselected<readonly RoleName[]>(),
+};
+
+export interface UserRow extends RowOf<typeof user> {}
+export interface UserTable extends TableOf<typeof user> {}
+export interface UserResource extends ResourceOf<typeof user> {}
+
+export const User = component('User', Type.Object(shownBy(user)));
+
+/** A user with the token that sets a first password, which only the response of the creation contains. */
+export const CreatedUser = component(
+  'CreatedUser',
+  Type.Object({
+    ...User.properties,
+    password_setup_token: Type.Optional(
+      Type.String({
+        description: 'A token that sets the first password, once and within one hour. Only this response contains it.',
+      }),
+    ),
+    ...withheld,
+  }),
+);
+
+export const PasswordReset = component(
+  'PasswordReset',
+  Type.Object({
+    password_setup_token: Type.Optional(Type.String({ description: 'Only this response contains it.' })),
+    ...withheld,
+    expires_at: instant,
+  }),
+);
+
+export const newUser = component(
+  'NewUser',
+  Type.Object(acceptedBy(user), {
+    ...closed,
+    examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }],
+  }),
+);
+
+const currentPassword = (change: string) =>
+  Type.Optional(
+    Type.String({ maxLength: 1024, description: `The caller's current password. Required for ${change}.` }),
+  );
+
+export const userChanges = component(
+  'UserChanges',
+  Type.Object(
+    { ...changedBy(user), current_password: currentPassword('a new email address of the caller') },
+    { ...closed, examples: [{ department: 'Research' }] },
+  ),
+);
+
+export const passwordResetRequest = component(
+  'PasswordResetRequest',
+  Type.Object({ current_password: currentPassword("a reset of the caller's own password") }, closed),
+);
+
+export type NewUser = Static<typeof newUser>;
+export type UserChanges = Omit<Static<typeof userChanges>, 'current_password'>;
+
+export function userResource(row: UserRow): UserResource {
+  const { directory_status, email_conflict } = row;
+  return resourceOf(user, row, directory_status === null ? {} : { directory_status, email_conflict });
+}
