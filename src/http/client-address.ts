@@ -1,24 +1,24 @@
-/** Whose address a request counts as: its peer's, or, behind proxies that are trusted by configuration, what they say. */
+/** The client's address and scheme: those of the peer, or those that a trusted proxy forwards. The listener itself has no TLS. */
 
 import { BlockList, isIP } from 'node:net';
-import { headerList } from './headers.ts';
+import { headerList, headerValue } from './headers.ts';
 
 export type TrustedProxies = (address: string) => boolean;
 
-/** Where a request came from. */
+/** The source of a request. */
 export interface Source {
-  /** The client's address; undefined = missing: a condition on it then holds in a deny policy and not in an allow policy. */
+  /** The client's address. Undefined: missing, so a condition on it holds in a deny policy and does not hold in an allow policy. */
   readonly address: string | undefined;
   /**
-   * What failed logins are counted under: the address, or, where a peer that is not trusted forwards, the peer and the address that it
-   * names. Never an argument for an allow. Undefined = only the account counts.
+   * The subject of failed logins: the address, or the peer and the address that it forwards if the peer is not trusted. It must never be an
+   * argument for an allow. Undefined: failures count for the account only.
    */
   readonly throttledAs: string | undefined;
-  /** The peer that sent X-Forwarded-For without being trusted; undefined = none did. */
+  /** The untrusted peer that sent X-Forwarded-For; undefined if there is none. */
   readonly untrustedForwarder: string | undefined;
 }
 
-/** Entries of X-Forwarded-For that are looked at, from the right. A client behind a proxy writes as many as it likes. */
+/** The server reads at most this number of entries of X-Forwarded-For, from the right. The client controls the entries on the left. */
 const MAX_HOPS = 32;
 
 /**
@@ -41,10 +41,13 @@ export function trustProxies(entries: readonly string[]): TrustedProxies {
 }
 
 /**
- * Finds the source of a request. Without X-Forwarded-For the address is the peer's. With it, from a trusted peer, the address is the
- * right-most entry that is no trusted proxy; each entry left of it is the client's word. With it, from any other peer, the address is
- * missing: the peer is a proxy that the configuration does not name, whose own address says nothing about the client, or a client that
- * pretends.
+ * Returns the source of a request:
+ *
+ * - Without X-Forwarded-For, the address is the peer's.
+ * - With X-Forwarded-For from a trusted peer, the address is the right-most entry that is no trusted proxy. The client wrote the entries
+ *   left of it.
+ * - With X-Forwarded-For from another peer, the address is missing. The peer is a proxy that the configuration does not name, or a client
+ *   that forges the header.
  */
 export function sourceOf(peer: string | undefined, rawHeaders: readonly string[], trusted: TrustedProxies): Source {
   if (peer === undefined) return { address: undefined, throttledAs: undefined, untrustedForwarder: undefined };
@@ -56,7 +59,7 @@ export function sourceOf(peer: string | undefined, rawHeaders: readonly string[]
   return { address, throttledAs: address, untrustedForwarder: undefined };
 }
 
-/** A proxy that appends has written the last entry itself, so its clients are told apart by it. */
+/** A proxy appends the address of its client, so the last entry distinguishes its clients. */
 function untrusted(peer: string, forwarded: readonly string[]): Source {
   const named = plainAddress(forwarded.at(-1) ?? '');
   return {
@@ -83,9 +86,26 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
   return version === 4 ? 'ipv4' : version === 6 ? 'ipv6' : undefined;
 }
 
-/** Without a zone id, and an IPv4-mapped address as the IPv4 address that it is. */
+/** Returns the address without a zone id, and an IPv4-mapped address as IPv4. */
 export function plainAddress(address: string): string {
   const unzoned = address.replace(/%.*$/s, '');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(unzoned);
   return mapped?.[1] ?? unzoned;
+}
+
+export type Scheme = 'https' | 'http';
+
+/** The scheme of the client's connection to a proxy. `unreadable`: a trusted proxy sent no single known scheme. Undefined: unknown. */
+export type ForwardedScheme = Scheme | 'unreadable' | undefined;
+
+/** Returns the X-Forwarded-Proto of a trusted peer; the header of any other peer is ignored. */
+export function forwardedScheme(
+  peer: string | undefined,
+  rawHeaders: readonly string[],
+  trusted: TrustedProxies,
+): ForwardedScheme {
+  const header = headerValue(rawHeaders, 'x-forwarded-proto');
+  if (header === undefined || peer === undefined || !trusted(plainAddress(peer))) return undefined;
+  const scheme = typeof header === 'string' ? header.toLowerCase() : '';
+  return scheme === 'https' || scheme === 'http' ? scheme : 'unreadable';
 }

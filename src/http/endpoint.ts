@@ -9,8 +9,8 @@ import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
+import type { ForwardedScheme } from './client-address.ts';
 import type { PathTarget } from './refused.ts';
-import type { ForwardedScheme } from './scheme.ts';
 import { isStorable, unstorable } from './storable.ts';
 import { type Validated, validatorOf } from './validation.ts';
 

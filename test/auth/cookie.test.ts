@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
-import { trustProxies } from '../../src/http/client-address.ts';
-import { type ForwardedScheme, forwardedScheme } from '../../src/http/scheme.ts';
+import { type ForwardedScheme, forwardedScheme, trustProxies } from '../../src/http/client-address.ts';
 import { type CookieName, clearCookie, cookieName, readCookie, setCookie } from '../../src/iam/auth/cookie.ts';
 import { isOwnOrigin, pageScheme } from '../../src/iam/auth/origin.ts';
 

@@ -1,8 +1,8 @@
 /** Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer against it. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { withDescription } from '../../src/http/description.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
+import { withDescription } from '../../src/http/openapi/endpoint.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';

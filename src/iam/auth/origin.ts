@@ -1,7 +1,7 @@
 /** Which page sent a request, as far as its cookie depends on that. */
 
 import type { HeaderValue } from '../../decision/model.ts';
-import type { ForwardedScheme, Scheme } from '../../http/scheme.ts';
+import type { ForwardedScheme, Scheme } from '../../http/client-address.ts';
 
 export interface PageHeaders {
   readonly origin: HeaderValue;

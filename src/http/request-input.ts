@@ -1,0 +1,75 @@
+/** Reads the input of an endpoint from a request: parameters, query, and a body of JSON. */
+
+import type { FastifyRequest } from 'fastify';
+import { Refusal } from '../domain/errors.ts';
+import { parseId, type RequestId } from '../domain/ids.ts';
+import type { IncomingRequest } from './authenticate.ts';
+import { isSmall } from './body-limits.ts';
+import { forwardedScheme, type TrustedProxies } from './client-address.ts';
+import type { RawRequestInput } from './endpoint.ts';
+import { headerValue } from './headers.ts';
+import { type JsonResult, parseJson } from './json.ts';
+
+/** The maximum number of parameters of one query. */
+const MAX_PARAMETERS = 64;
+
+export function rawInput(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawRequestInput {
+  const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
+  const params = paramsOf(request);
+  return {
+    body: json?.value,
+    allErrors: isSmall(bytes.length, json?.values ?? 0),
+    query: queryOf(request),
+    param: (name) => params[name] ?? '',
+    header: (name) => headerValue(request.raw.rawHeaders, name),
+    address: incoming.address,
+    throttledAs: incoming.throttledAs,
+    scheme: forwardedScheme(request.raw.socket.remoteAddress, request.raw.rawHeaders, trusted),
+    requestId: incoming.requestId,
+    nowMs: incoming.nowMs,
+  };
+}
+
+function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult, { kind: 'json' }> {
+  const encoding = headerValue(request.raw.rawHeaders, 'content-encoding');
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
+  const result = parseJson(bytes);
+  switch (result.kind) {
+    case 'error':
+      throw new Refusal('invalid_json', result.message);
+    case 'excessive':
+      throw new Refusal('invalid_field', result.message, { errors: [{ path: '', message: result.message }] });
+    case 'json':
+      return result;
+    default:
+      return result satisfies never;
+  }
+}
+
+/** @throws Refusal `invalid_parameter` for more parameters than any endpoint has, because validation would read each of them */
+export function refuseManyParameters(url: string): void {
+  let count = 0;
+  for (let at = url.indexOf('&'); at !== -1; at = url.indexOf('&', at + 1)) {
+    if (++count < MAX_PARAMETERS) continue;
+    throw new Refusal('invalid_parameter', `The query has more than ${MAX_PARAMETERS} parameters.`);
+  }
+}
+
+/** Returns the query's parameters. */
+export function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
+  return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
+}
+
+/** Returns the path parameters, percent-decoded. */
+export function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(Object(params)).map(([name, value]) => [name, String(value)]));
+}
+
+/** Returns the request's id, which `genReqId` created. Fastify types it as text. */
+export function requestIdOf(request: FastifyRequest): RequestId {
+  const id = parseId('req', request.id);
+  if (id === undefined) throw new Error('the request has no id of this server');
+  return id;
+}
