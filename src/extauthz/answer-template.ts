@@ -1,6 +1,6 @@
 /**
- * The bytes of an allow with holes where two requests of the same shape differ: ids, the tenant, the model, numbers. An answer is a
- * copy with the holes filled, which costs a fraction of writing it field by field.
+ * The bytes of an allow, with holes where two requests of the same shape differ: ids, the tenant, the model, numbers.
+ * Copying the bytes and filling the holes costs a fraction of writing the answer field by field.
  */
 
 import type { Principal, Route } from '../decision/model.ts';
@@ -16,30 +16,30 @@ import { MEMBER, putMember, putMemberHole, putWords, wrapMetadata } from './meta
 import * as Own from './own-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 
-/** Everything that decides which fields an answer has and how long each is. Lengths are in bytes. */
+/** The properties that determine which fields an answer has and how long each is. Lengths are in bytes. */
 export interface Shape {
   readonly kind: Principal['kind'];
   readonly route: Route;
   readonly roles: readonly string[];
   readonly subjectLength: number;
-  /** Undefined where no user stands behind the principal. */
+  /** Undefined if the principal is no user and has no owner. */
   readonly userLength: number | undefined;
   readonly tenantLength: number;
   readonly requestIdLength: number;
-  /** Of the model in the metadata; undefined = none. */
+  /** The length of the model in the metadata; undefined = none. */
   readonly modelLength: number | undefined;
-  /** Of the token limit's digits; undefined = none. */
+  /** The number of digits of the token limit; undefined = none. */
   readonly maxTokensLength: number | undefined;
-  /** Of the reservation that the request's end settles; undefined = none. */
+  /** The length of the reservation id; undefined = nothing is settled. */
   readonly reservationLength: number | undefined;
-  /** True: the answer also has the header in which Anthropic's SDKs look for the request's id. */
+  /** Whether the answer also has the request id header that Anthropic's SDKs read. */
   readonly isMessages: boolean;
   readonly defaultModel: string | undefined;
-  /** Headers of this request alone to remove, encoded. */
+  /** The encoded headers that this request requires to remove, besides the prepared ones. */
   readonly seen: Buffer;
 }
 
-/** Offsets of the holes; `NO_HOLE` where the shape has none. */
+/** Offsets of the holes in the bytes; `NO_HOLE` if the shape has none. */
 export interface Template {
   readonly bytes: Buffer;
   readonly subjectHeader: number;
@@ -63,13 +63,13 @@ export const NO_HOLE = -1;
 const REQUEST_ID = headerName('x-request-id');
 const ANTHROPIC_REQUEST_ID = headerName('request-id');
 
-/** Of the id of a request whose end settles nothing: 128 bits in hexadecimal. */
+/** The length of the id of a request without a reservation: 128 bits in hexadecimal. */
 export const PLAIN_RESERVATION_LENGTH = 32;
 /** CheckResponse.status = 1, google.rpc.Status.code = 1: OK. */
 export const STATUS_OK = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
 /** CheckResponse.ok_response = 3 */
 export const OK_RESPONSE = 0x1a;
-/** Everything of an answer that has a bound of its own: names, ids, tenant, tags and lengths. */
+/** Room for the parts of an answer that have a bound of their own: names, ids, tenant, tags and lengths. */
 export const FIXED_BYTES = 6144;
 
 export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
@@ -83,12 +83,12 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   );
   const rolesLength = roles.reduce((length, role) => length + role.length + 1, 0);
   const routeLength = 3 * (route.method.length + route.template.length);
-  // Every character of a default model may become three bytes of three characters each.
+  // Each character of a default model may become three bytes, each encoded as three characters.
   const writer = beginWriting(FIXED_BYTES + seen.length + routeLength + rolesLength + 9 * (defaultModel?.length ?? 0));
 
   const end = writer.at;
   const { reservationLength } = shape;
-  // Which ends Envoy reports is decided by this member: see the access logger in `envoy/*.yaml`.
+  // Envoy reports the end of a request only if this member is present: see the access logger in `envoy/*.yaml`.
   if (reservationLength !== undefined) putMember(writer, MEMBER.settles, 'true');
   const reservationMember = putMemberHole(writer, MEMBER.reservation, reservationLength ?? PLAIN_RESERVATION_LENGTH);
   const requestIdMember = putMemberHole(writer, MEMBER.request_id, shape.requestIdLength);
@@ -103,7 +103,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   wrapMetadata(writer, end);
 
   const okEnd = writer.at;
-  // On the platform's answer, where clients look for the id to report; Envoy's own id stays in the request.
+  // This header is added to the upstream's answer, because clients report its id. Envoy's own id stays in the request.
   const requestIdHeader = putResponseHeaderHole(writer, REQUEST_ID, shape.requestIdLength);
   const anthropicRequestIdHeader = shape.isMessages
     ? putResponseHeaderHole(writer, ANTHROPIC_REQUEST_ID, shape.requestIdLength)

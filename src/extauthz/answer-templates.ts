@@ -1,16 +1,16 @@
-/** Templates by shape, kept where the shape is one that many requests have. */
+/** Keeps the templates of shapes that many requests have. */
 
 import type { Route } from '../decision/model.ts';
 import { makeTemplate, type Shape, type Template } from './answer-template.ts';
 import type { Removals } from './own-headers.ts';
 
-/** Length of every id that `makeId` makes. */
+/** The length of every id that `makeId` creates. */
 const ID_LENGTH = 30;
 const MAX_TENANT_LENGTH = 63;
 const MAX_MODEL_LENGTH = 254;
 const MAX_DIGITS = 15;
 const MAX_RESERVATION_LENGTH = 63;
-/** Templates kept at most, and the longest of them: 4 MB in all. */
+/** The number of templates, and the bytes of one: at most 4 MB in all. */
 const MAX_KEPT = 2048;
 const MAX_BYTES = 2048;
 
@@ -41,7 +41,10 @@ export function createTemplates(removals: Removals): Templates {
   };
 }
 
-/** A number of its own for each shape of one route and one list of roles; undefined for a shape that is not kept. */
+/**
+ * Returns a number that is unique for a shape among those of one route and one list of roles; undefined for a shape
+ * that is not kept.
+ */
 function keyOf(shape: Shape): number | undefined {
   const { subjectLength, userLength, tenantLength, requestIdLength, modelLength, maxTokensLength } = shape;
   if (shape.defaultModel !== undefined || shape.seen.length > 0) return undefined;

@@ -1,18 +1,18 @@
 /**
- * Bounds the bytes of bodies that the gate reads for one caller and for one tenant, and so the processor time that they take from others:
- * two token buckets in the memory of this process, asked before a body is read.
+ * Bounds the bytes of bodies that a process reads for one caller and for one tenant, and so the processor time that
+ * they take from others. Two token buckets in the memory of the process are read before a body.
  */
 
 import { ByteRates } from '../domain/byte-rates.ts';
 
-/** Bytes per second; each is also the most at once, apart from the body that goes beyond it. */
+/** Rates in bytes per second. The burst is one second, and one body may exceed it. */
 export interface BodyRateOptions {
-  /** For one API key, or for one user with an access token. */
+  /** The rate of one API key, or of one user with an access token. */
   readonly callerRate: number;
   readonly tenantRate: number;
 }
 
-/** Bodies up to this size do not count: the rest of the check takes longer than reading them. */
+/** Bodies up to this size do not count, because the rest of the check takes longer than reading them. */
 const FREE_BYTES = 4096;
 const BURST_MS = 1000;
 
@@ -25,15 +25,15 @@ export class BodyRates {
     this.#tenants = new ByteRates({ bytesPerSecond: tenantRate, burstMs: BURST_MS });
   }
 
-  /** How many callers and tenants have read bodies that are not yet paid for. */
+  /** The number of callers and tenants whose buckets are not full. */
   get size(): number {
     return this.#callers.size + this.#tenants.size;
   }
 
   /**
-   * Counts a body if the caller's and its tenant's rates allow to read it. A body counts in both rates or in neither.
-   * @param nowMs by a clock that never goes back
-   * @returns undefined if the body may be read; otherwise whole seconds, at least 1, after which one may be
+   * Counts a body if the rates of the caller and of its tenant allow it. A body counts in both rates or in neither.
+   * @param nowMs the time of a monotonic clock
+   * @returns undefined if the body may be read; otherwise the seconds until one may be read, at least 1
    */
   take(caller: string, tenant: string, bytes: number, nowMs: number): number | undefined {
     if (bytes <= FREE_BYTES) return undefined;

@@ -1,16 +1,16 @@
-/** The bounds of unfinished messages, which follow from the largest body that a decision reads. */
+/** The bounds of unfinished messages, which depend on the largest body that a decision reads. */
 
 import { UNFINISHED_BOUNDS, type UnfinishedBounds } from './grpc/unfinished.ts';
 
 const MIB = 1024 * 1024;
-/** `inspect.max-body` by default. */
+/** The default of `inspect.max-body`. */
 export const DEFAULT_MAX_BODY_BYTES = MIB;
-/** Large bodies share these; each bound has room for at least 7 of the largest messages (17 MiB). */
+/** The upper limits of the bounds. Each has room for at least 7 of the largest messages (17 MiB). */
 const MAX_CONNECTION_BYTES = 128 * MIB;
 const MAX_PROCESS_BYTES = 512 * MIB;
 
 /**
- * Returns the bounds for bodies of at most `maxBodyBytes` (at most 16 MiB): unfinished messages may take as much as 32 bodies per
+ * Returns the bounds for bodies of at most `maxBodyBytes` (at most 16 MiB). Unfinished messages may take 32 bodies per
  * connection and 128 per process, up to 128 MiB and 512 MiB.
  */
 export function boundsFor(maxBodyBytes: number): UnfinishedBounds {

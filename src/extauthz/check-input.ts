@@ -1,4 +1,4 @@
-/** Makes the decision's input of what the reader has seen. */
+/** Builds the decision's input from the fields that the reader found. */
 
 import { type CheckInput, REPEATED } from '../decision/model.ts';
 import { joinApiKeys } from '../identity/credential.ts';
@@ -10,13 +10,13 @@ import { intern } from './intern.ts';
 const NOTHING = Buffer.alloc(0);
 const NO_ALIASES: readonly string[] = Object.freeze([]);
 
-/** One request as Envoy described it. */
+/** One request, as the CheckRequest describes it. */
 export interface CheckRequest {
   readonly kind: 'request';
   readonly input: CheckInput;
-  /** Envoy's `x-request-id`, for correlating logs; undefined when absent or not single. */
+  /** Envoy's `x-request-id`, which correlates logs; undefined if it is absent or repeated. */
   readonly clientRequestId: string | undefined;
-  /** The names, in lower case, of the headers that an allow must remove by name: see `isAlias`. */
+  /** The names, in lower case, of the headers that an allow must remove by name (see `isAlias`). */
   readonly aliases: readonly string[];
 }
 
@@ -58,10 +58,11 @@ function bodyOf(draft: Draft): Buffer {
 const NEGATIVE = 2 ** 63;
 
 /**
- * Reports whether Envoy left out the body that a request has, or may have. Envoy marks every body that it has read as whole or as partial,
- * an empty one too. Without a mark, either the request ended with its headers, or the route is not inspected. The second is certain when the
- * request announces a length, or when bytes of its body had come; without either, the mark of the route decides. Envoy never inspects the
- * body of a request that asks for an upgrade, and a length that cannot be read is the client's fault.
+ * Reports whether Envoy left out the body that a request has or may have. Envoy marks every body that it has read as
+ * whole or partial, including an empty one. Without a mark, either the request ended with its headers, or the route is
+ * not inspected. The second is certain if the request announces a length, or if Envoy had received bytes of its body.
+ * Otherwise, the mark of the route decides. Envoy never inspects the body of a request for an upgrade, and an
+ * unreadable length is the client's fault.
  */
 function isNotSent(draft: Draft): boolean {
   if (hasHeader(Headers.PARTIAL_BODY) || hasHeader(Headers.UPGRADE)) return false;
@@ -72,7 +73,10 @@ function isNotSent(draft: Draft): boolean {
   return draft.notInspected || (draft.size > 0 && draft.size < NEGATIVE);
 }
 
-/** Shorter than Envoy's `size` or than `content-length` says; a length that cannot be read announces more than anyone sent. */
+/**
+ * Reports whether the body is shorter than Envoy's `size` or than `content-length`. An unreadable length counts as
+ * larger than any body.
+ */
 function isShort(draft: Draft, length: number): boolean {
   if (draft.size > length && draft.size < NEGATIVE) return true;
   return numberOf(draft.bytes, Headers.CONTENT_LENGTH) > length;

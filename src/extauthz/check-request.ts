@@ -1,9 +1,10 @@
 /**
- * Reads Envoy's `envoy.service.auth.v3.CheckRequest` from its bytes: only the fields that a decision looks at, without building the message.
+ * Reads Envoy's `envoy.service.auth.v3.CheckRequest` from its bytes. It reads only the fields that a decision uses, and
+ * builds no message object.
  *
- * The rules of Protocol Buffers hold: unknown fields are skipped, the last of a repeated scalar wins, a repeated message merges. In one
- * thing the reader is stricter: a header that comes twice, even under one key of a map, is `REPEATED`, because whoever wrote it may
- * have meant the other one.
+ * The rules of Protocol Buffers apply: the reader skips unknown fields, takes the last of a repeated scalar, and merges
+ * a repeated message. It is stricter in one respect: a header that is present twice, even under one key of a map, is
+ * `REPEATED`, because its sender may have meant either value.
  */
 
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
@@ -18,7 +19,7 @@ import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } fr
 const BODY_MARK = Buffer.from('postern.body');
 const BODY_NOT_SENT = Buffer.from('not_sent');
 
-/** Malformed: not a CheckRequest, or one without HTTP attributes. */
+/** The kind `malformed` is a message that is no CheckRequest, or one without HTTP attributes. */
 export type CheckMessage = { readonly kind: 'malformed' } | CheckRequest;
 
 const MALFORMED_MESSAGE: CheckMessage = Object.freeze({ kind: 'malformed' });
@@ -35,8 +36,9 @@ const BYTES_12 = 0x62;
 const MESSAGE_13 = 0x6a;
 
 /**
- * Reads one CheckRequest. The input's `body` is a view on `bytes`, everything else is copied out. Never throws.
- * @param trustedHops how many proxies in front of Envoy are believed in `X-Forwarded-For`; 0 = the connection's peer is the client
+ * Reads one CheckRequest. The input's `body` is a view of `bytes`; everything else is copied. Never throws.
+ * @param trustedHops the number of proxies in front of Envoy whose entries of `X-Forwarded-For` count; 0 = the
+ * connection's peer is the client
  * @param maxBodyBytes a longer body counts as partial
  */
 export function readCheckRequest(
@@ -106,7 +108,7 @@ function readPeer(draft: Draft, end: number): void {
   }
 }
 
-/** Address, one of: socket_address = 1, pipe = 2, envoy_internal_address = 3. The last one named is the address. */
+/** Address, one of: socket_address = 1, pipe = 2, envoy_internal_address = 3. The last one is the address. */
 function readAddress(draft: Draft, end: number): void {
   while (draft.at < end) {
     const tag = readTag(draft, end);
@@ -202,14 +204,17 @@ function readHeaderMap(draft: Draft, end: number): void {
   }
 }
 
-/** One entry of the map (key = 1, value = 2), or a HeaderValue, which has raw_value = 3 besides; a raw value wins. */
+/**
+ * One entry of the map (key = 1, value = 2), or a HeaderValue, which also has raw_value = 3. A raw value takes
+ * precedence.
+ */
 function readHeader(draft: Draft, end: number, hasRawValue: boolean): void {
   if (!readPlainHeader(draft, end, hasRawValue)) readAnyHeader(draft, end, hasRawValue);
 }
 
 /**
- * The form that Envoy writes, where both parts are shorter than 128 bytes: the key, then the value or the raw value, and nothing else.
- * @returns false, with nothing read, where it is another
+ * Reads the form that Envoy writes, if both parts are shorter than 128 bytes: the key, then the value or the raw value.
+ * @returns false, without having read anything, for another form
  */
 function readPlainHeader(draft: Draft, end: number, hasRawValue: boolean): boolean {
   const { bytes } = draft;
@@ -256,7 +261,7 @@ function readAnyHeader(draft: Draft, end: number, hasRawValue: boolean): void {
   noteHeader(draft, keyStart, keyEnd, raw ? rawStart : valueStart, raw ? rawEnd : valueEnd);
 }
 
-/** Reads a length and checks that the bytes it announces are UTF-8; returns where they end. */
+/** Reads a length and checks that the bytes of that length are UTF-8. Returns the offset of their end. */
 function readString(draft: Draft, end: number): number {
   const valueEnd = readLength(draft, end);
   requireUtf8(draft.bytes, draft.at, valueEnd);

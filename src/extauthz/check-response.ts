@@ -1,6 +1,6 @@
 /**
- * Writes Envoy's `CheckResponse` for what is allowed. Envoy allows exactly when `status.code` is 0, whatever else the answer says and
- * also when it is empty; so code 0 is written in this file and in its templates alone, and only by functions that are handed an allow.
+ * Writes Envoy's `CheckResponse` for an allow. Envoy allows a request exactly if `status.code` is 0, which includes an
+ * empty answer. Therefore only this file and its templates write code 0, and only in functions that take an allow.
  */
 
 import type { Allow, PublicAllow } from '../decision/model.ts';
@@ -15,16 +15,16 @@ import type { RandomPool } from './random-pool.ts';
 import { withRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 
-/** Of a model's name in the metadata; the rest is cut, the log does not need it. */
+/** The length at which the metadata cuts a model's name. */
 const MAX_MODEL_LENGTH = 256;
 
-/** What of an admission the answer says. */
+/** The part of an admission that the answer contains. */
 export type Admitted = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate'>;
 
 export interface AllowWriter {
   /**
-   * An identity for the upstream, and for the access log what the decision was about.
-   * @param isMessages true: the client finds the request's id where Anthropic's SDKs look for it too
+   * Writes the identity for the upstream, and the decision's metadata for the access log.
+   * @param isMessages true: the answer also has the request id where Anthropic's SDKs read it
    */
   allow(
     allow: Allow,
@@ -33,13 +33,13 @@ export interface AllowWriter {
     aliases: readonly string[],
     isMessages: boolean,
   ): Buffer;
-  /** Removes the `x-postern-` names and nothing else: the HTTP module, which answers public routes, authenticates by itself. */
+  /** Removes only the `x-postern-` names, because the HTTP module serves public routes and authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
 }
 
 /**
  * @param forwardCredential whether the headers that carry a credential reach the upstream
- * @param random for the reservation ids, which nobody may guess
+ * @param random the source of the reservation ids, which must not be predictable
  */
 export function createAllowWriter(forwardCredential: boolean, random: RandomPool): AllowWriter {
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential));
@@ -62,7 +62,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
         maxTokensLength: maxTokens?.length,
         reservationLength: reservation?.length,
         isMessages,
-        // Envoy drops a header with an empty value, and with it the removal of what the client sent.
+        // Envoy drops a header with an empty value, and then the client's own header would reach the upstream.
         defaultModel: allow.defaultModel === '' ? undefined : allow.defaultModel,
         seen: Own.removal(Own.unlisted(aliases)),
       });

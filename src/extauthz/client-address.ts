@@ -1,4 +1,4 @@
-/** The client's address as the trusted proxies in front of Envoy tell it. */
+/** Reads the client's address from the entry that the trusted proxies in front of Envoy wrote. */
 
 import { isIP } from 'node:net';
 
@@ -7,10 +7,11 @@ const MAX_ADDRESS_BYTES = 100;
 const COMMA = 0x2c;
 
 /**
- * The entry of `X-Forwarded-For` that the outermost trusted proxy wrote. Envoy appends its own peer last, each proxy behind it its
- * own, so with N trusted hops it is the (N+1)-th from the right; what stands left of it is the client's word.
- * @param spans start and end, in `bytes`, of each occurrence of the header, in order: they read as one list
- * @returns undefined when there are too few entries or that one is no address
+ * Returns the entry of `X-Forwarded-For` that the outermost trusted proxy wrote. Envoy appends its own peer last, and
+ * each proxy before it appends its own. With N trusted hops, the entry is the (N+1)-th from the right, and the client
+ * controls the entries before it.
+ * @param spans start and end, in `bytes`, of each occurrence of the header, in order; together they are one list
+ * @returns undefined if there are too few entries, or if the entry is no address
  */
 export function trustedAddress(bytes: Buffer, spans: readonly number[], trustedHops: number): string | undefined {
   let passed = 0;
@@ -27,7 +28,7 @@ export function trustedAddress(bytes: Buffer, spans: readonly number[], trustedH
   return undefined;
 }
 
-/** One address; IPv6 may stand in brackets, a port may not follow. */
+/** Reads one address. IPv6 may have brackets, and a port is not allowed. */
 function readAddress(bytes: Buffer, start: number, end: number): string | undefined {
   let from = start;
   let to = end;

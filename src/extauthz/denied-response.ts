@@ -1,6 +1,6 @@
 /**
- * Writes Envoy's `CheckResponse` for what is not allowed: a status that is never 0, and a `denied_response` with the answer that the
- * client gets, in the shape of errors that the SDKs for its path read.
+ * Writes Envoy's `CheckResponse` for a denial: a status that is never 0, and a `denied_response` with the client's
+ * answer in the form of errors that the SDKs for its path read.
  */
 
 import type { InvalidReason, Principal, Route } from '../decision/model.ts';
@@ -14,10 +14,10 @@ import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
 import { putRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putByte, putText, putVarint, type Writer, wrap } from './wire-write.ts';
 
-/** What a check can end in that is no allow: a decision's denial, a message that cannot be read, a fault. */
+/** The outcomes that are no allow: a decision's denial, an unreadable message, a fault. */
 export type DenialCode = DenyCode | 'malformed_request' | 'unavailable';
 
-/** `decision`'s Deny has this shape. */
+/** The properties of a denial. The decision's `Deny` has this form. */
 export interface Denial {
   readonly code: DenialCode;
   readonly detail: string;
@@ -26,16 +26,19 @@ export interface Denial {
   readonly param?: string;
   readonly route?: Route;
   readonly principal?: Principal;
-  /** Why the credential proved nobody. */
+  /** The reason why the credential is invalid. */
   readonly reason?: InvalidReason;
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
   readonly rate?: RateState | undefined;
-  /** With `rate_limit_exceeded` that no limit of requests is the cause of. */
+  /** Set with `rate_limit_exceeded` if the cause is not a limit of requests. */
   readonly retryAfterSeconds?: number;
 }
 
-/** google.rpc.Code: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED. There is no OK among them. */
+/**
+ * google.rpc.Code: INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED. The type does
+ * not contain OK.
+ */
 type RpcCode = 3 | 7 | 8 | 14 | 16;
 
 /** The HTTP statuses that a check can answer with. */
@@ -53,26 +56,26 @@ const ANTHROPIC_REQUEST_ID = headerName('request-id');
 
 const REALM = 'Bearer realm="postern"';
 const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
-/** Seconds. A rate limit's window is a minute. */
+/** In seconds. The window of a rate limit is a minute. */
 const RETRY_UNAVAILABLE = '1';
 const MAX_RETRY_SECONDS = 60;
 
-/** Envoy takes at most 4096 bytes of a denied body, unless configured for more. */
+/** By default, Envoy takes at most 4,096 bytes of a denied body. */
 export const MAX_BODY_BYTES = 4095;
-/** Body twice over (a bound on the detail alone), headers, metadata. */
+/** Room for twice the body (a bound on the detail), headers and metadata. */
 const MAX_ANSWER_BYTES = 16_384;
 
-/** An answer of which only the request's id is missing. */
+/** An answer without the request's id. */
 interface Prepared {
   readonly code: DenialCode;
   readonly bytes: Buffer;
-  /** Where the id is, three or four times. */
+  /** The offsets of the id, which occurs three or four times. */
   readonly holes: readonly number[];
 }
 
-/** Stands for the id of a request, and is in no other text of an answer. */
+/** The placeholder of a request's id. No other text of an answer contains it. */
 const NO_ID = '\x7f'.repeat(30);
-/** Prepared answers kept at most: 2 MB in all. */
+/** The maximum number of prepared answers: 2 MB in all. */
 const MAX_PREPARED = 1024;
 
 /** @param isMessages true: the answer has the form that Anthropic's SDKs read */
@@ -119,7 +122,7 @@ export function createDenialWriter(): DenialWriter {
   };
 }
 
-/** Distinguishes denials of one code, route and detail, beside which their answers depend on these two. */
+/** Returns a number for the reason and the form, which distinguish the answers of one code, route and detail. */
 function variantOf({ reason }: Denial, isMessages: boolean): number {
   return (reason === 'scheme' ? 1 : 0) + (isMessages ? 2 : 0);
 }
@@ -171,13 +174,13 @@ function retrySeconds({ rate, retryAfterSeconds }: Denial): string {
   return String(Math.max(1, Math.min(MAX_RETRY_SECONDS, rate?.resetSeconds ?? retryAfterSeconds ?? MAX_RETRY_SECONDS)));
 }
 
-/** RFC 6750, section 3: without any credential no `error`; which permission would do, where one is missing. */
+/** RFC 6750, section 3: no `error` without a credential, and the missing permission as the scope. */
 function challengeOf(denial: Denial): string | undefined {
   switch (denial.code) {
     case 'missing_credential':
       return REALM;
     case 'invalid_credential':
-      // RFC 6750, section 3.1: a client that used another scheme brought no token that could be invalid.
+      // RFC 6750, section 3.1: another scheme brought no token that could be invalid.
       return denial.reason === 'scheme' ? REALM : INVALID_TOKEN;
     case 'token_expired':
       return INVALID_TOKEN;
@@ -188,7 +191,7 @@ function challengeOf(denial: Denial): string | undefined {
   }
 }
 
-/** The problem as JSON; a detail that would make it too long for Envoy is cut. */
+/** Returns the problem document as JSON. It cuts a detail that would make the document too long for Envoy. */
 function body(denial: Denial, requestId: string, isMessages: boolean): string {
   const extras = {
     ...(denial.policy === undefined ? {} : { policy: denial.policy }),

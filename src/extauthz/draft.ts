@@ -1,16 +1,16 @@
-/** What the reader has seen of one CheckRequest so far: offsets into its bytes, and the headers in use. */
+/** The fields of one CheckRequest that the reader has found: offsets into its bytes, and the headers in use. */
 
 import { type HeaderValue, REPEATED } from '../decision/model.ts';
 import * as Headers from './header-names.ts';
 import { intern } from './intern.ts';
 import { type Cursor, MALFORMED, readText } from './wire-read.ts';
 
-/** A header longer than this is never made text: nothing that a decision accepts is. */
+/** A longer header is never decoded to text, because no decision accepts one. */
 const MAX_HEADER_BYTES = 16_384;
-/** More alias headers than Envoy lets any request have. */
+/** More alias headers than Envoy permits in a request. */
 const MAX_ALIASES = 128;
 
-/** What has been seen so far, as offsets into the message; 0 as an end means absent, since no field can end there. */
+/** The fields found, as offsets into the message. An end of 0 means absent, because no field can end there. */
 export interface Draft extends Cursor {
   hasHttp: boolean;
   addressStart: number;
@@ -23,20 +23,22 @@ export interface Draft extends Cursor {
   bodyEnd: number;
   rawBodyStart: number;
   rawBodyEnd: number;
-  /** Announced by Envoy; above 2^63 it is a negative number, which means unknown. */
+  /** The size that Envoy announces. A value above 2^63 is a negative number, which means unknown. */
   size: number;
   partial: boolean;
-  /** True when Envoy's configuration says of this route that its bodies are not sent. */
+  /** Whether Envoy's configuration marks the route as one whose bodies are not sent. */
   notInspected: boolean;
   aliases: string[] | undefined;
   /** Start and end of each `x-forwarded-for`, in order. */
   forwardedFor: number[] | undefined;
 }
 
-/** Per slot: how often the header was seen, where its value starts, where it ends. One message is read at a time. */
+/**
+ * For each slot: the number of occurrences, and the start and end of the value. The reader reads one message at a time.
+ */
 const slots = new Int32Array(Headers.SLOT_COUNT * 3);
 
-/** Begins a message. The one before it is over: its headers are forgotten. */
+/** Begins a message, and discards the headers of the message before it. */
 export function newDraft(bytes: Buffer): Draft {
   slots.fill(0);
   return {
@@ -61,7 +63,7 @@ export function newDraft(bytes: Buffer): Draft {
   };
 }
 
-/** Takes note of one header: the offsets of its name and of its value. */
+/** Records one header: the offsets of its name and of its value. */
 export function noteHeader(draft: Draft, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
   const slot = Headers.classify(draft.bytes, keyStart, keyEnd);
   if (slot === Headers.OTHER) return;
@@ -85,10 +87,13 @@ function isTrue(bytes: Buffer, start: number, end: number): boolean {
   return end - start === 4 && bytes.toString('latin1', start, end) === 'true';
 }
 
-/** More digits than the length of anything has, few enough that a number holds them exactly. */
+/** More digits than any length has, and few enough for an exact number. */
 const MAX_DIGITS = 15;
 
-/** The number in a slot's header: 0 when it is absent, Infinity when it is no number in digits alone or came more than once. */
+/**
+ * Returns the number in a slot's header: 0 if it is absent, Infinity if it is repeated or has other characters than
+ * digits.
+ */
 export function numberOf(bytes: Buffer, slot: number): number {
   const count = slots[slot * 3] ?? 0;
   if (count === 0) return 0;
@@ -109,7 +114,7 @@ export function hasHeader(slot: number): boolean {
   return (slots[slot * 3] ?? 0) > 0;
 }
 
-/** The value of the header in a slot. */
+/** Returns the value of the header in a slot. */
 export function headerOf(bytes: Buffer, slot: number): HeaderValue {
   const count = slots[slot * 3] ?? 0;
   if (count === 0) return undefined;
@@ -119,7 +124,7 @@ export function headerOf(bytes: Buffer, slot: number): HeaderValue {
   return isInterned(slot) ? intern(bytes, start, end) : readText(bytes, start, end);
 }
 
-/** Not what differs from request to request, and no credential. */
+/** The headers whose values repeat between requests and are no credentials. */
 function isInterned(slot: number): boolean {
   return (
     slot !== Headers.AUTHORIZATION &&
@@ -129,7 +134,7 @@ function isInterned(slot: number): boolean {
   );
 }
 
-/** Returns the header `traceparent` of the message that was read last; undefined if it is absent or came more than once. */
+/** Returns the `traceparent` of the message that was read last; undefined if it is absent or repeated. */
 export function traceparentOf(bytes: Buffer): string | undefined {
   const header = headerOf(bytes, Headers.TRACEPARENT);
   return typeof header === 'string' ? header : undefined;

@@ -1,8 +1,8 @@
-/** Filling the holes of a template. */
+/** Fills the holes of a template. */
 
 import { Fault } from '../domain/errors.ts';
 
-/** Puts ASCII text at up to three places; a negative place is none. */
+/** Writes ASCII text at up to three offsets. A negative offset is skipped. */
 export function fillAscii(bytes: Buffer, text: string, first: number, second: number, third: number): void {
   const { length } = text;
   let bits = 0;
@@ -16,18 +16,18 @@ export function fillAscii(bytes: Buffer, text: string, first: number, second: nu
   if (third >= 0) repeat(bytes, first, third, length);
 }
 
-/** Few bytes: a loop is cheaper than a call into the runtime. */
+/** A loop, because a call into the runtime costs more for few bytes. */
 function repeat(bytes: Buffer, from: number, to: number, length: number): void {
   for (let i = 0; i < length; i++) bytes[to + i] = bytes[from + i] ?? 0;
 }
 
-/** How many bytes `fillUtf8` writes. */
+/** Returns the number of bytes that `fillUtf8` writes. */
 export function utf8Length(text: string): number {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return Buffer.byteLength(text);
   return text.length;
 }
 
-/** A surrogate without its other half becomes U+FFFD, since a proto3 `string` is always UTF-8. */
+/** Writes text as UTF-8. An unpaired surrogate becomes U+FFFD, because a proto3 `string` is always UTF-8. */
 export function fillUtf8(bytes: Buffer, text: string, at: number): void {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

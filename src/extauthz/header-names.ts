@@ -1,8 +1,8 @@
-/** Which headers of a request the adapter looks at, told apart on their bytes so that the others never become text. */
+/** Recognizes the headers that a decision uses by their bytes, so that the other headers are never decoded to text. */
 
 import { isAlias } from './header-spellings.ts';
 
-/** Slots for the headers in use. */
+/** The slots of the headers in use. */
 export const AUTHORIZATION = 0;
 export const TENANT = 1;
 export const UPGRADE = 2;
@@ -17,9 +17,9 @@ export const API_KEY = 10;
 export const TRACEPARENT = 11;
 export const SLOT_COUNT = 12;
 
-/** Not in use. */
+/** The slot of a header that is not in use. */
 export const OTHER = -1;
-/** A spelling that must not reach the upstream from a client: see `isAlias`. */
+/** The slot of a spelling that must not reach the upstream (see `isAlias`). */
 export const ALIAS = -2;
 
 const NAMES: readonly (readonly [slot: number, name: string])[] = [
@@ -42,12 +42,12 @@ interface Candidate {
   readonly name: Uint8Array;
 }
 
-/** Candidates by the length of the name: most names of a request fall out here. */
+/** Candidates by the length of the name, which excludes most names. */
 const BY_LENGTH: readonly (readonly Candidate[])[] = Array.from({ length: 26 }, (_, length) =>
   NAMES.filter(([, name]) => name.length === length).map(([slot, name]) => ({ slot, name: Buffer.from(name) })),
 );
 
-/** The slot of the header named by `bytes[start, end)`, letters compared without case. */
+/** Returns the slot of the header `bytes[start, end)`, without regard to case. */
 export function classify(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   const candidates = BY_LENGTH[length];
@@ -60,7 +60,7 @@ export function classify(bytes: Uint8Array, start: number, end: number): number 
   return isAlias(bytes, start, end) ? ALIAS : OTHER;
 }
 
-/** `name` is lower case already. */
+/** @param name in lower case */
 function equalsLower(bytes: Uint8Array, start: number, name: Uint8Array): boolean {
   for (let i = 0; i < name.length; i++) {
     const byte = bytes[start + i] ?? 0;

@@ -16,8 +16,9 @@ export function headerName(name: string): HeaderName {
 }
 
 /**
- * Field 2 of an OkHttpResponse or DeniedHttpResponse: the header with this one value, whatever was there before. Both the old way to
- * say so (`append` = false, present) and the new one (`append_action`) are written, since which one counts differs between releases.
+ * Writes field 2 of an OkHttpResponse or DeniedHttpResponse: the header with this value only, in place of any earlier
+ * one. It writes both forms of this option (`append` = false, and `append_action`), because Envoy's releases differ in
+ * which one they read.
  */
 export function putHeader(writer: Writer, name: HeaderName, value: string): void {
   const end = writer.at;
@@ -27,7 +28,7 @@ export function putHeader(writer: Writer, name: HeaderName, value: string): void
   wrapHeader(writer, name, headerEnd, end);
 }
 
-/** Field 6 of an OkHttpResponse: a header of the answer that the client gets. */
+/** Writes field 6 of an OkHttpResponse: a header that is added to the upstream's answer. */
 export function putResponseHeader(writer: Writer, name: HeaderName, value: string): void {
   const end = writer.at;
   putOverwrite(writer);
@@ -36,12 +37,12 @@ export function putResponseHeader(writer: Writer, name: HeaderName, value: strin
   wrapHeader(writer, name, headerEnd, end, RESPONSE_HEADER);
 }
 
-/** `putHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
+/** `putHeader` for a value that is filled in later. @returns its offset in the writer's bytes */
 export function putHeaderHole(writer: Writer, name: HeaderName, length: number): number {
   return putHoleOf(writer, name, length, HEADER);
 }
 
-/** `putResponseHeader` for a value that is filled in later. @returns where it begins in the writer's bytes */
+/** `putResponseHeader` for a value that is filled in later. @returns its offset in the writer's bytes */
 export function putResponseHeaderHole(writer: Writer, name: HeaderName, length: number): number {
   return putHoleOf(writer, name, length, RESPONSE_HEADER);
 }
@@ -87,8 +88,8 @@ const PLAIN = /^[!-$&-~]*$/;
 const ENCODED = /[^!-$&-~]/gu;
 
 /**
- * Visible ASCII stays as it is; every other character and `%` are percent-encoded as UTF-8, so that decoding once always gives the
- * text back (RFC 9110, section 5.5: nothing but visible ASCII is certain to arrive).
+ * Encodes text for a header's value: every character except visible ASCII, and `%`, is percent-encoded as UTF-8.
+ * Decoding once returns the text. RFC 9110, section 5.5: only visible ASCII arrives unchanged everywhere.
  */
 export function headerText(text: string): string {
   if (PLAIN.test(text)) return text;

@@ -48,7 +48,7 @@ const folded = new Uint8Array(MAX_FOLDED_BYTES + 1);
  */
 export function isAlias(bytes: Uint8Array, start: number, end: number): boolean {
   const first = (bytes[start] ?? 0) | 0x20;
-  // Most names of a request fall out here. A name that begins with a separator is examined, whichever it is.
+  // This excludes most names. A name that begins with any separator is examined.
   if (first !== X && first !== A && !isSeparator(bytes[start])) return false;
   let length = 0;
   let isTrueSpelling = true;

@@ -1,13 +1,13 @@
-/** `grpc.health.v1.Health`, truthful: serving only while this server is ready to decide. https://grpc.io/docs/guides/health-checking/ */
+/** `grpc.health.v1.Health`: SERVING only while this server can decide. https://grpc.io/docs/guides/health-checking/ */
 
 import type { GrpcMethods, OpenCall } from './grpc/methods.ts';
 import { failure } from './grpc/status.ts';
 import { MALFORMED, readLength, readTag, readText, requireUtf8, skipField } from './wire-read.ts';
 
-/** The services that answer by name; the empty name stands for the server. */
+/** The names of the services; the empty name is the server. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'envoy.service.auth.v3.Authorization']);
 const MAX_WATCHERS = 1024;
-/** Far more than the name of a service. */
+/** Far more than the length of a service's name. */
 const MAX_REQUEST_BYTES = 4096;
 
 /** HealthCheckResponse.status = 1 */
@@ -22,14 +22,14 @@ const TOO_MANY = failure('resourceExhausted', 'too many watchers');
 export interface Health {
   readonly methods: GrpcMethods;
   setServing(serving: boolean): void;
-  /** Ends every watch, so that connections can close. */
+  /** Ends every watch, so that its connection can close. */
   endWatches(): void;
 }
 
-/** Begins as not serving. */
+/** Creates the service, which begins as NOT_SERVING. */
 export function createHealth(): Health {
   let state = NOT_SERVING;
-  /** Who watches, and whether it is a service of this server. */
+  /** The open watches, and whether each watches a known service. */
   const watches = new Map<OpenCall, boolean>();
   return {
     methods: {
@@ -70,7 +70,7 @@ export function createHealth(): Health {
   };
 }
 
-/** HealthCheckRequest.service = 1; undefined when the bytes are no such message. */
+/** HealthCheckRequest.service = 1; undefined if the bytes are no such message. */
 function readService(bytes: Buffer): string | undefined {
   const cursor = { bytes, at: 0 };
   let service = '';

@@ -1,4 +1,4 @@
-/** Texts that come again and again (paths, tenants, addresses, media types), made once and found by their bytes. */
+/** Creates texts that repeat (paths, tenants, addresses, media types) once, and finds them by their bytes. */
 
 import { readText } from './wire-read.ts';
 
@@ -11,10 +11,13 @@ const MAX_BYTES = 64;
 /** A power of two. */
 const ENTRIES = 1024;
 
-/** One entry per hash: a newcomer takes the place, so the table is bounded and a flood of new texts costs what making them costs. */
+/**
+ * One entry for each hash. A new text replaces the one before, so the table is bounded, and a flood of new texts costs
+ * no more than decoding them.
+ */
 const table: (Entry | undefined)[] = new Array<Entry | undefined>(ENTRIES).fill(undefined);
 
-/** The text of `bytes[start, end)`, as `readText` reads it. Not for secrets: the table keeps what it has seen. */
+/** Returns the text of `bytes[start, end)`, as `readText` reads it. Not for secrets: the table keeps its texts. */
 export function intern(bytes: Buffer, start: number, end: number): string {
   const length = end - start;
   if (length > MAX_BYTES) return readText(bytes, start, end);

@@ -1,4 +1,4 @@
-/** The limits of `metering`, asked and told in the gate's words. */
+/** Adapts the limits of `metering` to the ports of the check handler. */
 
 import type { Allow } from '../decision/model.ts';
 import type { AdmissionRequest } from '../metering/admission.ts';

@@ -1,18 +1,21 @@
-/** Where the gRPC server listens: `host:port`, or `unix:/path` for a socket that only this machine can reach. */
+/** The address of the gRPC listener: `host:port`, or `unix:/path` for a socket that only this machine can reach. */
 
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 
 const UNIX = /^unix:(?:\/\/(?=\/))?(.+)$/;
-/** Owner and group: Envoy runs as another user of the same group. */
+/** Owner and group, because Envoy runs as another user of the same group. */
 const SOCKET_MODE = 0o660;
 
-/** The socket's path; undefined when the address is one of TCP. */
+/** Returns the socket's path; undefined for a TCP address. */
 export function socketPath(listen: string): string | undefined {
   return UNIX.exec(listen)?.[1];
 }
 
-/** Removes the socket file that a killed server left behind. Refuses when somebody still listens there or it is no socket. */
+/**
+ * Removes the socket file that a killed server left behind. Throws if a server listens there, or if the file is no
+ * socket.
+ */
 export async function removeStaleSocket(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) throw new Error(`${path} exists and is not a socket`);

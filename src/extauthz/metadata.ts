@@ -1,4 +1,7 @@
-/** The dynamic metadata of an answer (CheckResponse.dynamic_metadata = 4), for Envoy's access log: a Struct of strings. */
+/**
+ * Writes the dynamic metadata of an answer (CheckResponse.dynamic_metadata = 4) for Envoy's access log: a Struct of
+ * strings.
+ */
 
 import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
 
@@ -23,14 +26,14 @@ export const MEMBER = {
   user: memberName('user'),
 };
 
-/** One member of the Struct: Struct.fields = 1, a map entry of key = 1 and value = 2; Value.string_value = 3. */
+/** Writes one member of the Struct: Struct.fields = 1, a map entry of key = 1 and value = 2; Value.string_value = 3. */
 export function putMember(writer: Writer, name: MemberName, text: string): void {
   const end = writer.at;
   putText(writer, text);
   wrapMember(writer, name, end);
 }
 
-/** `putMember` with two words and a space between. */
+/** `putMember` with two words, separated by a space. */
 export function putWords(writer: Writer, name: MemberName, first: string, second: string): void {
   const end = writer.at;
   putText(writer, second);
@@ -39,7 +42,7 @@ export function putWords(writer: Writer, name: MemberName, first: string, second
   wrapMember(writer, name, end);
 }
 
-/** `putMember` for a text that is filled in later. @returns where it begins in the writer's bytes */
+/** `putMember` for a text that is filled in later. @returns its offset in the writer's bytes */
 export function putMemberHole(writer: Writer, name: MemberName, length: number): number {
   const end = writer.at;
   const hole = putHole(writer, length);
@@ -54,7 +57,7 @@ function wrapMember(writer: Writer, name: MemberName, end: number): void {
   wrap(writer, 0x0a, end);
 }
 
-/** Puts the Struct's own tag before the members written since `end`. */
+/** Writes the Struct's tag before the members that were written since `end`. */
 export function wrapMetadata(writer: Writer, end: number): void {
   wrap(writer, 0x22, end);
 }

@@ -1,4 +1,4 @@
-/** The headers that Postern alone gives to the upstream, and those that a client must never get past it. */
+/** The headers that only Postern sends to the upstream, and those that must not reach it from a client. */
 
 import { Fault } from '../domain/errors.ts';
 import { type HeaderName, headerName } from './header-options.ts';
@@ -37,8 +37,8 @@ export const NAME: { readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof
 };
 
 /**
- * Other spellings that an answer removes whether the check saw them or not: Envoy shows a check the headers in `allowed_headers` only.
- * The list stays short, because Envoy goes through it for every request.
+ * Other spellings that an answer removes even if the check did not contain them, because Envoy sends a check the
+ * headers of `allowed_headers` only. The list stays short, because Envoy reads it for every request.
  */
 const OWN_ALIASES = POSTERN_HEADERS.flatMap(uniformSpellings);
 const ALWAYS_REMOVED = [
@@ -50,7 +50,7 @@ const ALWAYS_REMOVED = [
 
 const LISTED: ReadonlySet<string> = new Set([...POSTERN_HEADERS, ...ALWAYS_REMOVED]);
 
-/** Returns the aliases seen in a request that no prepared list removes and no answer sets. */
+/** Returns the aliases of a request that no prepared list removes and no answer sets. */
 export function unlisted(aliases: readonly string[]): readonly string[] {
   return aliases.length === 0 ? aliases : [...new Set(aliases)].filter((name) => !LISTED.has(name));
 }
@@ -68,7 +68,7 @@ export function removal(names: readonly string[]): Buffer {
   return Buffer.concat(names.map((name) => textField(0x2a, name)));
 }
 
-/** A public route loses Postern's own names and nothing else. */
+/** On a public route, the answer removes Postern's own names only. */
 export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
 
 function removedOnAllow(
@@ -87,8 +87,8 @@ function removedOnAllow(
 }
 
 /**
- * The names to remove on an allow, for each combination of what decides them: which of the optional headers the answer sets, and
- * whether the route is metered by tokens (an encoded answer would hide its usage).
+ * The names that an allow removes, for each combination of the properties that determine them: which optional headers
+ * the answer sets, and whether the route is metered by tokens. An encoded answer would hide its usage.
  */
 export type Removals = (
   userId: boolean,
@@ -98,7 +98,7 @@ export type Removals = (
   metered: boolean,
 ) => Buffer;
 
-/** All the lists, made beforehand: an answer copies bytes. */
+/** Encodes all lists at the start, so that an answer copies bytes. */
 export function prepareRemovals(forwardCredential: boolean): Removals {
   const lists = Array.from({ length: 32 }, (_, bits) => {
     const on = [1, 2, 4, 8, 16].map((bit) => (bits & bit) !== 0);

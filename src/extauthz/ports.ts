@@ -6,13 +6,16 @@ import type { LimitDecision } from '../metering/admission.ts';
 import type { FinishedUsage } from '../metering/settlement.ts';
 import type { DenialCode } from './denied-response.ts';
 
-/** Lines 16 and 17 of the decision, which are no pure function: they count. */
+/** The steps rate limit and quota, which are no pure function because they count. */
 export interface Limiter {
-  /** The value itself when it is at hand; throws or rejects when it cannot say. */
+  /**
+   * Returns the decision: a value if this process can decide by itself, otherwise a promise. Throws or rejects on a
+   * fault.
+   */
   admit(allow: Allow, nowMs: number): LimitDecision | Promise<LimitDecision>;
   /**
-   * Gives back what an admission reserved whose request does not go on: its tokens, or its collection. The share of the rate limit is
-   * not given back. Idempotent. Never throws.
+   * Releases the reservation of a request that does not continue: its tokens, or its collection. The request still
+   * counts in the rate limit. Idempotent. Never throws.
    */
   release(reservation: string): void;
 }
@@ -27,31 +30,36 @@ export interface FinishedRequest extends FinishedUsage {
 export interface FinishedListener {
   /** Called once for each finished request that Envoy reports. Envoy does not report every request. */
   finished(request: FinishedRequest): void;
-  /** Called for each report that a request is still running. Envoy reports these at intervals, and any of them may be missing. */
+  /**
+   * Called for each report that a request is still running. Envoy sends these at intervals, and any of them may be
+   * missing.
+   */
   running(reservation: string): void;
 }
 
-/** What became of one check. */
+/** The outcome of one check. */
 export interface Outcome {
   readonly code: 'allow' | 'public' | DenialCode;
   readonly requestId: RequestId;
-  /** When the check began, in milliseconds since the epoch. */
+  /** The start of the check, in milliseconds since the epoch. */
   readonly startedAtMs: number;
-  /** The request, with its credential and body: an observer must not keep it. Undefined if the check could not be read. */
+  /**
+   * The request with its credential and body. An observer must not keep it. Undefined if the check could not be read.
+   */
   readonly input: CheckInput | undefined;
-  /** Envoy's `x-request-id`; undefined when the message did not carry one. */
+  /** Envoy's `x-request-id`; undefined if the message did not contain one. */
   readonly clientRequestId: string | undefined;
-  /** The trace that the request belongs to; undefined unless traces are on and the request is sampled. */
+  /** The trace of the request; undefined unless traces are on and the request is sampled. */
   readonly traceId: string | undefined;
-  /** Undefined when it did not come to a decision: a malformed message or a fault. */
+  /** Undefined if the check did not reach a decision: a malformed message or a fault. */
   readonly decision: Decision | undefined;
-  /** The cause of a fault; undefined otherwise. For the log alone. */
+  /** The cause of a fault, for the log only; undefined otherwise. */
   readonly error: unknown;
-  /** Milliseconds from the check to its answer. */
+  /** The time from the check to its answer, in milliseconds. */
   readonly tookMs: number;
 }
 
-/** Counts and logs. Called after the answer is made; what it throws is dropped. */
+/** Counts and logs outcomes. Called after the answer is written. Its errors are ignored. */
 export interface Observer {
   observe(outcome: Outcome): void;
 }

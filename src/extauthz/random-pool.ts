@@ -1,9 +1,12 @@
-/** Secure random bytes, drawn many at a time: one call into the operating system's generator serves hundreds of requests. */
+/**
+ * Draws secure random bytes in large amounts, so that one call of the operating system's generator serves hundreds of
+ * requests.
+ */
 
 import { randomFillSync } from 'node:crypto';
 
 export interface RandomPool {
-  /** Bytes that were never handed out before and will not be again. */
+  /** Returns bytes that no other call returns. */
   take(count: number): Uint8Array;
 }
 

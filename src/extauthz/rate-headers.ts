@@ -1,4 +1,7 @@
-/** What a client is told of its request rate: the headers that OpenAI's clients read, and those of the IETF draft (RateLimit, RateLimit-Policy). */
+/**
+ * Writes the headers about a client's request rate: those that OpenAI's clients read, and those of the IETF draft
+ * (RateLimit, RateLimit-Policy).
+ */
 
 import type { RateState } from '../metering/rate-state.ts';
 import { fillAscii } from './fill.ts';
@@ -15,7 +18,7 @@ const NAMES = {
 /** Five headers with numbers of at most 16 digits. */
 const MAX_BYTES = 1024;
 
-/** On a denial: its headers are the answer's. */
+/** Writes the headers of a denial. */
 export function putRateHeaders(writer: Writer, rate: RateState): void {
   putAll(writer, rate, putHeader);
 }
@@ -33,8 +36,8 @@ function putAll(
 }
 
 /**
- * An allow with the same headers on the upstream's answer: the fields are put in front of those of its `ok_response`.
- * @param answer a CheckResponse whose `ok_response` begins, tag first, at `okAt`
+ * Returns an allow that adds these headers to the upstream's answer. Their fields precede those of its `ok_response`.
+ * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
  */
 export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState): Buffer {
   const { length, at } = readLength(answer, okAt + 1);
@@ -51,15 +54,15 @@ export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState): 
   return extended;
 }
 
-/** The five headers of answers that tell the same but for what remains, of which the number of digits is given. */
+/** The five headers of answers that differ in the remaining number only, which has a fixed number of digits. */
 interface Prepared {
   readonly bytes: Uint8Array;
-  /** Where what remains is to be put. */
+  /** The offsets of the remaining number. */
   readonly first: number;
   readonly second: number;
 }
 
-/** All that is told of one limit in one second, by the number of digits of what remains. */
+/** The prepared headers of one limit in one second, by the number of digits of the remaining number. */
 interface Second {
   readonly resetSeconds: number;
   readonly windowSeconds: number;
@@ -81,7 +84,9 @@ function preparedFor(rate: RateState, digits: number): Prepared {
   return second.byDigits[digits];
 }
 
-/** Written twice with different digits: where they differ are the places. */
+/**
+ * Writes the headers twice with different digits. The offsets at which they differ are those of the remaining number.
+ */
 function prepare(rate: RateState, digits: number): Prepared {
   const bytes = written(rate, Number('1'.repeat(digits)));
   const other = written(rate, Number('2'.repeat(digits)));
@@ -109,7 +114,7 @@ function writeVarint(bytes: Buffer, value: number, start: number): void {
   bytes[at] = rest;
 }
 
-/** A varint that this server wrote, and where it ends. */
+/** Reads a varint that this server wrote, and returns it with the offset of its end. */
 function readLength(bytes: Buffer, start: number): { readonly length: number; readonly at: number } {
   let length = 0;
   let at = start;

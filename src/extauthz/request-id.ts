@@ -1,12 +1,15 @@
-/** Request ids at the rate of checks: the same ids as `makeId('req', …)`, with the part that the clock gives made once per millisecond. */
+/**
+ * Creates request ids at the rate of checks. They are the ids of `makeId('req', …)`, and the part that depends on the
+ * clock is written once per millisecond.
+ */
 
 import { makeId, type RequestId } from '../domain/ids.ts';
 import type { RandomPool } from './random-pool.ts';
 
 const RANDOM_BYTES = 10;
-/** `req_` and 48 bits of time. */
+/** The length of `req_` and 48 bits of time. */
 const PREFIX_LENGTH = 14;
-/** Ids whose random bytes are drawn together. */
+/** The number of ids for which random bytes are drawn together. */
 const IDS_PER_DRAW = 64;
 const NO_RANDOM = new Uint8Array(RANDOM_BYTES);
 const DIGITS = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz');
@@ -32,7 +35,7 @@ export function createRequestIds(pool: RandomPool): (nowMs: number) => RequestId
   };
 }
 
-/** 40 bits as eight digits of base 32, the highest first. */
+/** Writes 40 bits as eight digits of base 32, the highest first. */
 function putFiveBytes(id: Buffer, place: number, random: Uint8Array, at: number): void {
   const [a, b, c, d, e] = [
     random[at] ?? 0,

@@ -1,4 +1,4 @@
-/** The gRPC server that Envoy asks: `envoy.service.auth.v3.Authorization/Check`, health, and the access log that it tells. */
+/** The gRPC server for Envoy: `envoy.service.auth.v3.Authorization/Check`, health, and the access log. */
 
 import { X509Certificate } from 'node:crypto';
 import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
@@ -21,34 +21,40 @@ export interface ExtAuthzOptions {
   readonly tls?: TlsFiles | undefined;
   /** Default: `built-in`. */
   readonly transport?: GrpcTransport;
-  /** Called when the TLS files have changed: they are in use, or they are bad and the ones before stay. */
+  /** Called when the TLS files have changed: they are in use, or they are rejected and the former files stay in use. */
   readonly onTlsReload?: (reload: TlsReload) => void;
-  /** Told when the certificate in use ends, in milliseconds since the epoch: at the start, and when another is taken up. */
+  /**
+   * Called with the end of the certificate in use, in milliseconds since the epoch: at the start, and after each
+   * change.
+   */
   readonly onCertificate?: ((endMs: number) => void) | undefined;
-  /** For tests; default: the files are read every 5 s. */
+  /** Set by tests. Default: the server reads the files every 5 s. */
   readonly tlsTicking?: TlsReloadParts['ticking'];
-  /** True where other processes of this server share the address, and the first of them has made way for a socket. */
+  /** True if other processes of this server share the address, and the first of them has removed a stale socket. */
   readonly shared?: boolean;
-  /** Told of each request that is over; without one no access log is taken. */
+  /** Receives the reports of finished requests. Default: the server does not take an access log. */
   readonly listener?: FinishedListener;
-  /** The largest body of a check, in bytes: messages that are not whole yet may take a multiple of it. Default: 1 MiB. */
+  /** The largest body of a check, in bytes. Unfinished messages may take a multiple of it. Default: 1 MiB. */
   readonly maxBodyBytes?: number;
 }
 
 export interface ExtAuthzServer {
-  /** Where it listens, with the real port. */
+  /** The address of the listener, with the real port. */
   readonly address: string;
-  /** What health checks are told from now on. It begins as not ready. */
+  /** Sets the answer of health checks. The server begins as not ready. */
   setReady(ready: boolean): void;
   readonly accessLog: AccessLogStats;
   readonly calls: CallStats;
-  /** Not ready at once, no new connections; resolves when the running checks are answered, or after `graceMs`, when what is left is cut. */
+  /**
+   * Reports not ready and accepts no connections. Resolves when the running checks are answered, or after `graceMs`,
+   * when the server cuts the remaining connections.
+   */
   drain(graceMs: number): Promise<void>;
 }
 
 const NO_LOG: AccessLogStats = { streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
 
-/** Starts listening. Rejects with one sentence that says what is wrong with the address or the TLS files. */
+/** Starts the listener. Rejects with one sentence that states the problem of the address or of the TLS files. */
 export async function startExtAuthz(handler: CheckHandler, options: ExtAuthzOptions): Promise<ExtAuthzServer> {
   const {
     listen: address,
@@ -124,7 +130,7 @@ async function start(
   }
 }
 
-/** The address as Node spells it. */
+/** Returns the address in the form that Node takes. */
 function listenAt(address: string): ListenAt {
   const path = socketPath(address);
   if (path !== undefined) return { path };

@@ -1,8 +1,9 @@
 /**
- * Takes up certificates, keys and client CAs that change on disk. The files are read again every few seconds and compared by content:
- * file watches miss what Kubernetes does, which is to swap a symbolic link above the files, and a time stamp may stay as it was.
+ * Reloads certificates, keys and client CAs that change on disk. The server reads the files every few seconds and
+ * compares their content. File watches miss the change of a symbolic link above the files, which is how Kubernetes
+ * replaces them, and time stamps may not change.
  *
- * What cannot be used changes nothing: what is in use stays in use, and the problem is reported once for each content of the files.
+ * Files that the server cannot use change nothing. The problem is reported once for each content of the files.
  */
 
 import { X509Certificate } from 'node:crypto';
@@ -14,11 +15,11 @@ import type { TlsMaterial } from './http2/listener.ts';
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** When given, only clients with a certificate of this authority are let in. */
+  /** If present, only clients with a certificate of this authority can connect. */
   readonly clientCaFile?: string | undefined;
 }
 
-/** Reads the files. Rejects with an error that names the file which cannot be read. */
+/** Reads the files. Rejects with an error that names the file that cannot be read. */
 export async function readTlsFiles({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsMaterial> {
   const [cert, key, clientCa] = await Promise.all([
     read(certFile),
@@ -36,24 +37,24 @@ async function read(file: string): Promise<Buffer> {
   }
 }
 
-/** What became of changed files. */
+/** The outcome of a change of the files. */
 export type TlsReload =
   | {
       readonly kind: 'taken';
-      /** The new certificate's end, in RFC 3339. */
+      /** The end of the new certificate, in RFC 3339. */
       readonly notAfter: string;
     }
   | {
       readonly kind: 'refused';
-      /** One sentence that names the file or says what does not match. No content of a file. */
+      /** One sentence that names the file or states the mismatch. It contains no content of a file. */
       readonly problem: string;
     };
 
 export interface TlsReloadParts {
   readonly files: TlsFiles;
-  /** What the server started with. */
+  /** The files with which the server started. */
   readonly inUse: TlsMaterial;
-  /** Puts the material to use; throws when it cannot be used, and then nothing has changed. */
+  /** Uses the material for new connections. Throws, and changes nothing, if the material cannot be used. */
   readonly apply: (material: TlsMaterial) => void;
   readonly onReload: (reload: TlsReload) => void;
   /** Default: every 5 s. */
@@ -66,7 +67,7 @@ const everyFewSeconds: Ticking = (tick) => {
   return () => clearInterval(timer);
 };
 
-/** Begins to watch the files; the result ends it. */
+/** Begins to watch the files. The returned function ends it. */
 export function watchTlsFiles({
   files,
   inUse,
@@ -75,7 +76,7 @@ export function watchTlsFiles({
   ticking = everyFewSeconds,
 }: TlsReloadParts): () => void {
   let current = inUse;
-  /** What was refused last, so that it is reported once: a content, or the error of reading it. */
+  /** The rejected content, or the error of reading it. It is reported once. */
   let refused: TlsMaterial | string | undefined;
   let reading = false;
   let stopped = false;
@@ -84,7 +85,8 @@ export function watchTlsFiles({
     let material: TlsMaterial;
     try {
       material = await readTlsFiles(files);
-      // A certificate and a key from before and after a change do not match. The next look reads the files that change during this one.
+      // A certificate and a key from before and after a change do not match. The next round reads files that change
+      // during this one.
       if (!isSame(material, current) && !isSame(material, await readTlsFiles(files))) return;
     } catch (error) {
       refuse(messageOf(error), messageOf(error));
@@ -125,7 +127,10 @@ export function watchTlsFiles({
   };
 }
 
-/** Returns when the certificate ends. Throws a sentence where OpenSSL would throw a code, or take what is no certificate for none. */
+/**
+ * Returns the end of the certificate. Throws a sentence if a file is no certificate, which OpenSSL may report by a code
+ * or not at all.
+ */
 function check({ cert, clientCa }: TlsMaterial, { certFile, clientCaFile }: TlsFiles): string {
   const { validTo } = certificateIn(cert, certFile);
   if (clientCa !== undefined) certificateIn(clientCa, clientCaFile ?? '');
@@ -147,7 +152,7 @@ function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
     : one.clientCa.equals(other.clientCa);
 }
 
-/** OpenSSL's messages name no content: `key values mismatch`. */
+/** OpenSSL's messages contain no content of the files, for example `key values mismatch`. */
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown error';
 }

@@ -1,9 +1,9 @@
 /**
- * Reading Protocol Buffers bytes, the few primitives that the messages here need: tags, varints, lengths, skipping, text.
+ * Reads Protocol Buffers: the primitives that the messages here need (tags, varints, lengths, skipping, text).
  * https://protobuf.dev/programming-guides/encoding/
  *
- * Every function moves `cursor.at` and never beyond `end`, the offset where the message being read ends; anything that the
- * encoding does not allow throws `MALFORMED`.
+ * Every function moves `cursor.at`, and never beyond `end`, the offset of the end of the message. A function throws
+ * `MALFORMED` for anything that the encoding does not allow.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -14,7 +14,7 @@ export interface Cursor {
   at: number;
 }
 
-/** The one error of this file, made once: a flood of bad messages costs no stack traces. */
+/** The only error of this file, created once, so that a flood of malformed messages creates no stack traces. */
 export const MALFORMED = new Error('not a Protocol Buffers message');
 
 /** Wire types. */
@@ -26,12 +26,12 @@ export const END_GROUP = 4;
 export const FIXED32 = 5;
 
 const MAX_FIELD = 0x1fffffff;
-/** Groups inside groups; as deep as the reference implementations go. */
+/** The depth of nested groups, as in the reference implementations. */
 const MAX_GROUP_DEPTH = 100;
 
 /**
- * A varint of up to ten bytes as an unsigned number, exact up to 2^53 and rounded above: every use compares it with something
- * smaller. Longer than its value needs (a non-minimal form) is allowed; more than 64 bits is not.
+ * Reads a varint of up to ten bytes as an unsigned number, exact up to 2^53 and rounded above. Every caller compares it
+ * with a smaller number. A non-minimal form is allowed, and more than 64 bits are not.
  */
 export function readVarint(cursor: Cursor, end: number): number {
   const { bytes } = cursor;
@@ -52,7 +52,7 @@ export function readVarint(cursor: Cursor, end: number): number {
   throw MALFORMED;
 }
 
-/** A field's tag: `field number << 3 | wire type`, with a field number that exists. */
+/** Reads a field's tag: `field number << 3 | wire type`, with a valid field number. */
 export function readTag(cursor: Cursor, end: number): number {
   const byte = cursor.at < end ? (cursor.bytes[cursor.at] ?? 0) : 0;
   if (byte >= 8 && byte < 0x80) {
@@ -64,7 +64,7 @@ export function readTag(cursor: Cursor, end: number): number {
   return tag;
 }
 
-/** Reads a length and returns where the field that it announces ends; `cursor.at` is where it starts. */
+/** Reads a length and returns the offset of the end of its field. `cursor.at` is then the offset of the start. */
 export function readLength(cursor: Cursor, end: number): number {
   const byte = cursor.at < end ? (cursor.bytes[cursor.at] ?? 0) : 0x80;
   let length = byte;
@@ -75,7 +75,7 @@ export function readLength(cursor: Cursor, end: number): number {
   return fieldEnd;
 }
 
-/** Passes over one field whose tag was read: an unknown one, or a known one of another wire type. */
+/** Skips one field whose tag was read: an unknown field, or a known one of another wire type. */
 export function skipField(cursor: Cursor, tag: number, end: number): void {
   let at: number;
   switch (tag % 8) {
@@ -101,7 +101,9 @@ export function skipField(cursor: Cursor, tag: number, end: number): void {
   cursor.at = at;
 }
 
-/** A group ends with the tag of its own number; groups nest, so the numbers still open are kept, not the call stack. */
+/**
+ * Skips a group, which ends with the tag of its own number. A list of the open numbers takes the place of recursion.
+ */
 function skipGroup(cursor: Cursor, field: number, end: number): void {
   const open = [field];
   while (open.length > 0) {
@@ -126,16 +128,16 @@ function isAscii(bytes: Buffer, start: number, end: number): boolean {
   return bits < 0x80;
 }
 
-/** Above this length one call into the runtime beats a loop here. */
+/** Above this length, one call into the runtime costs less than a loop here. */
 const SHORT = 128;
 
-/** Holds a proto3 `string` to its promise of being UTF-8, without making text of it. */
+/** Checks that a proto3 `string` is UTF-8, without decoding it. */
 export function requireUtf8(bytes: Buffer, start: number, end: number): void {
   if (end - start < SHORT && isAscii(bytes, start, end)) return;
   if (!isUtf8(bytes.subarray(start, end))) throw MALFORMED;
 }
 
-/** The text of bytes that came as proto3 `bytes`: what is not UTF-8 becomes U+FFFD, which nothing that Postern issues contains. */
+/** Returns the text of proto3 `bytes`. Bytes that are not UTF-8 become U+FFFD, which no text of Postern contains. */
 export function readText(bytes: Buffer, start: number, end: number): string {
   return bytes.toString(isAscii(bytes, start, end) ? 'latin1' : 'utf8', start, end);
 }

@@ -1,26 +1,26 @@
 /**
- * Writing Protocol Buffers bytes from the end to the beginning, so that the length of a nested message is known when its tag is
- * written and nothing is measured twice.
+ * Writes Protocol Buffers from the end to the beginning, so that the length of a nested message is known before its tag
+ * is written.
  */
 
 import { Fault } from '../domain/errors.ts';
 
 export interface Writer {
   readonly bytes: Buffer;
-  /** Offset of the first byte written so far. */
+  /** The offset of the first byte written so far. */
   at: number;
 }
 
-/** Answers are written here and copied out; one is written at a time. */
+/** The buffer in which one message at a time is written. The result is a copy. */
 const scratch = Buffer.allocUnsafeSlow(16_384);
 
-/** @param maxBytes how long the message can get at most */
+/** @param maxBytes the largest possible length of the message */
 export function beginWriting(maxBytes: number): Writer {
   const bytes = maxBytes <= scratch.length ? scratch : Buffer.allocUnsafeSlow(maxBytes);
   return { bytes, at: bytes.length };
 }
 
-/** The message, as a buffer of its own. */
+/** Returns the message as a buffer of its own. */
 export function finishWriting(writer: Writer): Buffer {
   if (writer.at < 0) throw new Fault('an answer exceeded its size limit');
   return Buffer.from(writer.bytes.subarray(writer.at));
@@ -37,14 +37,14 @@ export function putBytes(writer: Writer, bytes: Uint8Array): void {
   writer.bytes.set(bytes, writer.at);
 }
 
-/** Room to be filled later, zeros until then. @returns where it begins in the writer's bytes */
+/** Writes zeros that are filled later. @returns their offset in the writer's bytes */
 export function putHole(writer: Writer, length: number): number {
   writer.at -= length;
   writer.bytes.fill(0, Math.max(writer.at, 0), writer.at + length);
   return writer.at;
 }
 
-/** An unsigned integer below 2^31. */
+/** Writes an unsigned integer below 2^31. */
 export function putVarint(writer: Writer, value: number): void {
   if (value < 0x80) {
     putByte(writer, value);
@@ -60,7 +60,7 @@ export function putVarint(writer: Writer, value: number): void {
   }
 }
 
-/** Text as UTF-8; a surrogate without its other half becomes U+FFFD, since a proto3 `string` is always UTF-8. */
+/** Writes text as UTF-8. An unpaired surrogate becomes U+FFFD, because a proto3 `string` is always UTF-8. */
 export function putText(writer: Writer, text: string): void {
   const { bytes } = writer;
   const start = writer.at - text.length;
@@ -76,13 +76,13 @@ export function putText(writer: Writer, text: string): void {
   writer.at = start;
 }
 
-/** Puts the length and tag before everything written since `end`: makes a length-delimited field of it. */
+/** Writes the length and tag before the bytes written since `end`, which makes them a length-delimited field. */
 export function wrap(writer: Writer, tag: number, end: number): void {
   putVarint(writer, end - writer.at);
   putByte(writer, tag);
 }
 
-/** A length-delimited field of text, as bytes to be put later. */
+/** Returns a length-delimited field of text as bytes. */
 export function textField(tag: number, text: string): Buffer {
   const bytes = Buffer.from(text);
   const writer: Writer = { bytes: Buffer.alloc(bytes.length + 6), at: bytes.length + 6 };

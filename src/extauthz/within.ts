@@ -1,12 +1,15 @@
-/** Waiting, with an end. */
+/** Waits with a bound. */
 
 import { Fault } from '../domain/errors.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 
-/** What a wait ends with when its call is over before it: there is nobody to answer. */
+/** The error of a wait whose call is over, so that no caller reads an answer. */
 export const CANCELLED = new Error('the call is over');
 
-/** Returns the promise's value. Rejects with a `Fault` after `maxMs` milliseconds, and with `CANCELLED` when the call is over. */
+/**
+ * Returns the promise's value. Rejects with a `Fault` after `maxMs` milliseconds, and with `CANCELLED` if the call
+ * ends.
+ */
 export function within<T>(pending: Promise<T>, maxMs: number, call: UnaryCall): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -1,6 +1,6 @@
 /**
- * Reads the dynamic metadata of an access-log entry: what the check's answer said of the request, and the usage that Envoy's filters found
- * in the upstream's answer.
+ * Reads the dynamic metadata of an access-log entry: the metadata of the check's answer, and the usage that Envoy's
+ * filters found in the upstream's answer.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -8,7 +8,9 @@ import { cutUtf8 } from '../../domain/text.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
 import { GATEWAY_COUNTS, isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
 
-/** Metadata namespaces: ext_authz's own, the one that `envoy/*.yaml` has the usage filters write to, and Envoy AI Gateway's. */
+/**
+ * Metadata namespaces: that of ext_authz, that of the usage filters of `envoy/*.yaml`, and that of Envoy AI Gateway.
+ */
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
 export const USAGE_NAMESPACE = 'postern.usage';
 const GATEWAY_NAMESPACE = 'io.envoy.ai_gateway';
@@ -19,9 +21,9 @@ const MESSAGE_2 = 0x12;
 const STRING_3 = 0x1a;
 const DOUBLE_2 = 0x11;
 
-/** Names of models and routes, and identifiers, in bytes of UTF-8. A longer name is cut; a longer identifier is none of Postern's. */
+/** The length of names and identifiers, in bytes of UTF-8. A longer name is cut. Postern has no longer identifier. */
 export const MAX_TEXT_BYTES = 512;
-/** Namespaces and members, in bytes; longer than every name that is looked for. */
+/** The length of namespaces and members, in bytes. Every name in use is shorter. */
 const MAX_MEMBER_BYTES = 64;
 
 export interface MetadataDraft {
@@ -43,7 +45,7 @@ export function readMetadata(cursor: Cursor, end: number, draft: MetadataDraft):
   }
 }
 
-/** A map entry: key = 1, value = 2 (Struct). The value's members are read only if its namespace is one of those in use. */
+/** A map entry: key = 1, value = 2 (Struct). Only the members of namespaces in use are read. */
 function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void {
   const { name, start, valueEnd } = readPair(cursor, end);
   if (start < 0) return;
@@ -55,14 +57,14 @@ function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void 
     readStruct(value, valueEnd, (member, content) => noteGateway(draft.usage, member, content));
 }
 
-/** A map entry's key and where its value lies; key and value may come in either order. */
+/** Reads a map entry's key, and the offsets of its value. Key and value may come in either order. */
 function readPair(cursor: Cursor, end: number): { name: string; start: number; valueEnd: number } {
   const pair = { name: '', start: -1, valueEnd: -1 };
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
     if (tag === MESSAGE_1) {
       const nameEnd = readLength(cursor, end);
-      // A longer name is none of those that are looked for.
+      // No name in use is longer.
       pair.name = nameEnd - cursor.at > MAX_MEMBER_BYTES ? '' : readText(cursor.bytes, cursor.at, nameEnd);
       cursor.at = nameEnd;
     } else if (tag === MESSAGE_2) {
@@ -76,7 +78,7 @@ function readPair(cursor: Cursor, end: number): { name: string; start: number; v
   return pair;
 }
 
-/** A Value: a number, or where its text lies. Other kinds are nothing to metering. */
+/** A Value: a number, or the offsets of its text. Metering uses no other kinds. */
 type Content =
   | { readonly kind: 'number'; readonly value: number }
   | { readonly kind: 'text'; readonly bytes: Buffer; readonly start: number; readonly end: number }
@@ -162,7 +164,10 @@ function isBytes(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Returns an identifier that Postern wrote. Undefined if it is changed beyond being one, so that nothing is booked under another. */
+/**
+ * Returns an identifier that Postern wrote; undefined if the text is no such identifier, so that no usage is booked
+ * under another one.
+ */
 function identifierIn(content: Content): string | undefined {
   if (content.kind !== 'text' || content.end - content.start > MAX_TEXT_BYTES) return undefined;
   const { bytes, start, end } = content;
@@ -174,7 +179,7 @@ function nameIn(content: Content): string | undefined {
   if (content.kind !== 'text') return undefined;
   const { bytes, start, end } = content;
   let cut = Math.min(end, start + MAX_TEXT_BYTES);
-  // Of a character that the bound would cut, no byte is kept. It has at most three bytes after its first.
+  // A character that crosses the bound is left out. It has at most three bytes after its first.
   for (let i = 0; i < 3 && cut < end && ((bytes[cut] ?? 0) & 0xc0) === 0x80; i++) cut -= 1;
   return cutUtf8(readText(bytes, start, cut), MAX_TEXT_BYTES);
 }

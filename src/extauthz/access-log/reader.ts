@@ -1,9 +1,10 @@
 /**
- * Reads `envoy.service.accesslog.v3.StreamAccessLogsMessage` from its bytes: the few fields that metering needs of each HTTP request that a
- * check of Postern let through.
+ * Reads `envoy.service.accesslog.v3.StreamAccessLogsMessage` from its bytes: the few fields that metering needs about
+ * each HTTP request that Postern allowed.
  *
- * Upstreams and clients supply parts of an entry, so an entry may contain anything. Entries are length-delimited: an entry that cannot be
- * read is counted and skipped, and the entries beside it are read. Strings that metering does not use are not validated.
+ * Upstreams and clients supply parts of an entry, so an entry may contain anything. Entries are length-delimited: the
+ * reader counts and skips an unreadable entry, and reads the others. It does not validate strings that metering does
+ * not use.
  */
 
 import type { FinishedRequest } from '../ports.ts';
@@ -19,7 +20,7 @@ const VARINT_1 = 0x08;
 const VARINT_3 = 0x18;
 const DETAILS_TAG = 0x32;
 const FIRST_UPSTREAM_BYTE_TAG = 0x3a;
-/** Of fields above 15. */
+/** Tags of fields above 15. */
 const METADATA_TAG = (17 << 3) | 2;
 const INTERMEDIATE_TAG = 27 << 3;
 const TYPE_TAG = 33 << 3;
@@ -29,18 +30,18 @@ const NOT_SET = 0;
 const DOWNSTREAM_PERIODIC = 5;
 const DOWNSTREAM_END = 6;
 
-/** Envoy's `response_code_details` of an answer that the upstream gave to its end. */
+/** The value of `response_code_details` for an answer that the upstream completed. */
 const VIA_UPSTREAM = Buffer.from('via_upstream');
 
-/** What one message reports. */
+/** The content of one message. */
 export interface AccessLogBatch {
   /** The requests that ended, in order. */
   readonly finished: readonly FinishedRequest[];
   /** Reservations of the requests that are still running, in order. */
   readonly running: readonly string[];
-  /** How many entries could not be read. */
+  /** The number of unreadable entries. */
   readonly unreadable: number;
-  /** False if the bytes are no such message. The entries before the break were read. */
+  /** False if the bytes are no such message. The entries before the error were read. */
   readonly whole: boolean;
 }
 
@@ -49,9 +50,9 @@ interface Draft extends MetadataDraft {
   type: number;
   status: number;
   responseBytes: number;
-  /** Whether the first byte of the request went to the upstream. */
+  /** Whether the first byte of the request was sent to the upstream. */
   forwarded: boolean;
-  /** Whether the upstream gave the answer, to its end. */
+  /** Whether the upstream completed the answer. */
   answered: boolean;
 }
 
@@ -98,7 +99,7 @@ function readEntries(cursor: Cursor, end: number, found: Found): void {
     }
     const entryEnd = readLength(cursor, end);
     if (!succeeds(() => note(readEntry(cursor, entryEnd), found))) found.unreadable += 1;
-    // A malformed entry stops the cursor anywhere inside it.
+    // A malformed entry leaves the cursor at any offset inside it.
     cursor.at = entryEnd;
   }
 }

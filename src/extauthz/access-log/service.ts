@@ -1,7 +1,7 @@
 /**
- * `envoy.service.accesslog.v3.AccessLogService`: each Envoy worker keeps one stream open and reports on it, in batches, which requests ended
- * and which are still running. Nothing is answered before the stream ends. Envoy does not repeat entries that are lost on a connection
- * that breaks, so the listener must do without some.
+ * `envoy.service.accesslog.v3.AccessLogService`: each Envoy worker keeps one stream open, on which it reports in
+ * batches which requests ended and which are still running. The server answers when the stream ends. Envoy does not
+ * repeat the entries that a broken connection loses, so the listener must tolerate missing reports.
  */
 
 import type { GrpcMethods, IncomingCall } from '../grpc/methods.ts';
@@ -10,15 +10,15 @@ import type { FinishedListener } from '../ports.ts';
 import { readAccessLog } from './reader.ts';
 
 export interface AccessLogStats {
-  /** Open now. */
+  /** The number of open streams. */
   readonly streams: number;
-  /** Ends of requests that the listener took. */
+  /** The ends of requests that the listener accepted. */
   readonly entries: number;
   /** Reports of requests that were still running. */
   readonly running: number;
-  /** Messages that could not be read to their end; each ended its stream. */
+  /** Unreadable messages; each ended its stream. */
   readonly broken: number;
-  /** Entries that could not be read and were skipped. */
+  /** Unreadable entries, which were skipped. */
   readonly unreadable: number;
   /** Entries for which the listener threw. */
   readonly failed: number;
@@ -28,19 +28,23 @@ export interface AccessLog {
   readonly methods: GrpcMethods;
   readonly stats: AccessLogStats;
   /**
-   * Ends every stream well, after a moment in which Envoy sends the batch that it is filling, and refuses new ones; Envoy goes on with
-   * another server. What is under way even then is still read.
+   * Rejects new streams, and ends every stream with status OK after 500 ms, in which Envoy sends the batch that it is
+   * filling. Envoy then reports to another server. The built-in transport still reads messages that arrive after the
+   * end.
    */
   end(): void;
 }
 
-/** Far more than the worker threads of all Envoys that use one server. Beyond it, the stream that was silent longest makes way. */
+/**
+ * Far more than the worker threads of all Envoys that use one server. Beyond it, the server ends the stream that was
+ * silent longest.
+ */
 const MAX_STREAMS = 1024;
-/** Streams that made way and did not end yet count here. */
+/** The bound of streams that the server has ended and their peers have not. */
 const MAX_ENDING_STREAMS = 1024;
-/** More than twice `buffer_flush_interval` in `envoy/*.yaml`. */
+/** More than twice the `buffer_flush_interval` of `envoy/*.yaml`. */
 const LINGER_MS = 500;
-/** Four times `buffer_size_bytes` in `envoy/*.yaml`, which Envoy passes by less than one entry. */
+/** Four times the `buffer_size_bytes` of `envoy/*.yaml`, which Envoy exceeds by less than one entry. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** StreamAccessLogsResponse has no fields. */
 const ANSWER = Buffer.alloc(0);
@@ -50,9 +54,9 @@ const TOO_MANY = failure('resourceExhausted', 'too many access log streams');
 const LEAVING = failure('unavailable', 'this server is stopping');
 
 export function createAccessLog(listener: FinishedListener): AccessLog {
-  /** In the order in which they sent their last message; the longest silent first. */
+  /** Open streams in the order of their last messages, the longest silent first. */
   const open = new Set<IncomingCall>();
-  /** Ended by this server, not yet by their peers. */
+  /** Streams that this server has ended and their peers have not. */
   const leaving = new Set<IncomingCall>();
   const counts = { entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
   let ending = false;
@@ -60,7 +64,8 @@ export function createAccessLog(listener: FinishedListener): AccessLog {
   function begin(call: IncomingCall): ((message: Buffer) => GrpcFailure | undefined) | GrpcFailure {
     if (ending) return LEAVING;
     if (open.size >= MAX_STREAMS) {
-      // A refused stream costs Envoy the batch that it opened the stream for. A silent one costs nothing: Envoy opens it again.
+      // Envoy loses the batch for which it opens a rejected stream. It loses nothing when a silent stream ends, and
+      // opens it again.
       const [silent] = open;
       if (silent === undefined || leaving.size >= MAX_ENDING_STREAMS) return TOO_MANY;
       open.delete(silent);
@@ -88,7 +93,7 @@ export function createAccessLog(listener: FinishedListener): AccessLog {
     return BROKEN;
   }
 
-  /** One entry that the listener cannot take is no reason to lose those beside it. */
+  /** Reports whether the listener accepted one entry. An entry that it cannot accept does not affect the others. */
   function booked(report: () => void): boolean {
     try {
       report();

@@ -1,11 +1,11 @@
 /**
- * The usage that a model's answer reported, from the numbers that the filter of `envoy/*.yaml` put into metadata, or Envoy AI Gateway. The
- * filter finds the numbers, the largest of each name; this module says what they mean together, whichever API they come from.
+ * The usage that a model's answer reported. The numbers come from the filter of `envoy/*.yaml`, which puts the largest
+ * number of each name into metadata, or from Envoy AI Gateway. This module interprets them together, for every API.
  */
 
 import { MAX_USAGE_TOKENS, type MeasuredUsage, type ResponseState } from '../../metering/settlement.ts';
 
-/** The counts that are read, by their names in the APIs of OpenAI and Anthropic. */
+/** The counts in use, by their names in the APIs of OpenAI and Anthropic. */
 export const USAGE_COUNTS = [
   'prompt_tokens',
   'input_tokens',
@@ -18,14 +18,14 @@ export const USAGE_COUNTS = [
 ] as const;
 export type UsageCount = (typeof USAGE_COUNTS)[number];
 
-/** What the metadata of one request holds. */
+/** The metadata of one request. */
 export interface UsageDraft {
   readonly counts: Partial<Record<UsageCount, number>>;
   model: string | undefined;
-  /** What Envoy AI Gateway's `llmRequestCosts` say. Its counts are 0 if the answer reported none. */
+  /** The values of Envoy AI Gateway's `llmRequestCosts`. Its counts are 0 if the answer reported none. */
   readonly gateway: Partial<Record<UsageCount, number>>;
   gatewayModel: string | undefined;
-  /** Bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
+  /** The bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
   textBytes: number | undefined;
   /** True if the answer's encoding hides its text. */
   hidden: boolean;
@@ -35,8 +35,8 @@ export interface UsageDraft {
 }
 
 /**
- * The metadata keys of `llmRequestCosts` that are read, and the counts that they are. The route's author chooses the keys; these are the
- * ones that Envoy AI Gateway's own examples have. Its input tokens contain those that came from a cache.
+ * The metadata keys of `llmRequestCosts` in use, and their counts. The route's author chooses the keys; these are the
+ * keys of Envoy AI Gateway's own examples. Its input tokens include those from a cache.
  */
 export const GATEWAY_COUNTS: ReadonlyMap<string, UsageCount> = new Map([
   ['llm_input_token', 'prompt_tokens'],
@@ -45,14 +45,14 @@ export const GATEWAY_COUNTS: ReadonlyMap<string, UsageCount> = new Map([
   ['llm_cached_input_token', 'cached_tokens'],
 ]);
 
-/** Reports whether a value is a number of tokens. No single answer spends more; a larger number is no measurement. */
+/** Reports whether a value is a number of tokens. No single answer uses more, so a larger number is an error. */
 export function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= MAX_USAGE_TOKENS;
 }
 
-/** The states of a response that goes on. */
+/** The states of a response that is still running. */
 const PENDING: ReadonlySet<string> = new Set(['queued', 'in_progress']);
-/** Those of one that does not. */
+/** The states of a response that has ended. */
 const COMPLETE: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /** Returns the response that the answer shows; undefined if it shows none in a known state. */
@@ -73,10 +73,11 @@ export function usageOf({ counts, model, gateway, gatewayModel }: UsageDraft): M
 }
 
 /**
- * Returns undefined if the answer told neither a total nor a part of it.
+ * Returns undefined if the answer reported neither a total nor a part of it.
  *
- * Anthropic tells apart the input tokens that were written to the cache and those read from it: together with `input_tokens` they are the
- * prompt. OpenAI's `prompt_tokens` and `input_tokens` contain them. The total is the larger of what was told and the sum of the parts.
+ * Anthropic reports the input tokens that were written to the cache and those read from it separately from
+ * `input_tokens`; the three are the prompt. OpenAI's `prompt_tokens` and `input_tokens` contain them. The total is the
+ * larger of the reported total and the sum of the parts.
  */
 function measured(counts: UsageDraft['counts'], model: string | undefined): MeasuredUsage | undefined {
   const { prompt_tokens, input_tokens, cache_creation_input_tokens, cache_read_input_tokens } = counts;
