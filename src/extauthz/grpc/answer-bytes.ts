@@ -1,4 +1,4 @@
-/** Prepared bytes of answers: header blocks, and the frames of an answer that leaves at once (RFC 9113, section 6). */
+/** Prepared bytes of answers: header blocks, and the frames of an answer that is sent at once (RFC 9113, section 6). */
 
 import {
   DATA,
@@ -16,11 +16,11 @@ import type { GrpcFailure } from './status.ts';
 
 const CONTENT_TYPE = ['content-type', 'application/grpc'] as const;
 
-/** The block of a call's head whose messages and trailers follow. */
+/** The header block of a call whose messages and trailers follow. */
 export const OK_HEAD: Buffer = encodeFields([[':status', '200'], CONTENT_TYPE]);
 export const OK_TRAILERS: Buffer = encodeFields([['grpc-status', '0']]);
 
-/** Ends a call whose head was sent. */
+/** Returns the trailers of a call whose headers were sent. */
 export function trailersOf({ status, message }: GrpcFailure): Buffer {
   return encodeFields([
     ['grpc-status', String(status)],
@@ -28,15 +28,15 @@ export function trailersOf({ status, message }: GrpcFailure): Buffer {
   ]);
 }
 
-/** Ends a call without a message: its head and its trailers in one block. */
+/** Returns headers and trailers of a call without a message, in one block. */
 export function failureHead({ status, message }: GrpcFailure): Buffer {
   return encodeFields([[':status', '200'], CONTENT_TYPE, ['grpc-status', String(status)], ['grpc-message', message]]);
 }
 
-/** The content of an answer to a request that is no gRPC. */
+/** The content of the answer to a request that is not gRPC. */
 export const NOT_GRPC_TEXT: Buffer = Buffer.from('This listener accepts only gRPC.\n');
 
-/** The head of an answer to a request that is no gRPC: an HTTP status, as the protocol asks. */
+/** Returns the headers of the answer to a request that is not gRPC: an HTTP status, as the protocol requires. */
 export function httpHead(status: number): Buffer {
   return encodeFields([
     [':status', String(status)],
@@ -45,7 +45,7 @@ export function httpHead(status: number): Buffer {
   ]);
 }
 
-/** HEADERS, the head of DATA, and the prefix of the message; the numbers are set for each answer. */
+/** HEADERS, the head of DATA, and the prefix of the message. The numbers are set for each answer. */
 const BEFORE = Buffer.alloc(FRAME_HEAD_BYTES + OK_HEAD.length + FRAME_HEAD_BYTES + PREFIX_BYTES);
 const DATA_AT = FRAME_HEAD_BYTES + OK_HEAD.length;
 const AFTER = Buffer.alloc(FRAME_HEAD_BYTES + OK_TRAILERS.length);
@@ -55,7 +55,7 @@ writeFrameHead(AFTER, 0, OK_TRAILERS.length, HEADERS, END_HEADERS | END_STREAM, 
 OK_TRAILERS.copy(AFTER, FRAME_HEAD_BYTES);
 const ID_AT = 5;
 
-/** Writes a whole answer, which must fit (`stream.fits`), into the connection's output. */
+/** Writes a whole answer into the connection's output. The answer must fit (`stream.fits`). */
 export function writeAnswer(stream: Stream, message: Buffer): void {
   const { connection, id } = stream;
   const { output } = connection;

@@ -1,43 +1,48 @@
-/** Counts and bounds of calls, the same for every transport. */
+/** Counts and bounds of calls, for both transports. */
 
 import { failure } from './status.ts';
 import type { UnfinishedBounds } from './unfinished.ts';
 
-/** Calls since the process began, and what is open now. */
+/** Calls since the start of the process, and calls that are open now. */
 export interface CallStats {
-  /** Calls of one message that are not closed, now. */
+  /** Open calls of one message, now. */
   readonly open: number;
-  /** Calls that have a message of which a part has come, now. */
+  /** Calls with an incomplete message, now. The transport grpc-js reports 0, here and below. */
   readonly unfinished: number;
-  /** Memory of these messages, in bytes, now. */
+  /** The memory of these messages, in bytes, now. */
   readonly unfinishedBytes: number;
-  /** Calls that were refused because unfinished messages took too much memory. */
+  /** Calls that were rejected because unfinished messages took too much memory. */
   readonly refused: number;
-  /** Calls whose time was up before their answer was delivered. */
+  /**
+   * Calls whose deadline passed before their answer was delivered. Both transports count these, and cancelled calls.
+   */
   readonly expired: number;
   /** Calls that their peer reset, or whose connection broke, before their answer was delivered. */
   readonly cancelled: number;
-  /** Streams that were refused because their peer resets too many, or has too many open; 0 on Node's HTTP/2, which does not tell. */
+  /** Streams that were refused because their peer resets too many, or has too many open. */
   readonly refusedStreams: number;
-  /** Connections that this server ended because of their peer's behavior; 0 on Node's HTTP/2. */
+  /** Connections that this server ended because of their peer's behavior. */
   readonly endedConnections: number;
-  /** Connections that ended with an exception in this server's own code; 0 on Node's HTTP/2. */
+  /** Connections that ended with an exception in this server's own code. */
   readonly faults: number;
 }
 
-/** Calls, without what a transport counts of its connections. */
+/** The counts of calls, without those of connections. */
 export type OwnCallStats = Omit<CallStats, 'refusedStreams' | 'endedConnections' | 'faults'>;
 
 /**
- * The most that a call of one message may take, from its headers to the delivery of its answer: far more than a check waits (2 s), and
- * than 17 MiB take to arrive. The peer's own `grpc-timeout` counts if it is less.
+ * The maximum duration of a call of one message, from its headers to the delivery of its answer. It is much longer than
+ * a check waits (2 s), and than 17 MiB take to arrive. A shorter `grpc-timeout` of the peer takes precedence.
  */
 export const MAX_CALL_MS = 10_000;
-/** A call ends at most this long after its deadline. */
+/** A call ends at most 250 ms after its deadline. */
 const SWEEP_EVERY_MS = 250;
-/** How long a peer has to close its side after its call was answered: messages on their way are still taken. */
+/**
+ * How long a peer may take to end its side after its call was answered. The server still reads the messages on their
+ * way.
+ */
 export const LINGER_MS = 10_000;
-/** The same after a failure, when nothing more is taken. */
+/** The same after a failure, when the server discards what arrives. */
 export const FAILED_LINGER_MS = 1_000;
 
 /** Calls `tick` periodically, until the returned function is called. */

@@ -1,4 +1,4 @@
-/** Calls that bring messages for as long as their peer likes, and are answered once. */
+/** Calls with any number of messages and one answer. */
 
 import type { Connection } from '../http2/connection.ts';
 import { CANCEL } from '../http2/frames.ts';
@@ -39,7 +39,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
     const receive = begin(this);
     if (typeof receive === 'function') {
       this.#receive = receive;
-      // At once, so that the peer knows the call to be established.
+      // Sent at once, so that the peer knows that the call is established.
       this.respond(OK_HEAD, false);
     } else {
       this.respond(failureHead(receive), true);
@@ -82,7 +82,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
   }
 
   override run(): void {
-    // Messages are taken as they come.
+    // The method takes each message when it arrives.
   }
 
   override sent(): void {
@@ -102,7 +102,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
   override sweep(nowMs: number): void {
     if (nowMs < this.#deadlineMs) return;
     if (this.localEnded || this.hasQueue) {
-      // The peer has its answer, or does not take it, and does not close its side.
+      // The peer has its answer, or does not read it, and does not end its side.
       this.connection.reset(this, CANCEL);
       return;
     }
@@ -110,7 +110,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
     this.#end(TOO_SLOW);
   }
 
-  /** @param whole a message became whole, so that what is kept now began with this chunk */
+  /** @param whole whether a message became complete, so that the incomplete one began with this chunk */
   #watch(whole: boolean): void {
     this.#hold(this.#parts.heldBytes);
     if (this.isOver || this.localEnded || this.#receive === undefined) return;
@@ -123,7 +123,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
     this.#calls.unfinished.set(this.connection, this, bytes);
   }
 
-  /** Takes nothing more. */
+  /** Stops reading messages. */
   #drop(): void {
     this.#receive = undefined;
     this.#parts.drop();
@@ -133,7 +133,7 @@ export class ServedIncomingCall extends Stream implements IncomingCall, Refusabl
   #end(failed: GrpcFailure | undefined): void {
     if (failed !== undefined) this.#drop();
     if (this.isOver || this.localEnded || this.hasQueue) return;
-    // A peer that does not close its side is cut when it has had time to: not at once, because it is to get the trailers.
+    // The server cuts a peer that does not end its side after a delay, so that the peer gets the trailers.
     this.#deadlineMs = this.#calls.nowMs() + (failed === undefined ? LINGER_MS : FAILED_LINGER_MS);
     if (failed === undefined) this.send(frame(this.#answer));
     this.finish(failed === undefined ? OK_TRAILERS : trailersOf(failed));

@@ -1,11 +1,17 @@
-/** Which content types are gRPC. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** Recognizes the content types of gRPC. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 
-/** Envoy sends this one. */
+/** The content type that Envoy sends. */
 const GRPC_TYPE = 'application/grpc';
-/** A message encoding other than protobuf (`+json`), and gRPC-web, which frames its answers in another way, are not served here. */
+/**
+ * The server does not support other message encodings than protobuf (`+json`), and not gRPC-web, which frames its
+ * answers in another way.
+ */
 const GRPC = /^application\/grpc(?:\+proto)?[ \t]*(?:;|$)/i;
 
-/** @param contentType `application/grpc` or `application/grpc+proto`, with any parameters; media types ignore case (RFC 9110, section 8.3.1) */
+/**
+ * @param contentType `application/grpc` or `application/grpc+proto`, with any parameters, in any case (RFC 9110,
+ * section 8.3.1)
+ */
 export function isGrpc(contentType: string | undefined): boolean {
   return contentType === GRPC_TYPE || (contentType !== undefined && GRPC.test(contentType));
 }

@@ -1,6 +1,6 @@
 /**
- * Calls of one message: from the headers to the end of the stream. A method begins when its peer has ended its side after exactly one
- * message. Until then a second message may follow, and a call with two is no call of this method.
+ * Calls of one message, from the headers to the end of the stream. A method begins when its peer has ended its side
+ * after exactly one message. Before that, a second message may follow, and a call with two messages is malformed.
  */
 
 import type { Connection } from '../http2/connection.ts';
@@ -15,13 +15,15 @@ import type { CallTarget } from './targets.ts';
 import type { Refusable } from './unfinished.ts';
 
 /**
- * - `reading`: its message is not whole;
- * - `ready`: its message is whole, and the read that brought it, or the end of the peer's side, is still being taken;
- * - `unended`: its message is whole, and its peer has not ended its side;
+ * The states of a call:
+ * - `reading`: its message is incomplete;
+ * - `ready`: its message is complete, and the connection is still processing the read that brought it, or the end of
+ *   the peer's side;
+ * - `unended`: its message is complete, and its peer has not ended its side;
  * - `waiting`: its method has the message, and has not answered;
  * - `answered`: a part of its answer waits for the peer's flow control;
  * - `handed`: its answer is with the socket, and something depends on its delivery;
- * - `delivered`: the socket has passed the answer on, or nothing depends on that;
+ * - `delivered`: the socket has sent the answer, or nothing depends on it;
  * - `over`: it failed, was cancelled, or its peer is gone.
  */
 type CallState = 'reading' | 'ready' | 'unended' | 'waiting' | 'answered' | 'handed' | 'delivered' | 'over';
@@ -43,13 +45,13 @@ export abstract class MessageCall extends Stream implements Refusable {
     target.calls.open += 1;
   }
 
-  /** Takes the whole message. Called once. */
+  /** Takes the complete message. Called once. */
   protected abstract begin(message: Buffer): void;
 
-  /** The call is over and its answer was not delivered. Called once at most. */
+  /** Called at most once, when the call ends without delivery of its answer. */
   protected abstract lost(): void;
 
-  /** The stream is over. Called once, last of all. */
+  /** Called once, after everything else, when the stream is over. */
   protected abstract gone(): void;
 
   override take(bytes: Buffer, start: number, end: number): void {
@@ -61,7 +63,7 @@ export abstract class MessageCall extends Stream implements Refusable {
       this.#add(this.#parts, bytes.subarray(start, end));
       return;
     }
-    // A message that came in one frame is read in place.
+    // A message in one frame is read in place.
     const length = end - start < PREFIX_BYTES || bytes[start] !== 0 ? -1 : bytes.readUInt32BE(start + 1);
     if (length >= 0 && length <= this.#maxBytes && start + PREFIX_BYTES + length <= end) {
       if (start + PREFIX_BYTES + length < end) this.fail(TWO_MESSAGES);
@@ -110,7 +112,7 @@ export abstract class MessageCall extends Stream implements Refusable {
   override closed(): void {
     this.endCount();
     const { state } = this;
-    // An answer that is with the socket counts as delivered or lost when the socket has settled it.
+    // An answer with the socket counts as delivered or lost when the socket has settled it.
     const isDone = state === 'delivered' || state === 'over' || (state === 'handed' && this.remoteEnded);
     if (!isDone) {
       this.calls.cancelled += 1;
@@ -141,7 +143,7 @@ export abstract class MessageCall extends Stream implements Refusable {
         break;
       case 'delivered':
       case 'over':
-        // The peer has its answer, and does not close its side.
+        // The peer has its answer, and does not end its side.
         this.connection.reset(this, CANCEL);
         break;
       default:
@@ -149,7 +151,7 @@ export abstract class MessageCall extends Stream implements Refusable {
     }
   }
 
-  /** The whole answer is written. */
+  /** Called when the whole answer is written. */
   protected handOver(): void {
     if (this.dependsOnDelivery()) {
       this.state = 'handed';
@@ -168,7 +170,7 @@ export abstract class MessageCall extends Stream implements Refusable {
     if (!(this.isOver || this.remoteEnded)) this.connection.stopPeer(this);
   }
 
-  /** From here on it may last as long as its peer likes. */
+  /** Removes the deadline: the peer decides how long the call lasts. */
   protected endCount(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
@@ -183,7 +185,7 @@ export abstract class MessageCall extends Stream implements Refusable {
     this.lost();
   }
 
-  /** Keeps the message for longer than the read that brought it. Its memory counts like that of an unfinished one. */
+  /** Keeps the message after the read that brought it. Its memory counts as that of an unfinished message. */
   #wait(message: Buffer): void {
     this.state = 'unended';
     this.#message = Buffer.from(message);

@@ -1,12 +1,18 @@
-/** Messages in a stream of bytes: one byte that says whether it is compressed, four of length, the message. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/**
+ * Messages in a stream of bytes: one byte for compression, four bytes of length, the message.
+ * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+ */
 
 import { failure, type GrpcFailure } from './status.ts';
 
 export const PREFIX_BYTES = 5;
-/** The largest message of all methods: a check with a body of 16 MiB, which is the most that Envoy is configured to send, and its headers. */
+/**
+ * The largest message of all methods: a check with a body of 16 MiB, which is the most that Envoy is configured to
+ * send, and its headers.
+ */
 export const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
-/** The message with its prefix. */
+/** Returns the message with its prefix. */
 export function frame(message: Buffer): Buffer {
   const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
   framed[0] = 0;
@@ -28,7 +34,7 @@ export function tooLarge(maxBytes: number): GrpcFailure {
 /** The largest block of an unfinished message, in bytes, unless one chunk is larger. */
 const MAX_BLOCK_BYTES = 64 * 1024;
 
-/** Returns the first message of the bytes that came so far, and fails as soon as its prefix announces more than `maxBytes`. */
+/** Returns the first message of the bytes. Fails as soon as its prefix announces more than `maxBytes`. */
 export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
   if (bytes.length < PREFIX_BYTES) return MORE;
   if (bytes[0] !== 0) return COMPRESSED;
@@ -39,24 +45,24 @@ export function readMessage(bytes: Buffer, maxBytes = MAX_MESSAGE_BYTES): Read {
 }
 
 /**
- * Collects the chunks of an unfinished message in blocks, which grow with the bytes that arrived and not with the announced length. The
- * blocks are joined once, when the message is whole. Chunks are copied, because a chunk of one byte would otherwise keep the whole read of
- * the socket in memory.
+ * Collects the chunks of an unfinished message in blocks, whose size depends on the bytes that arrived and not on the
+ * announced length. It joins the blocks once, when the message is complete. It copies chunks, because a chunk of one
+ * byte would otherwise keep the whole read of the socket in memory.
  */
 export class MessageParts {
   readonly #maxBytes: number;
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   #prefixBytes = 0;
-  /** The length that the prefix announces; valid once the prefix is complete. */
+  /** The announced length; valid when the prefix is complete. */
   #announced = 0;
   #blocks: Buffer[] = [];
-  /** The last block, and how much of it is used. */
+  /** The last block, and the number of its bytes in use. */
   #block = NOTHING;
   #used = 0;
-  /** Bytes of the message that arrived, without the prefix. */
+  /** The bytes of the message that arrived, without the prefix. */
   #arrived = 0;
   #blockBytes = 0;
-  /** Bytes of the chunk that the last read consumed. */
+  /** The bytes of the last chunk that the read consumed. */
   #consumed = 0;
 
   /** @param maxBytes of one message */
@@ -69,19 +75,19 @@ export class MessageParts {
     return this.#prefixBytes === 0;
   }
 
-  /** Memory in use, in bytes: at most 1.5 times the bytes that arrived. */
+  /** The memory in use, in bytes: at most 1.5 times the bytes that arrived. */
   get heldBytes(): number {
     return this.#prefixBytes + this.#blockBytes;
   }
 
-  /** Bytes of the last chunk that belong to its first message. */
+  /** The bytes of the last chunk that belong to its first message. */
   get consumed(): number {
     return this.#consumed;
   }
 
   /**
-   * Returns the first message of all chunks so far: a view of the chunk if no earlier chunk belongs to it. Keeps the chunk if the message
-   * is unfinished. Does not read the bytes behind the message.
+   * Returns the first message of all chunks: a view of the chunk if no earlier chunk belongs to it. Keeps the chunk if
+   * the message is unfinished. Does not read the bytes after the message.
    */
   add(chunk: Buffer): Read {
     if (this.empty) {
@@ -100,7 +106,10 @@ export class MessageParts {
     return { kind: 'message', message };
   }
 
-  /** Calls `each` with every message that this chunk completes, until it fails. @returns why nothing more of the stream is read */
+  /**
+   * Calls `each` with every message that this chunk completes, until one fails. @returns the failure that ends the
+   * stream
+   */
   split(chunk: Buffer, each: (message: Buffer) => GrpcFailure | undefined): GrpcFailure | undefined {
     let rest = chunk;
     for (;;) {

@@ -1,4 +1,4 @@
-/** What the calls of one server share: the clock, the memory of unfinished messages, and the counts. */
+/** The state that the calls of one server share: the clock, the memory of unfinished messages, and the counts. */
 
 import type { CallBounds, OwnCallStats } from './call-stats.ts';
 import { UnfinishedMessages } from './unfinished.ts';

@@ -1,4 +1,4 @@
-/** Calls of one message that are answered with any number, for as long as they are open. */
+/** Calls of one message with any number of answers. */
 
 import type { Connection } from '../http2/connection.ts';
 import { OK_HEAD, OK_TRAILERS } from './answer-bytes.ts';
@@ -55,7 +55,7 @@ export class ServedStream extends MessageCall implements OpenCall {
   }
 
   protected override lost(): void {
-    // Nothing was granted.
+    // A stream has no reservation.
   }
 
   protected override gone(): void {
@@ -63,7 +63,7 @@ export class ServedStream extends MessageCall implements OpenCall {
     this.#onGone = undefined;
   }
 
-  /** Sends the head if that was not done; false when nothing more can be sent. */
+  /** Sends the headers if they were not sent. Returns false if the call can send nothing more. */
   #begun(): boolean {
     if (this.isOver || this.localEnded) return false;
     if (!this.#hasHead) {

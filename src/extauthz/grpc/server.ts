@@ -7,15 +7,17 @@ import { ServedCalls } from './served-calls.ts';
 import { targetsOf } from './targets.ts';
 
 export interface GrpcServer {
-  /** The port that it listens on; 0 for a Unix socket. */
+  /** The port of the listener; 0 for a Unix socket. */
   readonly port: number;
   readonly stats: CallStats;
   /**
-   * New connections get this certificate and are held to this client CA; those that are open go on. Throws OpenSSL's error, and changes
-   * nothing, when certificate and key are none or do not match.
+   * Uses this certificate and this client CA for new connections. Open connections continue. Throws OpenSSL's error,
+   * and changes nothing, if certificate and key are invalid or do not match.
    */
   setTls(tls: TlsMaterial): void;
-  /** No new connections at once; resolves when the running calls are answered, or cut after `graceMs`. */
+  /**
+   * Accepts no new connections. Resolves when the running calls are answered, or after `graceMs`, when it cuts them.
+   */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -29,7 +31,10 @@ export interface GrpcOptions extends CallBounds {
 /** `built-in` runs on this project's HTTP/2 server, `grpc-js` on the package `@grpc/grpc-js`. */
 export type GrpcTransport = 'built-in' | 'grpc-js';
 
-/** Starts a server. Rejects with the system's error when it cannot listen, and with OpenSSL's when certificate and key are none. */
+/**
+ * Starts a server. Rejects with the system's error if it cannot listen, and with OpenSSL's error if certificate and key
+ * are invalid.
+ */
 export type StartGrpc = (
   methods: GrpcMethods,
   at: ListenAt,
@@ -37,7 +42,7 @@ export type StartGrpc = (
   options?: GrpcOptions,
 ) => Promise<GrpcServer>;
 
-/** Starts a server on this project's HTTP/2. */
+/** Starts the built-in server. */
 export const startGrpc: StartGrpc = async (methods, at, tls, options = {}) => {
   const calls = new ServedCalls(options);
   const listener = new Http2Listener({ readTarget: targetsOf(methods, calls), tls, nowMs: calls.nowMs });

@@ -1,6 +1,6 @@
-/** How a call ends when it does not end well. https://grpc.io/docs/guides/status-codes/ */
+/** The failures of calls. https://grpc.io/docs/guides/status-codes/ */
 
-/** The codes in use, by their names in the gRPC documentation. */
+/** The status codes in use, by their names in gRPC's documentation. */
 export const GRPC_STATUS = {
   ok: 0,
   invalidArgument: 3,
@@ -16,7 +16,7 @@ export const GRPC_STATUS = {
 export interface GrpcFailure {
   readonly kind: 'failure';
   readonly status: number;
-  /** For whoever reads the peer's log; printable ASCII without `%`, so that it needs no escaping. */
+  /** The text for the peer's log: printable ASCII without `%`, so that it needs no escaping. */
   readonly message: string;
 }
 

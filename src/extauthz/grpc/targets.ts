@@ -1,4 +1,4 @@
-/** Methods as targets of requests: the meaning of a request's head, and the stream that it opens. */
+/** Maps the head of a request to a method, and opens its stream. */
 
 import type { Connection } from '../http2/connection.ts';
 import { CANCEL, NO_ERROR } from '../http2/frames.ts';
@@ -16,7 +16,7 @@ import { ServedStream } from './server-stream.ts';
 import { readTimeout } from './timeout.ts';
 import { ServedUnaryCall } from './unary.ts';
 
-/** A method, as one distinct header block asks for it. */
+/** A method with the properties of one distinct header block. */
 export class CallTarget implements Target {
   readonly contentLength: number;
   readonly kind: number;
@@ -57,7 +57,7 @@ class RefusedTarget implements Target {
   readonly #head: Buffer;
   readonly #text: Buffer | undefined;
 
-  /** @param text follows the head; undefined = the head is the whole answer */
+  /** @param text the content after the head; undefined = the head is the whole answer */
   constructor(contentLength: number, head: Buffer, text: Buffer | undefined) {
     this.contentLength = contentLength;
     this.#head = head;
@@ -70,7 +70,7 @@ class RefusedTarget implements Target {
     if (this.#text === undefined) {
       connection.stopPeer(stream);
     } else {
-      // No gRPC client: it may finish its request, which is discarded.
+      // The client does not use gRPC. It may finish its request, which the server discards.
       stream.send(this.#text);
       stream.finish(undefined);
     }
@@ -78,7 +78,7 @@ class RefusedTarget implements Target {
   }
 }
 
-/** Has its answer from the beginning. The server discards what the peer still sends. */
+/** A stream that is answered when it opens. The server discards what the peer still sends. */
 class RefusedRequest extends Stream {
   readonly #begunMs: number;
 
@@ -106,7 +106,7 @@ class RefusedRequest extends Stream {
     // Nothing is held.
   }
   override sweep(nowMs: number): void {
-    // Its peer has the answer and does not end its side, or does not take the answer.
+    // The peer has the answer and does not end its side, or does not read the answer.
     const boundMs = this.localEnded ? FAILED_LINGER_MS : MAX_CALL_MS;
     if (nowMs - this.#begunMs >= boundMs) this.connection.reset(this, this.localEnded ? NO_ERROR : CANCEL);
   }

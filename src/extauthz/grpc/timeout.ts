@@ -1,11 +1,12 @@
-/** The `grpc-timeout` header: how long the peer waits for its answer. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** Reads the `grpc-timeout` header. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 
 const MAX_DIGITS = 8;
 const ZERO = 0x30;
 
 /**
- * Returns the timeout in milliseconds, from at most 8 digits and a unit; undefined when there is none. The protocol does not say what a
- * malformed value means. It counts as absent: every call has a bound of its own, and a call that is refused would be a request refused.
+ * Returns the timeout in milliseconds, from at most 8 digits and a unit; undefined if there is none. The protocol does
+ * not define malformed values. They count as absent, because every call has a bound of its own, and a rejected call
+ * would reject a request.
  */
 export function readTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

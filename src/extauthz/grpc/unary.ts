@@ -1,9 +1,9 @@
 /**
- * Unary calls, and what their methods learn of cancellation.
+ * Unary calls, and the release of their reservations.
  *
- * An answer counts as delivered when the socket has passed its last byte to the kernel. If the peer resets the stream before that, the
- * connection breaks, or the deadline passes, the server releases what the answer granted. It cannot see more: the kernel does not tell
- * whether the peer read what it was sent. A reservation that was made for such an answer ends by its own lifetime.
+ * An answer counts as delivered when the socket has passed its last byte to the kernel. If before that the peer resets
+ * the stream, the connection breaks, or the deadline passes, the server releases the reservation. The kernel does not
+ * report whether the peer read the answer, so a reservation of an unread answer ends with its own lifetime.
  */
 
 import type { Connection } from '../http2/connection.ts';
@@ -68,7 +68,7 @@ export class ServedUnaryCall extends MessageCall implements UnaryCall {
   }
 
   protected override gone(): void {
-    // Everything was said when the answer was delivered or lost.
+    // The answer was delivered or lost before.
   }
 
   #reply(answer: UnaryAnswer): void {

@@ -1,9 +1,10 @@
 /**
- * How much memory unfinished messages may take, per connection and in the whole process. A whole message is not counted: its method has
- * it at once.
+ * Bounds the memory of unfinished messages, per connection and in the process. A complete message does not count,
+ * because its method gets it at once.
  *
- * Beyond a bound the largest unfinished message is refused: that of the connection itself, or of the one that has most in the process. A
- * peer that sends large messages and does not finish them loses these, and no small message beside them is refused.
+ * Beyond a bound, the server rejects the largest unfinished message: of the connection itself, or of the connection
+ * with the most memory in the process. A peer that sends large messages and does not finish them loses these messages,
+ * and no small message beside them is rejected.
  */
 
 /** A call with an unfinished message. */
@@ -17,7 +18,10 @@ export interface UnfinishedBounds {
   readonly processBytes: number;
 }
 
-/** For bodies of at most 1 MiB: 32 of them per connection, which is one worker of one Envoy, and 128 per process. */
+/**
+ * The bounds for bodies of at most 1 MiB: 32 of them per connection, which is one worker of one Envoy, and 128 per
+ * process.
+ */
 export const UNFINISHED_BOUNDS: UnfinishedBounds = {
   connectionBytes: 32 * 1024 * 1024,
   processBytes: 128 * 1024 * 1024,
@@ -30,7 +34,7 @@ interface Share {
 
 export class UnfinishedMessages {
   readonly #bounds: UnfinishedBounds;
-  /** By the transport's own object for a connection. */
+  /** The shares by the transport's object for a connection. */
   readonly #connections = new Map<object, Share>();
   #bytes = 0;
   #calls = 0;
@@ -40,22 +44,22 @@ export class UnfinishedMessages {
     this.#bounds = bounds;
   }
 
-  /** Memory of all unfinished messages, in bytes. */
+  /** The memory of all unfinished messages, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Calls that have one now. */
+  /** The number of calls with an unfinished message. */
   get calls(): number {
     return this.#calls;
   }
 
-  /** Calls that were refused since the process began. */
+  /** The number of calls that were rejected since the process began. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Takes note of what a call holds now, in bytes. It may refuse calls, this one among them; a call that is over sets 0. */
+  /** Records the bytes that a call holds. It may reject calls, including this one. A call that is over sets 0. */
   set(connection: object, call: Refusable, bytes: number): void {
     const share = this.#count(connection, call, bytes);
     if (share === undefined) return;
@@ -103,7 +107,7 @@ export class UnfinishedMessages {
       most = bytes;
     }
     if (largest === undefined) return;
-    // Off the books first, so that this ends whatever the call does.
+    // Removed from the counts first, so that the loop ends even if the call does nothing.
     this.#count(session, largest, 0);
     this.#refused += 1;
     largest.refuse();

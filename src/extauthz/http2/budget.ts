@@ -1,7 +1,7 @@
-/** A token bucket, which bounds how often something may happen. */
+/** A token bucket, which bounds the rate of an event. */
 
 export interface Rate {
-  /** How many at once. */
+  /** The number at once. */
   readonly burst: number;
   readonly perSecond: number;
 }
@@ -11,14 +11,14 @@ export class Budget {
   #left: number;
   #atMs: number;
 
-  /** @param nowMs by any monotonic clock, which every later call uses as well */
+  /** @param nowMs the time of a monotonic clock, which every later call uses as well */
   constructor(rate: Rate, nowMs: number) {
     this.#rate = rate;
     this.#left = rate.burst;
     this.#atMs = nowMs;
   }
 
-  /** Takes `cost` and reports whether it was there. A cost that was not there is not taken. */
+  /** Takes `cost` and returns true, or returns false and takes nothing if less is left. */
   take(nowMs: number, cost = 1): boolean {
     if (this.#left < cost) this.#refill(nowMs);
     if (this.#left < cost) return false;
@@ -32,7 +32,7 @@ export class Budget {
     return this.#left >= 1;
   }
 
-  /** Adds what other events permit, up to the burst. */
+  /** Adds tokens for other events, up to the burst. */
   give(amount: number): void {
     this.#left = Math.min(this.#rate.burst, this.#left + amount);
   }

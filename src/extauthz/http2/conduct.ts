@@ -1,6 +1,6 @@
 /**
- * How one peer behaves beside its requests: control frames, resets and protocol errors, each within a bound of `bounds.ts`. It also
- * remembers the streams that this server reset, because their peer may have sent more frames before it read of that.
+ * Bounds the behavior of one peer apart from its requests: control frames, resets and protocol errors (`bounds.ts`). It
+ * also stores the streams that this server reset, because their peer may send frames before it reads the reset.
  */
 
 import { CONTROL_FRAMES, CONTROL_FRAMES_PER_STREAM, LARGE_HEADS, RESETS, STREAM_ERRORS } from './bounds.ts';
@@ -12,7 +12,7 @@ export class Conduct {
   readonly #control: Budget;
   readonly #errors: Budget;
   readonly #largeHeads: Budget;
-  /** By the kind of the stream. */
+  /** The budgets of resets by the kind of the stream. */
   readonly #resets: (Budget | undefined)[] = [];
   readonly #resetIds = new Set<number>();
 
@@ -22,22 +22,22 @@ export class Conduct {
     this.#largeHeads = new Budget(LARGE_HEADS, nowMs);
   }
 
-  /** Counts frames that carry nothing of a request. Returns false if there were too many. */
+  /** Counts control frames. Returns false beyond the bound. */
   takesControl(nowMs: number, cost: number): boolean {
     return this.#control.take(nowMs, cost);
   }
 
-  /** Permits the control frames that belong to a stream, or to a DATA frame of an answer. */
+  /** Permits the additional control frames of a stream, or of a DATA frame of an answer. */
   permitControl(): void {
     this.#control.give(CONTROL_FRAMES_PER_STREAM);
   }
 
-  /** Counts an error for which this server resets a stream. Returns false if there were too many. */
+  /** Counts a protocol error for which this server resets a stream. Returns false beyond the bound. */
   takesError(nowMs: number): boolean {
     return this.#errors.take(nowMs);
   }
 
-  /** Counts a header list that is too large. Returns false if there were too many. */
+  /** Counts a header list that is too large. Returns false beyond the bound. */
   takesLargeHead(nowMs: number): boolean {
     return this.#largeHeads.take(nowMs);
   }
@@ -52,12 +52,12 @@ export class Conduct {
     budget.take(nowMs);
   }
 
-  /** Reports whether the peer may open a stream of this kind: it has not reset too many of them. */
+  /** Reports whether the peer may open a stream of this kind, given its resets. */
   mayOpen(kind: number, nowMs: number): boolean {
     return this.#resets[kind]?.hasLeft(nowMs) !== false;
   }
 
-  /** Remembers a stream that this server reset, and forgets the oldest of too many. */
+  /** Stores a stream that this server reset, and removes the oldest one beyond the bound. */
   noteReset(id: number): void {
     this.#resetIds.add(id);
     if (this.#resetIds.size <= MAX_RESET_IDS) return;

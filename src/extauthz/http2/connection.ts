@@ -1,10 +1,11 @@
 /**
- * One connection: takes frames, keeps the streams, and answers (RFC 9113, sections 5 and 6).
+ * One connection: reads frames, keeps the streams, and writes answers (RFC 9113, sections 5 and 6).
  *
- * A read is taken whole before any stream is run, and everything that it caused is written at once. A request that its peer resets in the
- * same read is therefore never decided.
+ * The connection processes a read completely before it runs a stream, and then writes everything that the read caused
+ * at once. A request that its peer resets in the same read is therefore never decided.
  *
- * An error of the peer ends as little as the protocol permits: the stream, if later frames can still be understood, else the connection.
+ * A peer's error ends as little as the protocol permits: the stream, if later frames can still be understood, otherwise
+ * the connection.
  */
 
 import type { Socket } from 'node:net';
@@ -67,7 +68,7 @@ export interface ConnectionParts {
   readonly counts: ConnectionCounts;
 }
 
-/** Of all connections, since the process began. */
+/** The counts of all connections since the process began. */
 export interface ConnectionCounts {
   /** Streams that were refused because their peer resets too many of their kind, or has too many open. */
   refusedStreams: number;
@@ -78,7 +79,7 @@ export interface ConnectionCounts {
 }
 
 const PING_BYTES = 8;
-/** The payloads of this server's own pings. */
+/** The payloads of this server's pings. */
 const KEEPALIVE = Buffer.from('postern?', 'latin1');
 const DRAINING = Buffer.from('draining', 'latin1');
 
@@ -87,7 +88,7 @@ export class Connection {
   readonly peer = new PeerSettings();
   readonly socket: Socket;
   sendWindow = DEFAULT_WINDOW;
-  /** The clock at the beginning of the current read. */
+  /** The time at the beginning of the current read. */
   nowMs: number;
 
   readonly #parts: ConnectionParts;
@@ -101,9 +102,9 @@ export class Connection {
   #unfinishedPeers: Stream[] = [];
   #untaken: Stream[] = [];
   #lastId = 0;
-  /** What the peer may still send on the connection, in bytes. */
+  /** The bytes that the peer may still send on the connection. */
   #receiveWindow = CONNECTION_WINDOW;
-  /** END_STREAM of the block that is not whole. */
+  /** The END_STREAM flag of the incomplete block. */
   #blockEndsStream = false;
   #hasSettings = false;
   #isGreeted = false;
@@ -112,7 +113,7 @@ export class Connection {
   #isOver = false;
   #isFailed = false;
   #pingIsOpen = false;
-  /** The last stream that is served; undefined while the connection does not drain. */
+  /** The last stream that the connection serves; undefined while it does not drain. */
   #lastServed: number | undefined;
   #drainingSinceMs: number | undefined;
   readonly #begunMs: number;
@@ -120,7 +121,7 @@ export class Connection {
   #bytesTaken = 0;
   #failedAtMs = 0;
 
-  /** @param begunMs when the socket was accepted */
+  /** @param begunMs the time at which the socket was accepted */
   constructor(socket: Socket, parts: ConnectionParts, begunMs: number) {
     this.socket = socket;
     this.#parts = parts;
@@ -142,7 +143,7 @@ export class Connection {
     return this.#streams.size;
   }
 
-  /** Bytes of answers that wait for the peer's flow control. */
+  /** The bytes of answers that wait for the peer's flow control. */
   get queuedBytes(): number {
     return this.#waiting.bytes;
   }
@@ -151,23 +152,23 @@ export class Connection {
     return this.#isOver;
   }
 
-  /** Runs the stream once when the current read is taken whole. */
+  /** Runs the stream once, after the current read is processed. */
   whenRead(stream: Stream): void {
     this.#ready.push(stream);
   }
 
-  /** Tells the stream when the socket has taken, or lost, what is written now. */
+  /** Calls the stream's `settled` when the socket has sent, or lost, the bytes written now. */
   whenTaken(stream: Stream): void {
     this.#untaken.push(stream);
   }
 
-  /** Asks the peer of an ended stream to stop sending, with NO_ERROR, unless the current read still brings its end (section 8.1). */
+  /** Stops the peer of an ended stream with NO_ERROR, unless the current read brings the peer's end (section 8.1). */
   stopPeer(stream: Stream): void {
     this.#unfinishedPeers.push(stream);
     this.wantFlush();
   }
 
-  /** What was written leaves at the end of the read; outside of a read, when the current turn is over. */
+  /** Sends the written bytes at the end of the read, or at the end of the current turn outside of a read. */
   wantFlush(): void {
     if (this.#isReading || this.#willFlush) return;
     this.#willFlush = true;
@@ -178,13 +179,13 @@ export class Connection {
     this.#conduct.permitControl();
   }
 
-  /** Notes that a stream has so many bytes more to send. */
+  /** Records that a stream has `bytes` more to send. */
   queue(stream: Stream, bytes: number): void {
     this.#waiting.add(stream, bytes);
     if (this.#waiting.bytes > MAX_QUEUED_BYTES) this.reset(stream, ENHANCE_YOUR_CALM);
   }
 
-  /** Notes that so many bytes were sent, or given up. */
+  /** Records that `bytes` were sent or discarded. */
   unqueue(bytes: number): void {
     this.#waiting.subtract(bytes);
   }
@@ -196,7 +197,7 @@ export class Connection {
     this.forget(stream);
   }
 
-  /** Called once a stream is over. */
+  /** Called once when a stream is over. */
   forget(stream: Stream): void {
     if (stream.isOver) return;
     stream.isOver = true;
@@ -222,8 +223,8 @@ export class Connection {
   }
 
   /**
-   * Serves what is under way and nothing new (section 6.8). The peer may have sent requests before it reads of that, so the number of the
-   * last stream follows in a second GOAWAY, when the peer has answered a ping.
+   * Serves the open streams and no new ones (section 6.8). The peer may send requests before it reads the first GOAWAY,
+   * so a second GOAWAY with the number of the last stream follows when the peer has answered a ping.
    */
   drain(): void {
     if (this.#isOver || this.#isFailed || this.#drainingSinceMs !== undefined) return;
@@ -238,7 +239,7 @@ export class Connection {
     this.socket.destroy();
   }
 
-  /** Looks after time bounds, and lets each stream look after its own. */
+  /** Enforces the time bounds of the connection and of each stream. */
   sweep(nowMs: number): void {
     if (this.#isOver) return;
     if (this.#isFailed) {
@@ -260,7 +261,7 @@ export class Connection {
     for (const stream of this.#streams.values()) stream.sweep(nowMs);
   }
 
-  /** Takes one frame. Called by the splitter. */
+  /** Processes one frame. Called by the splitter. */
   frame(bytes: Buffer, at: number, length: number): number {
     const type = bytes[at + 3] ?? 0;
     const flags = bytes[at + 4] ?? 0;
@@ -328,10 +329,11 @@ export class Connection {
 
   /** Writes everything that the turn caused. */
   #endTurn(): void {
-    // A socket that was ended or destroyed takes nothing, and its `close` event follows.
+    // A socket that was ended or destroyed accepts no bytes, and its `close` event follows.
     if (!this.socket.writable) return;
     if (this.#unfinishedPeers.length > 0) this.#stopPeers();
-    // As long as the socket takes everything at once, there may be room for more of what waits. Otherwise its `drain` event goes on.
+    // While the socket accepts everything at once, there may be room for more waiting bytes. Otherwise, its `drain`
+    // event continues the writing.
     let mayGoOn = true;
     let hasMore = true;
     while (mayGoOn && hasMore) {
@@ -343,7 +345,7 @@ export class Connection {
     if (this.#lastServed !== undefined && this.#streams.size === 0) this.socket.end();
   }
 
-  /** The socket has taken all that it had. */
+  /** Called when the socket has sent all its bytes. */
   #drained(): void {
     if (this.#isOver || this.#isFailed) return;
     this.socket.resume();
@@ -385,7 +387,7 @@ export class Connection {
       start += 1;
       end -= padding;
     }
-    // Padding counts, and so does what a closed stream gets (section 6.9.1).
+    // Padding counts, and so does the content of a closed stream (section 6.9.1).
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) return FLOW_CONTROL_ERROR;
     if (this.#receiveWindow < CONNECTION_WINDOW / 2) {
@@ -452,7 +454,8 @@ export class Connection {
     const target = this.#blocks.readRequest(bytes, start, end);
     if (typeof target === 'number') {
       if (target < 0) return BROKEN_BLOCK;
-      // A header list that is too large breaks no rule, and may come from a client of the peer. Trailers come from the peer itself.
+      // A header list that is too large violates no rule, and may come from a client of the peer. Trailers come from
+      // the peer itself.
       return target === ENHANCE_YOUR_CALM
         ? this.#streamError(id, target, 'takesLargeHead')
         : this.#streamError(id, target);
@@ -478,7 +481,7 @@ export class Connection {
     const stream = this.#streams.get(id);
     if (stream === undefined) {
       if (this.#conduct.wasReset(id)) return this.#countControl(1);
-      // The last stream is closed; another one may never have been open (section 5.1.1).
+      // The last stream is closed; a lower number may never have been open (section 5.1.1).
       return id === this.#lastId ? STREAM_CLOSED : PROTOCOL_ERROR;
     }
     if (stream.remoteEnded) return this.#streamError(id, STREAM_CLOSED);
@@ -494,7 +497,9 @@ export class Connection {
     if (stream.localEnded) this.forget(stream);
   }
 
-  /** DATA for a stream that takes none. The content of a stream that this server has refused may be on its way. */
+  /**
+   * Processes DATA for a stream that accepts none. The content of a stream that this server refused may still arrive.
+   */
   #lateData(id: number, length: number, stream: Stream | undefined): number {
     if (this.#isIdle(id)) return PROTOCOL_ERROR;
     if (stream === undefined && (this.#conduct.wasReset(id) || this.#isIgnored(id)))
@@ -573,7 +578,7 @@ export class Connection {
     return NO_ERROR;
   }
 
-  /** Section 6.3: deprecated, checked and ignored. */
+  /** Section 6.3: deprecated. The server validates and ignores it. */
   #priority(id: number, bytes: Buffer, start: number, length: number): number {
     if (id === 0) return PROTOCOL_ERROR;
     if (length !== 5) return FRAME_SIZE_ERROR;
@@ -585,7 +590,9 @@ export class Connection {
     return this.#conduct.takesControl(this.nowMs, cost) ? NO_ERROR : ENHANCE_YOUR_CALM;
   }
 
-  /** Resets one stream, open or not, because of an error of the peer. @returns the code for a connection that causes too many */
+  /**
+   * Resets one stream, open or not, because of the peer's error. @returns the code for a connection beyond the bound
+   */
   #streamError(id: number, code: number, budget: 'takesError' | 'takesLargeHead' = 'takesError'): number {
     if (!this.#conduct[budget](this.nowMs)) return ENHANCE_YOUR_CALM;
     const stream = this.#streams.get(id);
@@ -594,18 +601,22 @@ export class Connection {
     return NO_ERROR;
   }
 
-  /** Refuses a stream of which nothing was done, so that its peer may try again (section 8.7). */
+  /** Refuses a stream that was not processed, so that its peer may try again (section 8.7). */
   #refuse(id: number): number {
     this.#writeReset(id, REFUSED_STREAM);
     return NO_ERROR;
   }
 
-  /** Reports whether a stream was never open. Streams with even numbers are the server's, and this server opens none (section 5.1.1). */
+  /**
+   * Reports whether a stream was never open. Even numbers are those of the server, which opens none (section 5.1.1).
+   */
   #isIdle(id: number): boolean {
     return id > this.#lastId || id % 2 === 0;
   }
 
-  /** Reports whether a stream came after the last GOAWAY, from which its peer knows that it is not served. */
+  /**
+   * Reports whether a stream has a number above that of the last GOAWAY, so that its peer knows that it is not served.
+   */
   #isIgnored(id: number): boolean {
     return this.#lastServed !== undefined && id > this.#lastServed;
   }
@@ -628,7 +639,8 @@ export class Connection {
     writeGoaway(this.output, this.#lastId, code);
     this.output.flush();
     this.#closeStreams();
-    // What the peer still sends is read and discarded, because a socket that is closed with unread bytes loses the GOAWAY.
+    // The server reads and discards what the peer still sends, because closing a socket with unread bytes loses the
+    // GOAWAY.
     this.socket.resume();
     this.socket.end();
   }

@@ -1,6 +1,7 @@
 /**
- * The dynamic table of a peer's encoder (RFC 7541, sections 2.3.2 and 4). This server sets its size to 0, but a peer may use the default
- * until it has acknowledged that setting (RFC 9113, section 6.5.3), and Envoy does: it sends requests before it reads anything.
+ * The dynamic table of a peer's encoder (RFC 7541, sections 2.3.2 and 4). This server sets its size to 0, but a peer
+ * may use the default until it has acknowledged the setting (RFC 9113, section 6.5.3). Envoy does so, because it sends
+ * requests before it reads anything.
  */
 
 /** RFC 9113, section 6.5.2: the size until a setting of this server is acknowledged, in bytes. */
@@ -11,22 +12,22 @@ const ENTRY_OVERHEAD = 32;
 export type Entry = readonly [name: string, value: string];
 
 export class DynamicTable {
-  /** The newest first. */
+  /** The entries, the newest first. */
   readonly #entries: Entry[] = [];
   #bytes = 0;
   /** The size that the encoder has chosen. */
   #maxBytes = DEFAULT_BYTES;
-  /** The largest that it may choose. */
+  /** The largest size that it may choose. */
   #limitBytes = DEFAULT_BYTES;
 
-  /** The peer has acknowledged a size of 0: it can no longer refer to anything. */
+  /** Called when the peer has acknowledged a size of 0, after which it can refer to no entry. */
   close(): void {
     this.#limitBytes = 0;
     this.#maxBytes = 0;
     this.#evict(0);
   }
 
-  /** True when no later block can refer to an earlier one. */
+  /** Whether no later block can refer to an earlier one. */
   get isClosed(): boolean {
     return this.#limitBytes === 0;
   }
@@ -36,7 +37,7 @@ export class DynamicTable {
     return this.#entries[index];
   }
 
-  /** @returns false when the encoder chooses more than it may */
+  /** @returns false if the encoder chooses a larger size than permitted */
   resize(maxBytes: number): boolean {
     if (maxBytes > this.#limitBytes) return false;
     this.#maxBytes = maxBytes;
@@ -44,7 +45,7 @@ export class DynamicTable {
     return true;
   }
 
-  /** Adds an entry; one that is larger than the table empties it (section 4.4). */
+  /** Adds an entry. An entry that is larger than the table empties it (section 4.4). */
   add(name: string, value: string): void {
     const bytes = sizeOf(name, value);
     if (bytes > this.#maxBytes) {

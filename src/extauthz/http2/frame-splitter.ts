@@ -1,20 +1,23 @@
 /**
- * Cuts what a socket brings into frames, in place (RFC 9113, section 4.1). Only a frame that continues in the next read is copied. Its copy
- * is never used again, because whoever got a part of it may keep that part.
+ * Splits the bytes of a socket into frames, in place (RFC 9113, section 4.1). It copies only a frame that continues in
+ * the next read, and never reuses that copy, because the receiver of a part may keep it.
  */
 
 import { FRAME_HEAD_BYTES, FRAME_SIZE_ERROR, MAX_FRAME_BYTES, NO_ERROR, PREFACE, PROTOCOL_ERROR } from './frames.ts';
 
 export interface FrameReader {
-  /** Takes a frame whose head is at `at`, with `length` bytes of payload behind it. @returns an error code, after which nothing is read */
+  /**
+   * Processes the frame whose head is at `at`, followed by `length` bytes of payload. @returns an error code, after
+   * which the splitter reads nothing
+   */
   frame(bytes: Buffer, at: number, length: number): number;
 }
 
 export class FrameSplitter {
   readonly #reader: FrameReader;
-  /** Bytes of the preface that are still to come (section 3.4). */
+  /** The remaining bytes of the preface (section 3.4). */
   #prefaceLeft = PREFACE.length;
-  /** The beginning of a frame, in a buffer that has room for the rest if the head is whole. */
+  /** The beginning of a frame. The buffer has room for the rest if the head is complete. */
   #part: Buffer | undefined;
   #partLength = 0;
 
@@ -32,7 +35,7 @@ export class FrameSplitter {
     if (this.#part !== undefined) {
       at = this.#complete(bytes, at);
       if (this.#part !== undefined) return oversized(this.#part, 0, this.#partLength);
-      // A frame that was completed and is wrong.
+      // The completed frame is invalid.
       if (at < 0) return -at;
     }
     const end = bytes.length;
@@ -49,7 +52,7 @@ export class FrameSplitter {
     return NO_ERROR;
   }
 
-  /** @returns the offset behind the preface, or -1 when the bytes are no preface */
+  /** @returns the offset after the preface, or -1 if the bytes are no preface */
   #readPreface(bytes: Buffer): number {
     const from = PREFACE.length - this.#prefaceLeft;
     const count = Math.min(this.#prefaceLeft, bytes.length);
@@ -65,7 +68,10 @@ export class FrameSplitter {
     this.#partLength = bytes.copy(this.#part, 0, at);
   }
 
-  /** Adds to the frame that is not whole, and hands it on if it is whole then. @returns the next offset, or an error code, negated */
+  /**
+   * Adds bytes to the incomplete frame, and passes it on when it is complete. @returns the next offset, or a negated
+   * error code
+   */
   #complete(bytes: Buffer, from: number): number {
     let part = this.#part ?? bytes;
     let at = from;
@@ -87,7 +93,7 @@ export class FrameSplitter {
     return error === NO_ERROR ? at : -error;
   }
 
-  /** Copies what is missing up to `length`. @returns how much there was */
+  /** Copies bytes up to `length`. @returns the number of copied bytes */
   #fill(part: Buffer, bytes: Buffer, at: number, length: number): number {
     const count = Math.min(length - this.#partLength, bytes.length - at);
     bytes.copy(part, this.#partLength, at, at + count);

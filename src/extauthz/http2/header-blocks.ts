@@ -1,4 +1,4 @@
-/** Puts a header block together from HEADERS and CONTINUATION (RFC 9113, section 4.3), and reads what it means. */
+/** Joins a header block from HEADERS and CONTINUATION (RFC 9113, section 4.3), and reads it. */
 
 import { MAX_BLOCK_BYTES, MAX_BLOCK_FRAMES } from './bounds.ts';
 import { COMPRESSION_ERROR, ENHANCE_YOUR_CALM, PROTOCOL_ERROR } from './frames.ts';
@@ -7,17 +7,20 @@ import { HeaderDecoder } from './hpack-decode.ts';
 import { areTrailers, type RequestHead, readRequestHead } from './request-head.ts';
 import type { Target } from './stream.ts';
 
-/** What a request asks for. It must depend on the head only, because its result is used for every request with the same head. */
+/**
+ * Reads a request's target. The result must depend on the head only, because it is used for every request with the same
+ * head.
+ */
 export type ReadTarget = (head: RequestHead) => Target;
 
-/** The block of a request, its trailers, or the code of the error that the stream ends with. */
+/** The content of a block: a request, its trailers, or the error code with which the stream ends. */
 export type BlockMeaning = Target | number;
 
 export class HeaderBlocks {
   readonly #decoder = new HeaderDecoder();
   readonly #memo: HeaderMemo<Target>;
   readonly #readTarget: ReadTarget;
-  /** The stream whose block is not whole; 0 = none. */
+  /** The stream with an incomplete block; 0 = none. */
   openStream = 0;
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -27,7 +30,7 @@ export class HeaderBlocks {
     this.#readTarget = readTarget;
   }
 
-  /** The peer has acknowledged SETTINGS_HEADER_TABLE_SIZE 0. */
+  /** Called when the peer has acknowledged SETTINGS_HEADER_TABLE_SIZE 0. */
   closeTable(): void {
     this.#decoder.table.close();
   }
@@ -41,7 +44,7 @@ export class HeaderBlocks {
     return 0;
   }
 
-  /** The block that was added part by part. */
+  /** Returns the block that was added in parts. */
   take(): Buffer {
     const block = Buffer.concat(this.#parts);
     this.#parts = [];
@@ -50,7 +53,7 @@ export class HeaderBlocks {
     return block;
   }
 
-  /** Reads a request's block. @returns its target, the code for its stream, or -1 when the connection cannot go on */
+  /** Reads a request's block. @returns its target, the error code for its stream, or -1 if the connection must end */
   readRequest(bytes: Buffer, start: number, end: number): BlockMeaning {
     const isAlone = this.#decoder.table.isClosed;
     if (isAlone) {
@@ -66,7 +69,10 @@ export class HeaderBlocks {
     return target;
   }
 
-  /** Reads a block that follows a request's content. @returns 0, the code for its stream, or -1 when the connection cannot go on */
+  /**
+   * Reads a block after a request's content. @returns 0, the error code for its stream, or -1 if the connection must
+   * end
+   */
   readTrailers(bytes: Buffer, start: number, end: number): number {
     const code = this.#decode(bytes, start, end);
     if (code !== 0) return code;
@@ -88,5 +94,5 @@ export class HeaderBlocks {
   }
 }
 
-/** The code for a connection whose block cannot be decoded (section 4.3). */
+/** The error code for a connection whose block cannot be decoded (section 4.3). */
 export const BROKEN_BLOCK = COMPRESSION_ERROR;

@@ -1,10 +1,10 @@
 /**
- * Remembers the meaning of header blocks by their bytes. A peer's block depends on no earlier one, because the table's size is 0, and the
- * blocks of one Envoy repeat, byte for byte.
+ * Caches the targets of header blocks by their bytes. A block depends on no earlier one, because the table's size is 0,
+ * and the blocks of one Envoy repeat byte for byte.
  *
- * The memo has a fixed number of slots, and the bytes choose the slot. An entry that was used since the last miss of its slot stays, so
- * that blocks which never repeat (with a trace id, for example) do not displace those that do. A peer that makes blocks collide costs
- * itself the decoding.
+ * The memo has a fixed number of slots, and the bytes select the slot. An entry that was used since the last miss of
+ * its slot stays, so that blocks which never repeat (with a trace id, for example) do not displace those that do. A
+ * peer that makes blocks collide pays with the decoding of its own blocks.
  */
 
 const SLOTS = 256;
@@ -51,7 +51,7 @@ export class HeaderMemo<T> {
   }
 }
 
-/** Mixes the length and eight bytes from all over the block: enough to tell apart the few blocks that repeat. */
+/** Hashes the length and eight bytes from the whole block, which distinguishes the few blocks that repeat. */
 function slotOf(bytes: Buffer, start: number, length: number): number {
   let hash = length;
   const step = (length >> 3) + 1;

@@ -6,22 +6,23 @@ import { decodeHuffman, MAX_GROWTH } from './huffman.ts';
 import { STATIC_TABLE } from './static-table.ts';
 
 /**
+ * The results of decoding:
  * - `fields`: `decoder.fields` has the header list;
- * - `too-large`: it is longer than this server takes, and the connection can go on;
- * - `broken`: the block is no header block, and no later one can be understood (section 2.2).
+ * - `too-large`: the list exceeds the bound, and the connection can continue;
+ * - `broken`: the block is invalid, and no later one can be decoded (section 2.2).
  */
 export type Decoded = 'fields' | 'too-large' | 'broken';
 
-/** Numbers in header blocks are lengths and indexes, so none of them needs more. */
+/** Numbers in header blocks are lengths and indexes, so none of them needs more bits. */
 const MAX_INTEGER = 2 ** 24;
 
-/** Decoded texts are copied out of it at once, so every connection shares it. */
+/** The buffer of decoded texts. They are copied at once, so every connection shares it. */
 const scratch = Buffer.alloc(Math.ceil(MAX_BLOCK_BYTES * MAX_GROWTH));
 
 /** The decoder of one connection. */
 export class HeaderDecoder {
   readonly table = new DynamicTable();
-  /** Name and value in turn, as Latin-1; of the block that was decoded last. */
+  /** Names and values in turn, as Latin-1, of the block that was decoded last. */
   readonly fields: string[] = [];
   #bytes: Buffer = scratch;
   #at = 0;
@@ -84,7 +85,7 @@ export class HeaderDecoder {
     return true;
   }
 
-  /** Keeps no more than the bounds permit, and decodes the rest for the table's sake. */
+  /** Keeps the fields within the bounds, and decodes the rest to update the table. */
   #take(name: string, value: string): void {
     this.#listBytes += sizeOf(name, value);
     if (this.#listBytes > MAX_HEADER_LIST_BYTES || this.fields.length > 2 * MAX_HEADER_FIELDS) return;
@@ -97,7 +98,7 @@ export class HeaderDecoder {
     return this.table.at(index - STATIC_TABLE.length - 1)?.[0];
   }
 
-  /** Section 5.1. @returns -1 when the number is cut off or too large */
+  /** Section 5.1. @returns -1 if the number is incomplete or too large */
   #integer(prefixBits: number): number {
     const mask = (1 << prefixBits) - 1;
     if (this.#at >= this.#end) return -1;
@@ -113,7 +114,7 @@ export class HeaderDecoder {
     return -1;
   }
 
-  /** Section 5.2. @returns undefined when the text is cut off or no Huffman code */
+  /** Section 5.2. @returns undefined if the text is incomplete or has an invalid Huffman code */
   #text(): string | undefined {
     const isHuffman = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
     const length = this.#integer(7);

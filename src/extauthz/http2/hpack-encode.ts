@@ -1,4 +1,7 @@
-/** Encodes header blocks without a table and without Huffman codes (RFC 7541, section 6.2.2), so that prepared bytes suit every connection. */
+/**
+ * Encodes header blocks without a table and without Huffman codes (RFC 7541, section 6.2.2), so that prepared bytes are
+ * valid on every connection.
+ */
 
 import { STATIC_TABLE } from './static-table.ts';
 

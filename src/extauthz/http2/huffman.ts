@@ -1,8 +1,9 @@
 /**
- * Huffman decoding (RFC 7541, section 5.2 and appendix B). The code is canonical: codes of one length follow each other in the order of
- * their symbols, so the lengths define it.
+ * Huffman decoding (RFC 7541, section 5.2 and appendix B). The code is canonical: codes of one length follow each other
+ * in the order of their symbols, so the lengths define it.
  *
- * The decoder is a table of states and half bytes. The shortest code has 5 bits, so a half byte ends at most one symbol.
+ * The decoder is a table of states and half bytes. The shortest code has 5 bits, so a half byte ends at most one
+ * symbol.
  */
 
 const EOS = 256;
@@ -30,15 +31,18 @@ const LENGTHS: readonly number[] = [
   30,
 ];
 
-/** For each state and half byte, the next state in the lower 9 bits, and above them 1 + the symbol that ends; `BROKEN` = no code. */
+/**
+ * For each state and half byte: the next state in the lower 9 bits, and above them 1 + the symbol that ends. `BROKEN` =
+ * no code.
+ */
 const STEPS = new Uint32Array(256 * 16);
 const BROKEN = 0xffffffff;
 const STATE_BITS = 9;
 const STATE_MASK = (1 << STATE_BITS) - 1;
-/** States in which the text may end: at most 7 bits of padding, all of them 1. */
+/** The states in which the text may end: at most 7 bits of padding, all of them 1. */
 const MAY_END = new Uint8Array(256);
 
-/** Inner nodes of the code's tree: [child of 0, child of 1]; a leaf is -1 - its symbol. */
+/** The inner nodes of the code's tree: [child of 0, child of 1]. A leaf is -1 - its symbol. */
 type Node = [number | undefined, number | undefined];
 
 function buildTree(): Node[] {
@@ -94,13 +98,12 @@ function stepOf(nodes: readonly Node[], state: number, half: number): number {
 
 buildSteps(buildTree());
 
-/** A text's bytes are at most 8/5 of its code's. */
+/** The decoded bytes are at most 8/5 of the encoded bytes. */
 export const MAX_GROWTH = 1.6;
 
 /**
  * Decodes `bytes` from `start` to `end` into `into`, which must have room for 8/5 of them.
- *
- * @returns the number of decoded bytes; -1 when the bytes are no code
+ * @returns the number of decoded bytes; -1 if the bytes are no valid code
  */
 export function decodeHuffman(bytes: Buffer, start: number, end: number, into: Buffer): number {
   let state = 0;

@@ -40,7 +40,7 @@ export class Http2Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
   readonly #secured: TlsServer | undefined;
-  /** With those that are still shaking hands. */
+  /** Includes sockets whose TLS handshake is not finished. */
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
   readonly #memo = new HeaderMemo<Target>();
@@ -69,7 +69,7 @@ export class Http2Listener {
     this.#server.on('connection', (socket: Socket) => this.#track(socket));
   }
 
-  /** Rejects with the system's error when it cannot listen. */
+  /** Rejects with the system's error if it cannot listen. */
   async listen(at: ListenAt): Promise<void> {
     const server = this.#server;
     await new Promise<void>((resolve, reject) => {
@@ -82,7 +82,7 @@ export class Http2Listener {
     server.on('error', ignore);
   }
 
-  /** The port that it listens on; 0 for a Unix socket. */
+  /** The port of the listener; 0 for a Unix socket. */
   get port(): number {
     const address = this.#server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
@@ -93,18 +93,18 @@ export class Http2Listener {
   }
 
   /**
-   * Serves new connections with this certificate and client CA; open ones go on. Throws OpenSSL's error, and changes nothing, when
-   * certificate and key are none or do not match.
+   * Uses this certificate and client CA for new connections. Open connections continue. Throws OpenSSL's error, and
+   * changes nothing, if certificate and key are invalid or do not match.
    */
   setTls(tls: TlsMaterial): void {
     if (this.#secured === undefined) throw new Error('a server without TLS accepts no certificate');
     const options = secureOptions(tls);
-    // Throws before the server has forgotten anything.
+    // Throws before it changes the server.
     createSecureContext(options);
     this.#secured.setSecureContext(options);
   }
 
-  /** Looks after the time bounds of every connection and stream. */
+  /** Enforces the time bounds of every connection and stream. */
   sweep(): void {
     const nowMs = this.#options.nowMs();
     for (const connection of this.#connections) connection.sweep(nowMs);
@@ -118,7 +118,10 @@ export class Http2Listener {
     for (const connection of this.#connections) connection.ping();
   }
 
-  /** Accepts no more connections. Resolves when all are closed: each after its running streams, all of them after `graceMs`. */
+  /**
+   * Accepts no more connections. Resolves when all are closed: each after its running streams, all of them after
+   * `graceMs`.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#server.close();
     this.#drained = Promise.withResolvers<void>();
@@ -153,16 +156,16 @@ export class Http2Listener {
   }
 }
 
-/** The part that can change while the server runs. */
+/** Returns the options that can change while the server runs. */
 export function secureOptions({ cert, key, clientCa }: TlsMaterial) {
   return { cert, key, minVersion: 'TLSv1.2' as const, ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }
 
-/** The part that cannot: whether clients are asked for a certificate. */
+/** Returns the options that cannot change: whether the server requires a certificate of clients. */
 function clients({ clientCa }: TlsMaterial) {
   return clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
 }
 
 function ignore(): void {
-  // A listening socket reports errors of single connections, which concern no other.
+  // A listening socket reports errors of single connections, which do not concern the others.
 }

@@ -1,15 +1,16 @@
 /**
- * The bytes that a connection sends. Frames are written into one buffer, and everything that one read caused leaves in one write.
+ * The bytes that a connection sends. Frames are written into one buffer, and one write sends everything that one read
+ * caused.
  *
- * A plain socket usually hands a write to the kernel at once; its `writableLength` is then 0 and the buffer is free again. While it is not,
- * the socket still reads from the buffer, and the connection goes on with another one.
+ * A plain socket usually passes a write to the kernel at once. Its `writableLength` is then 0, and the buffer is free.
+ * Otherwise, the socket still reads from the buffer, and the connection continues with another one.
  */
 
 import type { Socket } from 'node:net';
 import { MAX_BACKLOG_BYTES } from './bounds.ts';
 
 const INITIAL_BYTES = 16 * 1024;
-/** A buffer that grew beyond it is not kept. */
+/** The size beyond which a buffer is not kept. */
 const KEPT_BYTES = 256 * 1024;
 
 export class Output {
@@ -19,7 +20,7 @@ export class Output {
   readonly #socket: Socket;
   /** At least the socket's own mark, so that beyond it the socket's `drain` event follows. */
   readonly #maxBacklog: number;
-  /** The socket may still read from it. */
+  /** Whether the socket may still read from the buffer. */
   #lent: Buffer | undefined;
   #spare: Buffer | undefined;
 
@@ -28,7 +29,7 @@ export class Output {
     this.#maxBacklog = Math.max(MAX_BACKLOG_BYTES, socket.writableHighWaterMark);
   }
 
-  /** Makes room for `count` bytes, which the caller writes at the returned offset of `bytes`. */
+  /** Reserves `count` bytes. The caller writes them at the returned offset of `bytes`. */
   reserve(count: number): number {
     const at = this.length;
     const length = at + count;
@@ -46,17 +47,19 @@ export class Output {
     this.bytes.set(bytes, at);
   }
 
-  /** The kernel has every byte that was flushed. */
+  /** Whether the kernel has every byte that was flushed. */
   get isTaken(): boolean {
     return this.#socket.writableLength === 0;
   }
 
-  /** So much waits for the socket that nothing should be added that can wait. */
+  /** Whether so many bytes wait for the socket that the caller must not add bytes that can wait. */
   get isClogged(): boolean {
     return this.length + this.#socket.writableLength > this.#maxBacklog;
   }
 
-  /** Hands everything to the socket. @returns false when the socket keeps more than it should: its `drain` event follows */
+  /**
+   * Passes everything to the socket. @returns false if the socket holds more than its mark: its `drain` event follows
+   */
   flush(): boolean {
     const { length, bytes } = this;
     const socket = this.#socket;

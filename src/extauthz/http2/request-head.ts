@@ -1,4 +1,4 @@
-/** Reads a request's header list, and reports one that is malformed (RFC 9113, sections 8.1.1, 8.2 and 8.3.1). */
+/** Reads a request's header list, and detects a malformed one (RFC 9113, sections 8.1.1, 8.2 and 8.3.1). */
 
 /** The fields of a request that this server uses. Texts are Latin-1. */
 export interface RequestHead {
@@ -7,7 +7,7 @@ export interface RequestHead {
   readonly contentType: string | undefined;
   /** The header `grpc-timeout`. */
   readonly timeout: string | undefined;
-  /** In bytes; -1 = not given. */
+  /** In bytes; -1 = absent. */
   readonly contentLength: number;
 }
 
@@ -25,7 +25,7 @@ const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** @returns undefined when the request is malformed */
+/** @returns undefined if the request is malformed */
 export function readRequestHead(fields: readonly string[]): RequestHead | undefined {
   const pseudo = readPseudo(fields);
   if (pseudo === undefined) return undefined;
@@ -47,13 +47,13 @@ export function readRequestHead(fields: readonly string[]): RequestHead | undefi
   return { method, path, contentType, timeout, contentLength };
 }
 
-/** Reports whether a header list may follow a request's content (section 8.1): regular fields only. */
+/** Reports whether a header list is valid after a request's content (section 8.1): regular fields only. */
 export function areTrailers(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) if (!isRegular(fields[i] ?? '', fields[i + 1] ?? '')) return false;
   return true;
 }
 
-/** Pseudo-header fields come first, each once, and no other than those of a request. CONNECT is not served. */
+/** Pseudo-header fields come first, each once, and only those of a request. The server does not support CONNECT. */
 function readPseudo(
   fields: readonly string[],
 ): { readonly method: string; readonly path: string; readonly count: number } | undefined {

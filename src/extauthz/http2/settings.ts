@@ -26,7 +26,9 @@ const MAX_HEADER_LIST_SIZE = 6;
 const SETTING_BYTES = 6;
 const LARGEST_FRAME_BYTES = 0xffffff;
 
-/** This server's first bytes: its settings, and the connection's window (section 6.9.2: settings do not change it). */
+/**
+ * This server's first bytes: its settings, and the connection's window, which settings do not change (section 6.9.2).
+ */
 export const GREETING: Buffer = greeting([
   [HEADER_TABLE_SIZE, 0],
   [MAX_CONCURRENT_STREAMS, MAX_STREAMS],
@@ -49,15 +51,14 @@ function greeting(settings: readonly (readonly [number, number])[]): Buffer {
   return bytes;
 }
 
-/** The settings of a peer that concern this server. It never refers to a table of the peer's, and pushes nothing. */
+/** The settings of a peer that this server uses. It never refers to the peer's table, and pushes nothing. */
 export class PeerSettings {
   initialWindow = DEFAULT_WINDOW;
   maxFrameBytes = MAX_FRAME_BYTES;
 
   /**
-   * Takes the payload of one SETTINGS frame.
-   *
-   * @returns an error code; 0 = all is well
+   * Applies the payload of one SETTINGS frame.
+   * @returns an error code; 0 = no error
    */
   take(bytes: Buffer, start: number, length: number): number {
     if (length % SETTING_BYTES !== 0) return FRAME_SIZE_ERROR;

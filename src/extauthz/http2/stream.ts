@@ -1,19 +1,19 @@
 /**
- * One stream: its states, its flow control, and what it has to send (RFC 9113, sections 5.1, 5.2 and 8.1). A subclass says what its bytes
- * mean, so that a call is one object with fields and costs no closures.
+ * One stream: its states, its flow control, and the bytes to send (RFC 9113, sections 5.1, 5.2 and 8.1). A subclass
+ * interprets the content, so that a call is one object with fields and needs no closures.
  */
 
 import { STREAM_WINDOW } from './bounds.ts';
 import type { Connection } from './connection.ts';
 import { DATA, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, HEADERS, writeFrameHead } from './frames.ts';
 
-/** What a request asks for, made once for each distinct header block. */
+/** The target of a request, created once for each distinct header block. */
 export interface Target {
-  /** In bytes; -1 = not given. */
+  /** In bytes; -1 = absent. */
   readonly contentLength: number;
   /** A small number. Streams of one kind share a bound on resets. */
   readonly kind: number;
-  /** Begins the stream. The connection has it from the moment in which this returns. */
+  /** Opens the stream. The connection has the stream when this returns. */
   open(connection: Connection, id: number): Stream;
 }
 
@@ -24,18 +24,18 @@ export abstract class Stream {
   /** May be negative (RFC 9113, section 6.9.2). */
   sendWindow: number;
   receiveWindow = STREAM_WINDOW;
-  /** What is left of the announced content, in bytes; -1 = not announced. */
+  /** The rest of the announced content, in bytes; -1 = not announced. */
   contentLeft: number;
-  /** The peer has ended its side. */
+  /** Whether the peer has ended its side. */
   remoteEnded = false;
-  /** This server has written the end of its side. */
+  /** Whether this server has written the end of its side. */
   localEnded = false;
-  /** Both sides have ended, one of them has reset the stream, or the connection is gone. */
+  /** Whether both sides have ended, one of them has reset the stream, or the connection is gone. */
   isOver = false;
-  /** Data that waits for the peer's flow control; the first `#offset` bytes are sent. */
+  /** The data that waits for the peer's flow control. The first `#offset` bytes are sent. */
   #queue: Buffer[] | undefined;
   #offset = 0;
-  /** This side ends behind the queue, with these trailers if there are any. */
+  /** Whether this side ends after the queue, with these trailers if there are any. */
   #willEnd = false;
   #trailers: Buffer | undefined;
 
@@ -47,28 +47,28 @@ export abstract class Stream {
     this.sendWindow = connection.peer.initialWindow;
   }
 
-  /** Takes content, valid for as long as it is kept. */
+  /** Takes content. The bytes stay valid for as long as they are kept. */
   abstract take(bytes: Buffer, start: number, end: number): void;
 
-  /** The peer has sent all that it will send. */
+  /** Called when the peer has ended its side. */
   abstract ended(): void;
 
-  /** Everything that one read brought has been taken. Called once for each `connection.whenRead`. */
+  /** Called once for each `connection.whenRead`, after the read is processed. */
   abstract run(): void;
 
-  /** All that waited for the peer's flow control is written; trailers may follow now. */
+  /** Called when all waiting bytes are written, so that trailers may follow. */
   abstract sent(): void;
 
-  /** The socket has taken, or lost, what was written before `connection.whenTaken`. */
+  /** Called when the socket has sent, or lost, the bytes before `connection.whenTaken`. */
   abstract settled(isTaken: boolean): void;
 
-  /** The stream is over. Called once. */
+  /** Called once when the stream is over. */
   abstract closed(): void;
 
   /** Called every 250 ms, with the time of the connection's clock. */
   abstract sweep(nowMs: number): void;
 
-  /** Whether `bytes` of content can be written at once, in one frame. */
+  /** Reports whether `bytes` of content can be written at once, in one frame. */
   fits(bytes: number): boolean {
     return (
       bytes <= this.sendWindow &&
@@ -83,7 +83,7 @@ export abstract class Stream {
     return this.#queue !== undefined;
   }
 
-  /** Sends a header block. The stream's own side ends with it if `isLast`. */
+  /** Sends a header block. This side ends with it if `isLast`. */
   respond(block: Buffer, isLast: boolean): void {
     if (this.isOver || this.localEnded) return;
     this.#writeHeaders(block, isLast);
@@ -108,7 +108,7 @@ export abstract class Stream {
     }
   }
 
-  /** Ends this side after all that was sent, with trailers if there are any. */
+  /** Ends this side after all bytes, with trailers if there are any. */
   finish(trailers: Buffer | undefined): void {
     if (this.isOver || this.localEnded || this.#willEnd) return;
     if (this.#queue !== undefined) {
@@ -124,7 +124,7 @@ export abstract class Stream {
     }
   }
 
-  /** Writes what the windows permit. Called by the connection. @returns true when nothing is left */
+  /** Writes the bytes that the windows permit. Called by the connection. @returns true if no bytes are left */
   pump(): boolean {
     const queue = this.#queue;
     if (queue === undefined) return true;
@@ -145,7 +145,7 @@ export abstract class Stream {
     return true;
   }
 
-  /** Forgets what waits. Called by the connection when the stream is over. */
+  /** Discards the waiting bytes. Called by the connection when the stream is over. */
   dropQueue(): void {
     if (this.#queue === undefined) return;
     const bytes = this.#queue.reduce((sum, { length }) => sum + length, -this.#offset);
@@ -153,7 +153,7 @@ export abstract class Stream {
     this.connection.unqueue(bytes);
   }
 
-  /** The caller has written the last frame of this side into the connection's output. */
+  /** Called after the caller has written the last frame of this side into the connection's output. */
   wroteEnd(): void {
     this.#end();
   }
@@ -172,7 +172,7 @@ export abstract class Stream {
     this.connection.wantFlush();
   }
 
-  /** Writes DATA frames as far as the windows and the socket permit. @returns the offset of the first byte that has to wait */
+  /** Writes the DATA frames that the windows and the socket permit. @returns the offset of the first byte that waits */
   #write(bytes: Buffer, from: number): number {
     const { connection } = this;
     const { output, peer } = connection;

@@ -7,7 +7,7 @@ export class WaitingStreams {
   readonly #streams = new Set<Stream>();
   #bytes = 0;
 
-  /** Bytes of answers that wait. */
+  /** The bytes of waiting answers. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -16,13 +16,13 @@ export class WaitingStreams {
     return this.#streams.size;
   }
 
-  /** Notes that a stream has so many bytes more to send. */
+  /** Records that a stream has `bytes` more to send. */
   add(stream: Stream, bytes: number): void {
     this.#bytes += bytes;
     this.#streams.add(stream);
   }
 
-  /** Notes that so many bytes were sent, or given up. */
+  /** Records that `bytes` were sent or discarded. */
   subtract(bytes: number): void {
     this.#bytes -= bytes;
   }
@@ -32,8 +32,8 @@ export class WaitingStreams {
   }
 
   /**
-   * Lets the streams continue. Each stream that cannot send everything goes to the end of the line.
-   * @returns true if only the socket's room stopped them
+   * Runs the streams. A stream that cannot send everything moves to the end of the queue.
+   * @returns true if only the socket's bound stopped them
    */
   pump(connection: Connection): boolean {
     const { output } = connection;
