@@ -141,6 +141,13 @@ describe('the schema of the values', () => {
     expect(output).toContain(refusal);
   });
 
+  it('accepts the number 0 for a duration that may be 0, and a list of domains of a directory', async () => {
+    const zeros = ['drain.notice', 'audit.retention', 'api-keys.retention'].map((path) => `config.${path}=0`);
+    const { ok, output } = await refusalOf([...zeros, 'config.ldap.domain[0]=corp.example']);
+    expect(ok, output).toBe(true);
+    expect(output).toMatch(/^ {6}notice: 0$/m);
+  });
+
   it('shows no secret in a refusal', async () => {
     expect((await refusalOf(['secretKey.value=hidden'])).output).not.toContain('hidden');
     expect((await refusalOf(['bootstrap.password=hidden'])).output).not.toContain('hidden');
