@@ -14,9 +14,7 @@ export interface Alone {
   close(): Promise<void>;
 }
 
-/**
- * Starts the listener of that kind, with health and metrics. If it rejects, it has stopped everything that it started.
- */
+/** Starts the listener of that kind, with health and metrics. If it rejects, everything that it started has stopped. */
 export async function startAlone(
   kind: ProcessKind,
   loaded: Loaded,

@@ -4,10 +4,7 @@ import type { FieldError } from '../domain/problem-details.ts';
 import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 
-/**
- * Each round removes the values that the round before found. A value that is removed may leave its parent incomplete,
- * and so on up.
- */
+/** Each round removes the values that the last round found. A removed value may leave its parent incomplete. */
 const MAX_ROUNDS = 8;
 
 /** Members whose meaning depends on each other: without one of them, the other would look wrong. */

@@ -32,10 +32,7 @@ function value(of: unknown): string {
   return of === undefined ? '(none)' : printable(JSON.stringify(of));
 }
 
-/**
- * Control characters that JSON does not escape, and marks that change the direction of writing. A terminal would
- * execute them.
- */
+/** Control characters and direction marks, which JSON does not escape. A terminal would execute them. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 function printable(text: string): string {

@@ -100,10 +100,7 @@ function faultOf(error: unknown): Fault {
   throw error;
 }
 
-/**
- * Resolves when standard output has taken the lines, or with false if the command must stop before. Rejects if the
- * reader is gone.
- */
+/** Resolves when standard output has taken the lines; with false if the command stops. Rejects without a reader. */
 async function delivered(rows: readonly FollowedRow[], stop: AbortSignal): Promise<boolean> {
   const text = rows.map(({ row, cursor }) => `${JSON.stringify({ ...row, cursor: formatCursor(cursor) })}\n`).join('');
   const written = new Promise<true>((resolve, reject) => {
@@ -146,10 +143,7 @@ async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
   return cursor;
 }
 
-/**
- * Resolves when the cursor is on the disk. It replaces the file, so that a crash leaves the whole old or the whole new
- * one.
- */
+/** Resolves when the cursor is on the disk. It replaces the file, so a crash never leaves a part of it. */
 async function writeCursorFile(path: string, cursor: AuditCursor): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`;
   const file = await open(draft, 'w', 0o600);

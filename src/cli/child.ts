@@ -31,10 +31,7 @@ type StartOrder = Extract<Order, { kind: 'start' }>;
 interface Orders {
   readonly start: Promise<StartOrder>;
   readonly drain: Promise<undefined>;
-  /**
-   * Resolves with the gate when it runs. A request to apply a change waits for it, because its cache may already
-   * contain entries.
-   */
+  /** Resolves when the gate runs. A request to apply a change waits for it: its cache may have entries before. */
   readonly gate: PromiseWithResolvers<GateServer>;
   onApplied: (answer: Applied) => void;
 }

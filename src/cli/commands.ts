@@ -159,10 +159,7 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-/**
- * Reads the options of the usage text: `--name WORD` takes a value, and `--name` is a flag. Every command accepts
- * `--config FILE`.
- */
+/** Reads the options of the usage text: `--name WORD` takes a value, `--name` is a flag. All have `--config`. */
 export function optionsOf({ takes }: Pick<Command, 'takes'>): OptionNames {
   const names = [...takes.matchAll(/--([a-z-]+)( [A-Za-z])?/g)];
   return {

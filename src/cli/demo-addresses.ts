@@ -50,10 +50,7 @@ export function reachable(address: string): string {
   return address.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
 }
 
-/**
- * Returns the origins of pages that Envoy serves at the address, with all names of loopback. None for port 0, which
- * Envoy chooses later.
- */
+/** Returns the origins of pages at the address, with all names of loopback. None for port 0, which means any. */
 export function demoOrigins({ host, port }: { readonly host: string; readonly port: number }): readonly string[] {
   if (port === 0) return [];
   const names = ['127.0.0.1', '0.0.0.0', '::', '::1', 'localhost'].includes(host)

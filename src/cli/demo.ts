@@ -194,9 +194,7 @@ async function serves(edge: string, stop: Promise<void>): Promise<boolean> {
   return false;
 }
 
-/**
- * Uses another port if the usual one is in use. No configuration names the upstream, and the banner shows its address.
- */
+/** Uses another port if the usual one is in use. The banner shows the address, and no configuration names it. */
 async function startUpstreamNear(host: string, port: number): Promise<Upstream> {
   return startUpstream(host, port).catch(() => startUpstream(host, 0));
 }

@@ -47,9 +47,7 @@ function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
   throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }
 
-/**
- * If the admin interface does not answer, Envoy counts as busy, because an Envoy with open requests must not end early.
- */
+/** Without an answer of the admin interface, Envoy counts as busy: it must not end before its requests. */
 async function drainEnvoy({ adminUrl, noticeMs, limitMs }: Drain): Promise<number> {
   const start = performance.now();
   let draining = false;

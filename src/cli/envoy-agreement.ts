@@ -58,10 +58,7 @@ function replaced(text: string, said: string, says: string): string {
   return text.replaceAll(said, says);
 }
 
-/**
- * Two entries for each route, like those of the built-in routes: one before the check has allowed the request, and one
- * after it.
- */
+/** Two entries for each route, like those of the built-in routes: before the check's allow, and after it. */
 function entries(routes: readonly Route[], kind: 'metered' | 'inspected'): string {
   return routes
     .map(({ method, template }) => {

@@ -1,6 +1,4 @@
-/**
- * Puts the real addresses into Envoy's configuration files. The files are no templates, so each works without a change.
- */
+/** Puts the real addresses into Envoy's configuration files. They are no templates, so each works without a change. */
 
 import { isIP } from 'node:net';
 import { parse } from 'yaml';
@@ -11,10 +9,7 @@ export type Address = string;
 export interface EnvoyAddresses {
   /** Envoy's admin listener. Port 0 = any free port. Default: the address in the file. */
   readonly admin?: Address;
-  /**
-   * By the name of a listener or cluster, which the file must have. `postern-meter` defaults to the address of
-   * `postern-grpc`.
-   */
+  /** By the name of a listener or cluster in the file. Default of `postern-meter`: the address of `postern-grpc`. */
   readonly places: Readonly<Record<string, Address>>;
 }
 

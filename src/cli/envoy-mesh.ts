@@ -18,9 +18,7 @@ const TYPES = 'type.googleapis.com/envoy.extensions.filters';
 const LISTENER = 'envoy.config.listener.v3.Listener';
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 
-/**
- * The listener's settings apart from its filters and routes. The mesh has its own settings for the client's address.
- */
+/** The listener's settings apart from its filters and routes. The mesh itself determines the client's address. */
 const MANAGER_MEMBERS = [
   'access_log_options',
   'early_header_mutation_extensions',
@@ -35,10 +33,7 @@ const MANAGER_MEMBERS = [
   'http2_protocol_options',
 ] as const;
 
-/**
- * The check's settings that the mesh's policy lacks or has with another value. The policy has the check's server and
- * its timeout.
- */
+/** The check's settings that the mesh's policy lacks or sets otherwise. The policy has the server and the timeout. */
 const CHECK_MEMBERS = [
   'failure_mode_allow',
   'status_on_error',

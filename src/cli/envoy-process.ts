@@ -1,7 +1,4 @@
-/**
- * One running Envoy: starts with a complete configuration, is ready when its admin listener reports it, and stops by
- * its process id.
- */
+/** Runs one Envoy with a complete configuration. Its admin listener reports when it is ready. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

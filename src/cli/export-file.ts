@@ -87,10 +87,7 @@ const STYLE = {
   compat: 'yaml-1.1',
 } as const;
 
-/**
- * Control characters, invisible marks, and marks that change the direction of writing. The file has them as escapes, so
- * that a diff shows them.
- */
+/** Control characters, invisible marks and direction marks. The file has them as escapes, so that a diff shows them. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const EACH_UNSEEN = new RegExp(UNSEEN, 'gu');
 

@@ -10,9 +10,7 @@ import { withLongTimeout, withStore } from './with-store.ts';
 const STATEMENT_TIMEOUT_MS = 60_000;
 const MIB = 1_048_576;
 
-/**
- * Writes only after it has read everything: a truncated export looks complete, and pruning by it would delete the rest.
- */
+/** Writes after it has read everything: a truncated export looks complete, and pruning by it would delete the rest. */
 export async function exportCommand(args: Arguments): Promise<number> {
   if (args.words.length > 0) throw new UsageError('export accepts no file name. It writes to standard output.');
   const options = { tenant: tenantOption(args), users: !args.flag('without-users') };

@@ -1,7 +1,4 @@
-/**
- * Requests the health of the server with this configuration: a container's health check that needs no shell or other
- * program.
- */
+/** A container's health check without a shell or another program: requests the health of the configured server. */
 
 import { hostAndPort } from '../config/listening.ts';
 import type { Arguments } from './arguments.ts';

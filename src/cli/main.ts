@@ -10,10 +10,7 @@ import { InvalidConfigError } from './configuration.ts';
 
 const OK = 0;
 const FAILED = 1;
-/**
- * Wrong usage, a wrong configuration, or a database that the command must not use: the command started and changed
- * nothing.
- */
+/** Wrong usage, a wrong configuration, or a database that the command must not use. Nothing was changed. */
 const REFUSED = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {

@@ -11,9 +11,7 @@ import { envoyGatewayPatches, istioPatches } from './envoy-mesh.ts';
 const PROFILES = ['demo', 'production', 'sidecar', 'istio', 'envoy-gateway'] as const;
 type Profile = (typeof PROFILES)[number];
 
-/**
- * All other profiles follow from that of production: a sidecar has no TLS, and a mesh already has some of the settings.
- */
+/** The other profiles follow from production: a sidecar has no TLS, and a mesh already has some of the settings. */
 const FILES = {
   demo: new URL('../../envoy/demo.yaml', import.meta.url),
   production: new URL('../../envoy/production.yaml', import.meta.url),

@@ -6,9 +6,7 @@ import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './terminal.ts';
 import { NO_CACHE, withStore } from './with-store.ts';
 
-/**
- * Begins a rotation and prints its schedule. Running servers apply it by themselves, and no valid token is rejected.
- */
+/** Begins a rotation and prints its schedule. Running servers apply it by themselves and reject no valid token. */
 export async function rotateSigningKeyCommand(args: Arguments): Promise<number> {
   const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
     // The servers could not open a key that is sealed with another secret-key.

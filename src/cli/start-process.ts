@@ -1,7 +1,4 @@
-/**
- * Starts the listener of one process. Each kind loads only its own modules, so that a gate has no part of the API in
- * memory.
- */
+/** Starts the listener of one process. A gate loads no module of the API. */
 
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';

@@ -14,9 +14,7 @@ export const DECLINED = 1;
 /** The exit code of a command that changed nothing because it could not ask; as for wrong usage. */
 export const UNASKED = 2;
 
-/**
- * Reports whether a command can ask its operator: with a pipe on either side, nothing shows the question or answers it.
- */
+/** Reports whether a command can ask its operator. With a pipe on either side, it cannot. */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY && process.stdout.isTTY;
 }
@@ -32,10 +30,7 @@ export async function agreementTo(effect: string, args: Arguments, asks = hasTer
   return (await isAgreed(process.stdin, process.stdout, effect)) ? 'agreed' : 'declined';
 }
 
-/**
- * Asks like `agreementTo`. Returns undefined if the operator agrees; otherwise prints the reason and returns the exit
- * code.
- */
+/** Asks like `agreementTo`. Returns undefined after a yes; otherwise prints why and returns the exit code. */
 export async function stoppedBefore(
   effect: string,
   args: Arguments,

@@ -1,6 +1,4 @@
-/**
- * Opens a database that is ready for a command, and closes it at the end. It neither creates nor migrates a database.
- */
+/** Opens a ready database for a command, and closes it at the end. It neither creates nor migrates a database. */
 
 import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';

@@ -1,6 +1,4 @@
-/**
- * The configuration of the modules: parsed, complete and frozen. Secrets are separate, so that a Config can be logged.
- */
+/** The configuration of the modules: parsed, complete and frozen. Secrets are separate, so a Config can be logged. */
 
 import type { DirectorySettings } from '../directory/settings.ts';
 import type { ValuesOf } from './setting.ts';

@@ -1,7 +1,4 @@
-/**
- * From the settings of `ldap` to the configured directories. Reports missing settings, and settings that exclude each
- * other.
- */
+/** The directories of the settings `ldap`. Reports missing settings, and settings that exclude each other. */
 
 import type { DirectorySettings } from '../directory/settings.ts';
 import type { Config, DirectoryConfig, Secrets } from './config.ts';

@@ -1,7 +1,4 @@
-/**
- * Reads the YAML file into one entry per setting, each with its position. It knows the names of settings, not their
- * values.
- */
+/** Reads the YAML file into one entry per setting, each with its position. It does not parse values. */
 
 import { readFileSync, statSync } from 'node:fs';
 import {
@@ -41,9 +38,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,23}(\.[A-Za-z][A-Za-z0-9_-]{0,23}){0,4}$/
 /** The names that a file may have. */
 class Names {
   readonly paths: ReadonlySet<string>;
-  /**
-   * The name that reads a secret from a file, to the secret's own: `ldap.bind-password-file` to `ldap.bind-password`.
-   */
+  /** The name for a secret's file, to the secret's own: `ldap.bind-password-file` to `ldap.bind-password`. */
   readonly secretFiles: ReadonlyMap<string, string>;
   /** Every beginning of a path: `grpc`, `grpc.tls`. */
   readonly sections: ReadonlySet<string>;
@@ -190,9 +185,7 @@ class Walk {
     this.entries.set(path, { raw, positionOf });
   }
 
-  /**
-   * Returns a scalar as it was written, so that a number keeps its digits. Returns undefined for more than 100 aliases.
-   */
+  /** Returns a scalar as it was written, so a number keeps its digits. Returns undefined for more than 100 aliases. */
   #rawOf(node: Node): Raw | undefined {
     if (isScalar(node)) {
       return { kind: 'text', text: typeof node.value === 'string' ? node.value : (node.source ?? String(node.value)) };

@@ -1,7 +1,4 @@
-/**
- * The files that settings name: secrets, certificates and private keys. The server reads them at the start, so that a
- * wrong file stops it.
- */
+/** Reads the files that settings name: secrets, certificates and private keys. A wrong file stops the start. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';

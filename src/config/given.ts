@@ -42,10 +42,7 @@ export class GivenSettings {
     };
   }
 
-  /**
-   * Returns the setting's value. Returns its default if there is none, and also if the value is wrong, which it
-   * reports.
-   */
+  /** Returns the setting's value, or its default if there is none. Reports a wrong value and returns the default. */
   readonly take = <T>(setting: Setting<T>): T => {
     const found = this.#find(setting.path);
     this.taken.push({ setting, raw: found?.raw, where: found?.locate([]) });

@@ -1,7 +1,4 @@
-/**
- * A setting: its name, its parser, its default and its documentation. Tables of settings give the types of their
- * values.
- */
+/** A setting: its name, parser, default and documentation. Tables of settings give the types of their values. */
 
 import type { Parser } from './parsers.ts';
 

@@ -3,10 +3,7 @@
 export type Fault =
   /** `status=500`: an error instead of an answer. */
   | { readonly kind: 'status'; readonly status: number }
-  /**
-   * `close-after=3`: the connection ends after three events of a stream, or three bytes of another answer. After 0,
-   * there is no answer.
-   */
+  /** `close-after=3`: the connection ends after three events of a stream, or three bytes of another answer. */
   | { readonly kind: 'close'; readonly after: number }
   /** `hang-after=3`: after three of them, the upstream sends nothing until the client closes the connection. */
   | { readonly kind: 'hang'; readonly after: number };

@@ -48,10 +48,7 @@ export function responseEvents(response: Readonly<Record<string, unknown>>, made
   ];
 }
 
-/**
- * As in the Anthropic API, the first event has the tokens of the input and an estimate for the output; the last but one
- * has the output's.
- */
+/** As in the Anthropic API, the first event has the input's tokens, and the last but one the output's. */
 export function messageEvents(
   head: Readonly<Record<string, unknown>>,
   made: Generation,
