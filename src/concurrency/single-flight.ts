@@ -44,3 +44,20 @@ export function startPeriodicFlush(work: () => Promise<void>, intervalMs: number
     },
   };
 }
+
+/**
+ * Runs `work` at an interval, one run at a time.
+ * @param work never rejects. Its signal aborts when the runs are stopped.
+ * @returns a function that stops the runs, and resolves when the current one has ended
+ */
+export function startPeriodicRuns(work: (stop: AbortSignal) => Promise<void>, intervalMs: number): () => Promise<void> {
+  const stop = new AbortController();
+  const flight = new SingleFlight(() => work(stop.signal));
+  const timer = setInterval(() => void flight.run(), intervalMs);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    stop.abort();
+    await flight.idle();
+  };
+}

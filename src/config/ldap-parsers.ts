@@ -1,7 +1,7 @@
 /** Parsers for the values of `ldap.*`. */
 
 import { parseAddress } from '../decision/address.ts';
-import { fold, normaliseDn } from '../directory/dn.ts';
+import { foldName, normaliseDn } from '../directory/dn.ts';
 import { decodeHighBytes, isFilterTemplate } from '../directory/filter.ts';
 import type { AttributeNames, DirectoryUrl } from '../directory/settings.ts';
 import { isDnPattern } from '../directory/user-name.ts';
@@ -113,5 +113,7 @@ function byGroup<T>(expected: string, item: Parser<T>): Parser<ReadonlyMap<strin
 
 export const directoryDomains: Parser<readonly string[]> = oneOrMore(
   'a domain, or a list of them',
-  scalar('a domain, such as corp.example or CORP', (text) => (/^[^\s@\\]{1,255}$/.test(text) ? fold(text) : undefined)),
+  scalar('a domain, such as corp.example or CORP', (text) =>
+    /^[^\s@\\]{1,255}$/.test(text) ? foldName(text) : undefined,
+  ),
 );

@@ -3,7 +3,7 @@
  * so that only this decides.
  */
 
-import { firstText, isTrue, type LdapEntry, numberOf } from './entry.ts';
+import { firstText, integerOf, isTrue, type LdapEntry } from './entry.ts';
 
 export type AccountState = 'usable' | 'disabled' | 'expired' | 'locked' | 'password_expired';
 
@@ -57,7 +57,7 @@ export function accountState(entry: LdapEntry, nowMs: number, policy?: PolicyTim
 /** Returns the states that a server may ignore at a bind: FreeIPA's expiries, and locks that the entry shows. */
 export function statePerBind(entry: LdapEntry, nowMs: number): AccountState | undefined {
   if (isTrue(entry, 'nsAccountLock')) return 'disabled';
-  if (((numberOf(entry, 'userAccountControl') ?? 0n) & DISABLED) !== 0n) return 'disabled';
+  if (((integerOf(entry, 'userAccountControl') ?? 0n) & DISABLED) !== 0n) return 'disabled';
   if (isPast(timeOf(entry, 'krbPrincipalExpiration'), nowMs)) return 'expired';
   return isPast(timeOf(entry, 'krbPasswordExpiration'), nowMs) ? 'password_expired' : undefined;
 }
@@ -69,15 +69,15 @@ export function unreportedState(entry: LdapEntry, nowMs: number): 'locked' | 'di
 }
 
 function activeDirectoryState(entry: LdapEntry, nowMs: number): AccountState | undefined {
-  const control = numberOf(entry, 'userAccountControl') ?? 0n;
-  const computed = numberOf(entry, 'msDS-User-Account-Control-Computed');
-  const expires = numberOf(entry, 'accountExpires') ?? 0n;
+  const control = integerOf(entry, 'userAccountControl') ?? 0n;
+  const computed = integerOf(entry, 'msDS-User-Account-Control-Computed');
+  const expires = integerOf(entry, 'accountExpires') ?? 0n;
   if (!NEVER.includes(expires) && expires / 10_000n - FILETIME_EPOCH_MS <= BigInt(nowMs)) return 'expired';
   // If the server computes the lock, it considers the lock's duration. The time of the lock alone does not show that.
-  const locked = computed === undefined ? (numberOf(entry, 'lockoutTime') ?? 0n) !== 0n : (computed & LOCKED) !== 0n;
+  const locked = computed === undefined ? (integerOf(entry, 'lockoutTime') ?? 0n) !== 0n : (computed & LOCKED) !== 0n;
   if (locked) return 'locked';
   if (((computed ?? 0n) & PASSWORD_EXPIRED) !== 0n) return 'password_expired';
-  return numberOf(entry, 'pwdLastSet') === 0n && (control & DOES_NOT_EXPIRE) === 0n ? 'password_expired' : undefined;
+  return integerOf(entry, 'pwdLastSet') === 0n && (control & DOES_NOT_EXPIRE) === 0n ? 'password_expired' : undefined;
 }
 
 /** slapo-ppolicy(5). */

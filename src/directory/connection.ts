@@ -13,7 +13,7 @@ import { DirectoryFault, reasonOf } from './faults.ts';
 import { parseFilter } from './filter.ts';
 import { PasswordPolicyControl } from './password-policy.ts';
 import type { DirectoryUrl } from './settings.ts';
-import { isVerified, type Observer, openSocket, type ServerTarget } from './socket.ts';
+import { type ConnectionObserver, isVerified, openSocket, type ServerTarget } from './socket.ts';
 
 export interface SearchRequest {
   readonly base: string;
@@ -22,7 +22,7 @@ export interface SearchRequest {
   readonly attributes: readonly string[];
 }
 
-export interface Connection {
+export interface LdapConnection {
   readonly url: DirectoryUrl;
   /** Sends a simple bind. Returns the server's answer with any code. @throws Fault for an empty password: a server may treat that as an anonymous bind */
   bind(name: string, password: string): Promise<BindResult>;
@@ -60,13 +60,13 @@ const NO_SUCH_OBJECT = 32;
 export async function connectTo(
   target: ServerTarget,
   { opening, whole }: { readonly opening: Deadline; readonly whole: Deadline },
-  observe?: Observer,
-): Promise<Connection> {
+  observe?: ConnectionObserver,
+): Promise<LdapConnection> {
   const socket = await openSocket(target, opening, observe);
   return wrap(target, socket, whole);
 }
 
-function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadline): Connection {
+function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadline): LdapConnection {
   let given = false;
   const client = new Client({
     // The library uses only the socket of createConnection, and does not look up this name.

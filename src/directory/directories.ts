@@ -6,11 +6,11 @@ import { Deadline } from './deadline.ts';
 import { type Directory, makeDirectory } from './directory.ts';
 import { UnavailableDirectory } from './faults.ts';
 import { logIn } from './login.ts';
-import { lookUp } from './lookup.ts';
+import { lookUpPerson } from './lookup.ts';
 import type { Directories, DirectoryAnswer, TestStep } from './model.ts';
 import { problemsOf, problemsTogether } from './problems.ts';
 import type { DirectorySettings } from './settings.ts';
-import { testDirectory } from './test-steps.ts';
+import { runTestSteps } from './test-steps.ts';
 import { directoriesFor, isName } from './user-name.ts';
 
 export interface DirectoryLimits {
@@ -45,7 +45,9 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
       if (one === undefined) throw new Fault(`no directory ${name} is configured`);
       const { directory, connections } = one;
       using deadline = new Deadline(directory.settings.timeoutMs);
-      return await deadline.within(withConnection(connections, deadline, () => lookUp(directory, stableId, deadline)));
+      return await deadline.within(
+        withConnection(connections, deadline, () => lookUpPerson(directory, stableId, deadline)),
+      );
     },
     test: async (request) => {
       const candidates =
@@ -53,7 +55,7 @@ export function openDirectories(settings: readonly DirectorySettings[], limits: 
       const [first] = candidates;
       if (first === undefined) return [noDirectory(request.directory, all)];
       using deadline = new Deadline(first.directory.settings.timeoutMs);
-      return await testDirectory(first.directory, request, deadline);
+      return await runTestSteps(first.directory, request, deadline);
     },
   };
 }

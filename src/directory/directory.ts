@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import type { LdapEntry } from './entry.ts';
 import { type Servers, serversOf } from './failover.ts';
 import { DirectoryFault } from './faults.ts';
@@ -23,14 +23,14 @@ import { typeFinder } from './types.ts';
 
 /** An open connection to a directory whose type is known. */
 export interface DirectoryReader extends DirectoryProfile {
-  readonly c: Connection;
+  readonly c: LdapConnection;
 }
 
 export interface Directory {
   readonly settings: DirectorySettings;
   readonly servers: Servers;
   /** Finds out the directory's type, if it is not known. Throws a Fault if the server does not report it. */
-  readonly readerOn: (c: Connection) => Promise<DirectoryReader>;
+  readonly readerOn: (c: LdapConnection) => Promise<DirectoryReader>;
 }
 
 /** @throws Error if the configured CA is invalid */
@@ -47,7 +47,7 @@ export function makeDirectory(settings: DirectorySettings): Directory {
 }
 
 /** Binds as the service account, if there is one. @throws Fault if it cannot bind, because that does not depend on the person */
-export async function bindService(c: Connection, { serviceAccount }: DirectorySettings): Promise<void> {
+export async function bindService(c: LdapConnection, { serviceAccount }: DirectorySettings): Promise<void> {
   if (serviceAccount === undefined) return;
   const { code, text, policy } = await c.bind(serviceAccount.dn, serviceAccount.password);
   if (code === 0 && policy !== 'change_after_reset') return;
@@ -56,7 +56,7 @@ export async function bindService(c: Connection, { serviceAccount }: DirectorySe
 }
 
 /** Sends a bind that cannot succeed, so that the answer for an unknown person takes as long as for a wrong password. */
-export async function bindNobody(c: Connection, { baseDn }: DirectorySettings): Promise<void> {
+export async function bindNobody(c: LdapConnection, { baseDn }: DirectorySettings): Promise<void> {
   const name = `cn=${randomBytes(8).toString('hex')}`;
   await c.bind(baseDn === '' ? name : `${name},${baseDn}`, randomBytes(12).toString('hex'));
 }

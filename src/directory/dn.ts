@@ -81,7 +81,7 @@ export function normaliseDn(text: string): string | undefined {
   return parseDn(text)
     ?.map((level) =>
       level
-        .map(({ type, value }) => `${type}=${escapeDnValue(fold(value))}`)
+        .map(({ type, value }) => `${type}=${escapeDnValue(foldName(value))}`)
         .toSorted()
         .join('+'),
     )
@@ -89,7 +89,7 @@ export function normaliseDn(text: string): string | undefined {
 }
 
 /** Returns the form in which directories compare names of people and groups: case and the number of spaces do not matter. */
-export function fold(value: string): string {
+export function foldName(value: string): string {
   // ASCII characters have no other compatible form.
   const folded = ASCII.test(value) ? value.toLowerCase() : value.normalize('NFKC').toLowerCase().normalize('NFKC');
   return folded.replace(/\s+/g, ' ').trim();

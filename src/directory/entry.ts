@@ -66,7 +66,7 @@ export function isTrue(entry: LdapEntry, attribute: string): boolean {
 }
 
 /** Returns a whole number, which may be negative; undefined if there is none. */
-export function numberOf(entry: LdapEntry, attribute: string): bigint | undefined {
+export function integerOf(entry: LdapEntry, attribute: string): bigint | undefined {
   const text = firstText(entry, attribute);
   return text !== undefined && /^-?\d{1,20}$/.test(text) ? BigInt(text) : undefined;
 }

@@ -2,21 +2,21 @@
 
 import type { SecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
-import { type Connection, connectTo } from './connection.ts';
+import { connectTo, type LdapConnection } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { DirectoryFault, reasonOf } from './faults.ts';
 import type { DirectorySettings, DirectoryUrl } from './settings.ts';
-import { type Observer, TlsFault } from './socket.ts';
+import { type ConnectionObserver, TlsFault } from './socket.ts';
 
 /** A server that failed is tried after the others for this time. */
 const SHUN_MS = 30_000;
 
 /** The first operation on a new connection, such as the service account's bind. Its failure counts as the server's. */
-export type Greeting = (connection: Connection) => Promise<void>;
+export type Greeting = (connection: LdapConnection) => Promise<void>;
 
 export interface Servers {
   /** @throws Fault that names every server and the reason for its failure; a TlsFault if TLS failed at all of them */
-  open(deadline: Deadline, greet: Greeting, observe?: Observer): Promise<Connection>;
+  open(deadline: Deadline, greet: Greeting, observe?: ConnectionObserver): Promise<LdapConnection>;
 }
 
 export function serversOf(settings: DirectorySettings, trust: SecureContext | undefined): Servers {
@@ -71,13 +71,13 @@ interface ConnectionAttempt {
   readonly deadline: Deadline;
   readonly share: Deadline;
   readonly greet: Greeting;
-  readonly observe: Observer | undefined;
+  readonly observe: ConnectionObserver | undefined;
 }
 
 async function begin(
   target: Parameters<typeof connectTo>[0],
   { deadline, share, greet, observe }: ConnectionAttempt,
-): Promise<Connection> {
+): Promise<LdapConnection> {
   const connection = await connectTo(target, { opening: share, whole: deadline }, observe);
   const cancel = share.onPassing(() => connection.close());
   try {

@@ -10,7 +10,7 @@ import { DirectoryFault } from './faults.ts';
 import { anyOf, fillFilter, hasAnyForm, parseFilter } from './filter.ts';
 import { attributeOfId, bothFilters, idFilter } from './ids.ts';
 import type { DirectorySettings } from './settings.ts';
-import { attributesOf, trustsMemberOf } from './types.ts';
+import { attributeNamesOf, trustsMemberOf } from './types.ts';
 import { domainsOfPattern, isDnPattern, splitDomain, type TypedName } from './user-name.ts';
 
 export type FoundEntry =
@@ -39,7 +39,7 @@ const MAX_NAMESAKES = 100;
 
 /** Returns the attributes that logins and lookups read of a person's entry. */
 export function personAttributes({ settings, traits }: Omit<DirectoryReader, 'c'>): readonly string[] {
-  const { username, email, displayName, groups } = attributesOf(traits, settings);
+  const { username, email, displayName, groups } = attributeNamesOf(traits, settings);
   const names = [username, email, displayName, 'cn', traits.id, ...STATE_ATTRIBUTES];
   const trusted = trustsMemberOf(traits, settings) ? [groups] : [];
   const ofType = traits.type === 'active-directory' ? ['objectSid', 'primaryGroupID', PRINCIPAL_NAME] : [];
@@ -131,7 +131,7 @@ export async function hasNamesake(
 ): Promise<boolean> {
   const filter = admittedBy(
     { userSearchFilter: settings.userSearchFilter ?? traits.userFilter },
-    equals(attributesOf(traits, settings).username, name),
+    equals(attributeNamesOf(traits, settings).username, name),
   );
   const base = settings.userSearchBase ?? settings.baseDn;
   const entries = await c.search({ base, scope: 'sub', filter, attributes: ['1.1'] }, 2);

@@ -6,14 +6,14 @@
 import { randomUUID } from 'node:crypto';
 import { AndFilter, EqualityFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import type { DirectoryReader } from './directory.ts';
 import { normaliseDn } from './dn.ts';
-import { type LdapEntry, numberOf } from './entry.ts';
+import { integerOf, type LdapEntry } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
 import { fillFilter } from './filter.ts';
 import type { DirectoryProfile } from './person.ts';
-import { attributesOf, trustsMemberOf } from './types.ts';
+import { attributeNamesOf, trustsMemberOf } from './types.ts';
 
 /** LDAP_MATCHING_RULE_IN_CHAIN (MS-ADTS, 3.1.1.3.4.4.3): follows groups in groups on the server. */
 const IN_CHAIN = '1.2.840.113556.1.4.1941';
@@ -66,7 +66,7 @@ export async function groupsOf(walk: Walk, person: LdapEntry): Promise<readonly 
   const { settings, traits } = walk;
   const found = new GroupSet();
   const isTrusted = trustsMemberOf(traits, settings);
-  const named = isTrusted ? found.add(await allValues(walk.c, person, attributesOf(traits, settings).groups)) : [];
+  const named = isTrusted ? found.add(await allValues(walk.c, person, attributeNamesOf(traits, settings).groups)) : [];
   const isWalked = settings.nestedGroups && traits.type !== 'active-directory';
   const template = groupFilter(walk);
   if (isWalked && template?.includes('{0}') === true) {
@@ -111,7 +111,7 @@ export function isSearchedByName(profile: DirectoryProfile): boolean {
 /** Reports whether the groups are in other entries than the person's own. */
 export function needsReading(profile: DirectoryProfile, person: LdapEntry): boolean {
   const { settings, traits } = profile;
-  const { groups } = attributesOf(traits, settings);
+  const { groups } = attributeNamesOf(traits, settings);
   if (traits.type === 'active-directory' || groupFilter(profile) !== undefined) return true;
   if (person.range(groups) !== undefined) return true;
   return settings.nestedGroups && traits.nesting === 'walk' && person.texts(groups).length > 0;
@@ -161,7 +161,7 @@ async function searchTogether(walk: Walk, template: string, members: readonly st
 
 /** Reads the groups from the groups' own entries, if no search is configured. */
 async function groupsOfGroups({ c, settings, traits }: Walk, groups: readonly string[]): Promise<readonly string[]> {
-  const attribute = attributesOf(traits, settings).groups;
+  const attribute = attributeNamesOf(traits, settings).groups;
   const dns: string[] = [];
   for (let at = 0; at < groups.length; at += PARALLEL) {
     const read = groups.slice(at, at + PARALLEL).map(async (base) => {
@@ -186,7 +186,7 @@ async function inChain({ c, settings }: Walk, members: readonly string[]): Promi
 
 /** In Active Directory, the primary group does not list its members, and `memberOf` does not include it. The entry has its number. */
 async function primaryGroup({ c, settings }: Walk, person: LdapEntry): Promise<readonly string[]> {
-  const [sid, relativeId] = [person.bytes('objectSid')[0], numberOf(person, 'primaryGroupID')];
+  const [sid, relativeId] = [person.bytes('objectSid')[0], integerOf(person, 'primaryGroupID')];
   const value = sid && relativeId !== undefined ? siblingSid(sid, Number(relativeId)) : undefined;
   if (value === undefined) return [];
   const filter = new EqualityFilter({ attribute: 'objectSid', value });
@@ -208,7 +208,7 @@ export function siblingSid(sid: Buffer, relativeId: number): Buffer | undefined 
 }
 
 /** Reads all values of an attribute, also if the server sends them in ranges (MS-ADTS, 3.1.1.3.1.3.3). */
-async function allValues(c: Connection, entry: LdapEntry, attribute: string): Promise<readonly string[]> {
+async function allValues(c: LdapConnection, entry: LdapEntry, attribute: string): Promise<readonly string[]> {
   const values = [...entry.texts(attribute)];
   let range = entry.range(attribute);
   while (range !== undefined) {

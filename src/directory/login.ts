@@ -3,7 +3,7 @@
 import { Fault } from '../domain/errors.ts';
 import { statePerBind, unreportedState } from './account-state.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import {
   bindNobody,
@@ -44,7 +44,7 @@ export async function logIn(
   return closing(c, () => bindAndFind(c, directory, { user, name, password }));
 }
 
-async function closing<T>(c: Connection, use: () => Promise<T>): Promise<T> {
+async function closing<T>(c: LdapConnection, use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } finally {
@@ -53,7 +53,7 @@ async function closing<T>(c: Connection, use: () => Promise<T>): Promise<T> {
 }
 
 async function findAndBind(
-  c: Connection,
+  c: LdapConnection,
   directory: Directory,
   user: TypedName,
   password: string,
@@ -88,7 +88,7 @@ interface PatternBind {
 }
 
 async function bindAndFind(
-  c: Connection,
+  c: LdapConnection,
   directory: Directory,
   { user, name, password }: PatternBind,
 ): Promise<LoginAnswer> {
@@ -116,7 +116,7 @@ interface ReadBound {
  * Reads the entry of the account that was bound by the pattern. If the server does not report which account that is, the found entry must
  * have the same password, because the name may belong to another person in another domain.
  */
-export async function readBound(c: Connection, directory: Directory, bound: BoundAs): Promise<ReadBound> {
+export async function readBound(c: LdapConnection, directory: Directory, bound: BoundAs): Promise<ReadBound> {
   const { found, reader } = await findBound(c, directory, bound);
   if (found.kind !== 'one' || found.isConfirmed) return { found, reader };
   const again = bindOutcome(await c.bind(found.entry.dn, bound.password));
@@ -127,7 +127,7 @@ export async function readBound(c: Connection, directory: Directory, bound: Boun
 }
 
 /** Reads the entry as the person; as the service account if the person may not read, for example before a required password change. */
-async function findBound(c: Connection, directory: Directory, { name, outcome }: BoundAs): Promise<ReadBound> {
+async function findBound(c: LdapConnection, directory: Directory, { name, outcome }: BoundAs): Promise<ReadBound> {
   const { settings } = directory;
   const asksWho = outcome === 'proved' && !isDnPattern(settings.userDnPattern ?? '');
   let authorization: string | undefined;

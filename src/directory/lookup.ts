@@ -3,11 +3,11 @@
 import { PresenceFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
 import { type AccountState, accountState, type PolicyTimes } from './account-state.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { bindService, type Directory, type DirectoryReader, personOf } from './directory.ts';
 import { normaliseDn } from './dn.ts';
-import { firstText, type LdapEntry, numberOf } from './entry.ts';
+import { firstText, integerOf, type LdapEntry } from './entry.ts';
 import { anyOf, hasAnyForm } from './filter.ts';
 import { admittedBy, isUnreadable, userById } from './find-user.ts';
 import { idFilter } from './ids.ts';
@@ -22,7 +22,7 @@ const GONE = {
 } as const satisfies Record<Exclude<AccountState, 'usable'>, string>;
 
 /** @throws Fault, also if the directory's answer does not distinguish a removed person from a hidden one */
-export async function lookUp(directory: Directory, stableId: string, deadline: Deadline): Promise<LookupAnswer> {
+export async function lookUpPerson(directory: Directory, stableId: string, deadline: Deadline): Promise<LookupAnswer> {
   const { settings, servers } = directory;
   const c = await servers.open(deadline, (opened) => bindService(opened, settings));
   try {
@@ -52,13 +52,13 @@ async function answer(reader: DirectoryReader, stableId: string): Promise<Lookup
 }
 
 /** Reads the duration of OpenLDAP's locks, if the entry is locked and names its policy. */
-async function policyOf(c: Connection, entry: LdapEntry): Promise<PolicyTimes | undefined> {
+async function policyOf(c: LdapConnection, entry: LdapEntry): Promise<PolicyTimes | undefined> {
   const base = firstText(entry, 'pwdPolicySubentry');
   if (base === undefined || firstText(entry, 'pwdAccountLockedTime') === undefined) return undefined;
   try {
     const search = { base, scope: 'base', filter: '(objectClass=*)', attributes: ['pwdLockoutDuration'] } as const;
     const [policy] = await c.search(search, 1);
-    const seconds = policy && numberOf(policy, 'pwdLockoutDuration');
+    const seconds = policy && integerOf(policy, 'pwdLockoutDuration');
     return seconds === undefined || seconds <= 0n ? undefined : { lockoutSeconds: Number(seconds) };
   } catch (error) {
     if (isUnreadable(error)) return undefined;
@@ -95,7 +95,7 @@ async function assertRemoved(reader: DirectoryReader, stableId: string): Promise
   }
 }
 
-function unproved(c: Connection, why: string): Fault {
+function unproved(c: LdapConnection, why: string): Fault {
   return new Fault(`${c.url.text}: a person was not found, and is not taken for removed: ${why}`);
 }
 

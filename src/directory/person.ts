@@ -5,7 +5,7 @@ import { firstText, type LdapEntry } from './entry.ts';
 import { readId } from './ids.ts';
 import type { DirectoryPerson } from './model.ts';
 import type { DirectorySettings } from './settings.ts';
-import { attributesOf, type TypeTraits } from './types.ts';
+import { attributeNamesOf, type TypeTraits } from './types.ts';
 
 /** A directory's settings, with the traits of its type. */
 export interface DirectoryProfile {
@@ -28,7 +28,7 @@ export type EntryIdentity =
  * several values of either identifies no person: if people can write their own entries, a second value may belong to another person.
  */
 export function identify(entry: LdapEntry, { settings, traits }: DirectoryProfile): EntryIdentity {
-  const { username } = attributesOf(traits, settings);
+  const { username } = attributeNamesOf(traits, settings);
   const id = readId(entry, traits.id);
   const several = (attribute: string): string => `${entry.dn} has ${entry.count(attribute)} values of ${attribute}`;
   if (id.kind === 'several') return { kind: 'refused', reason: 'several_ids', detail: several(traits.id) };
@@ -48,7 +48,7 @@ export type PersonProfile = Pick<DirectoryPerson, 'username' | 'email' | 'displa
 
 /** @param typed the username if the entry shows none */
 export function profileOf(entry: LdapEntry, { settings, traits }: DirectoryProfile, typed: string): PersonProfile {
-  const names = attributesOf(traits, settings);
+  const names = attributeNamesOf(traits, settings);
   const email = entry
     .texts(names.email)
     .map((text) => text.trim().toLowerCase())

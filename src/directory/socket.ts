@@ -16,7 +16,11 @@ import type { DirectoryUrl } from './settings.ts';
 import { askForTls } from './start-tls.ts';
 
 /** Receives the completed stages of a connection, for the steps of a test. */
-export type Observer = (stage: 'connect' | 'tls', detail: string, data?: Readonly<Record<string, unknown>>) => void;
+export type ConnectionObserver = (
+  stage: 'connect' | 'tls',
+  detail: string,
+  data?: Readonly<Record<string, unknown>>,
+) => void;
 
 export interface ServerTarget {
   readonly url: DirectoryUrl;
@@ -29,7 +33,11 @@ export interface ServerTarget {
 export class TlsFault extends Fault {}
 
 /** @throws Fault; a TlsFault if TLS failed */
-export async function openSocket(target: ServerTarget, deadline: Deadline, observe?: Observer): Promise<Socket> {
+export async function openSocket(
+  target: ServerTarget,
+  deadline: Deadline,
+  observe?: ConnectionObserver,
+): Promise<Socket> {
   const { url, startTls } = target;
   const address = { host: url.host, port: url.port, noDelay: true };
   const opened = url.secure ? protectedBy(target, address) : connect(address);
@@ -79,7 +87,7 @@ async function upgraded(
   target: ServerTarget,
   plain: Socket,
   deadline: Deadline,
-  observe: Observer | undefined,
+  observe: ConnectionObserver | undefined,
 ): Promise<TLSSocket> {
   try {
     await askForTls(plain);
@@ -95,7 +103,11 @@ async function upgraded(
   }
 }
 
-async function secured(url: DirectoryUrl, socket: TLSSocket, observe: Observer | undefined): Promise<TLSSocket> {
+async function secured(
+  url: DirectoryUrl,
+  socket: TLSSocket,
+  observe: ConnectionObserver | undefined,
+): Promise<TLSSocket> {
   try {
     await event(socket, 'secureConnect');
     if (!isVerified(socket)) throw new Error('the connection is not protected');

@@ -3,7 +3,7 @@
 import { accountState } from './account-state.ts';
 import { adviceFor } from './advice.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { bindService, type Directory, type DirectoryReader, personOf } from './directory.ts';
 import type { LdapEntry } from './entry.ts';
@@ -19,13 +19,13 @@ import { fillPattern, isExact, isName, type TypedName, typedName } from './user-
 class Stopped extends Error {}
 
 /** Ends with the first step that fails. Never rejects. */
-export async function testDirectory(
+export async function runTestSteps(
   directory: Directory,
   request: LoginTestRequest,
   deadline: Deadline,
 ): Promise<readonly TestStep[]> {
   const protocol = new Protocol();
-  const opened: Connection[] = [];
+  const opened: LdapConnection[] = [];
   const run = async (): Promise<void> => {
     const c = await open(directory, deadline, protocol);
     opened.push(c);
@@ -72,10 +72,10 @@ class Protocol {
   }
 }
 
-async function open(directory: Directory, deadline: Deadline, protocol: Protocol): Promise<Connection> {
+async function open(directory: Directory, deadline: Deadline, protocol: Protocol): Promise<LdapConnection> {
   const { settings, servers } = directory;
   let isBinding = false;
-  const greet = async (c: Connection): Promise<void> => {
+  const greet = async (c: LdapConnection): Promise<void> => {
     if (settings.serviceAccount === undefined) return;
     isBinding = true;
     await bindService(c, settings);
@@ -95,7 +95,7 @@ async function open(directory: Directory, deadline: Deadline, protocol: Protocol
 }
 
 async function runSteps(
-  c: Connection,
+  c: LdapConnection,
   directory: Directory,
   { username, password }: LoginTestRequest,
   protocol: Protocol,
@@ -127,7 +127,7 @@ interface FoundPerson {
 }
 
 async function findThenBind(
-  c: Connection,
+  c: LdapConnection,
   directory: Directory,
   { user, password }: Login,
   protocol: Protocol,
@@ -145,7 +145,7 @@ async function findThenBind(
 }
 
 async function bindThenFind(
-  c: Connection,
+  c: LdapConnection,
   directory: Directory,
   { user, password, pattern }: Login & { readonly pattern: string },
   protocol: Protocol,
@@ -191,7 +191,7 @@ interface Binding {
   readonly explain: (outcome: BindOutcome) => BindOutcome;
 }
 
-async function bindUser(c: Connection, { name, password, explain }: Binding, protocol: Protocol): Promise<void> {
+async function bindUser(c: LdapConnection, { name, password, explain }: Binding, protocol: Protocol): Promise<void> {
   if (password === '')
     protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
   const result = await protocol.try('user_bind', () => c.bind(name, password));

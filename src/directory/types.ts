@@ -1,7 +1,7 @@
 /** The differences between the four types of directory, one row each, and the detection of the type from the root entry. */
 
 import { Fault } from '../domain/errors.ts';
-import type { Connection } from './connection.ts';
+import type { LdapConnection } from './connection.ts';
 import { firstText, type LdapEntry } from './entry.ts';
 import { DirectoryFault } from './faults.ts';
 import type { IdAttribute } from './ids.ts';
@@ -62,7 +62,7 @@ const AD_CAPABILITIES = ['1.2.840.113556.1.4.800', '1.2.840.113556.1.4.1851'];
 /** The prefix of the extended operations of FreeIPA's plug-ins for 389 Directory Server. */
 const FREEIPA_EXTENSIONS = '2.16.840.1.113730.3.8.10.';
 
-export function attributesOf(traits: TypeTraits, settings: DirectorySettings): AttributeNames {
+export function attributeNamesOf(traits: TypeTraits, settings: DirectorySettings): AttributeNames {
   return { ...traits.attributes, ...settings.attributes };
 }
 
@@ -75,7 +75,7 @@ export function trustsMemberOf(traits: TypeTraits, { memberOf }: Pick<DirectoryS
  * Detects the type once. The root entry belongs to the server, so that no person of the directory can write it.
  * @throws Fault if the root entry is hidden or names no known product. A guess could identify people by an attribute that they can write
  */
-export function typeFinder(settings: DirectorySettings): (connection: Connection) => Promise<TypeTraits> {
+export function typeFinder(settings: DirectorySettings): (connection: LdapConnection) => Promise<TypeTraits> {
   let known = settings.type === 'auto' ? undefined : TYPES[settings.type];
   return async (connection) => {
     known ??= await detect(connection);
@@ -84,7 +84,7 @@ export function typeFinder(settings: DirectorySettings): (connection: Connection
   };
 }
 
-async function detect(connection: Connection): Promise<TypeTraits | undefined> {
+async function detect(connection: LdapConnection): Promise<TypeTraits | undefined> {
   const attributes = ['objectClass', 'supportedCapabilities', 'supportedExtension', 'vendorName', 'vendorVersion'];
   try {
     const [root] = await connection.search({ base: '', scope: 'base', filter: '(objectClass=*)', attributes }, 1);

@@ -1,6 +1,6 @@
 /** Typed usernames: validation, the domain, and the name of the bind. */
 
-import { escapeDnValue, fold } from './dn.ts';
+import { escapeDnValue, foldName } from './dn.ts';
 import type { DirectorySettings } from './settings.ts';
 
 export interface TypedName {
@@ -30,9 +30,11 @@ export function isName(text: string): boolean {
 export function splitDomain(typed: string): { readonly domain: string; readonly name: string } | undefined {
   const slash = typed.indexOf('\\');
   if (slash > 0 && slash < typed.length - 1)
-    return { domain: fold(typed.slice(0, slash)), name: typed.slice(slash + 1) };
+    return { domain: foldName(typed.slice(0, slash)), name: typed.slice(slash + 1) };
   const at = typed.lastIndexOf('@');
-  return at > 0 && at < typed.length - 1 ? { domain: fold(typed.slice(at + 1)), name: typed.slice(0, at) } : undefined;
+  return at > 0 && at < typed.length - 1
+    ? { domain: foldName(typed.slice(at + 1)), name: typed.slice(0, at) }
+    : undefined;
 }
 
 export function typedName(typed: string, domains: readonly string[]): TypedName {

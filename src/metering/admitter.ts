@@ -8,7 +8,7 @@ import {
   reservationAmount,
 } from './admission.ts';
 import type { Budgets, TokenReservationRequest } from './budgets.ts';
-import { Calendar, type Moment } from './calendar.ts';
+import { Calendar, type ZonedMinute } from './calendar.ts';
 import type { AdmittedRequest, OpenRequests } from './open-requests.ts';
 import type { SharedParts } from './parts.ts';
 import type { CollectionStore } from './ports.ts';
@@ -144,7 +144,7 @@ export class Admitter {
     return expects;
   }
 
-  #moment({ timezone }: AdmissionRequest, now: number | undefined): Moment {
+  #moment({ timezone }: AdmissionRequest, now: number | undefined): ZonedMinute {
     return this.#calendar.at(timezone ?? UTC, this.#parts.nowMs(now));
   }
 }

@@ -8,7 +8,7 @@ export interface TokenSums {
   reserved: number;
 }
 
-export class Budget {
+export class TokenBudget {
   readonly tenant: string;
   readonly period: string;
   /** Milliseconds since the epoch. */

@@ -17,7 +17,7 @@
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 import { BudgetRegistry, type PeriodOfTenant } from './budget-registry.ts';
 import { applyHoldGrant, type HoldRequests, holdRequestFor } from './hold-requests.ts';
 import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
@@ -72,12 +72,12 @@ export class Budgets {
   readonly #outage: Outage;
   readonly #statements = new SingleFlight(() => this.#sendStatements());
   /** Budgets with unsent changes. */
-  readonly #dirty = new Set<Budget>();
+  readonly #dirty = new Set<TokenBudget>();
   /** Budgets with unsent changes that may wait for the next review or the next statement. */
-  readonly #deferred = new Set<Budget>();
+  readonly #deferred = new Set<TokenBudget>();
   #deferredIsDue = false;
   /** The rest of the current review. */
-  #reviewing: Iterator<Budget> | undefined;
+  #reviewing: Iterator<TokenBudget> | undefined;
   #reviewed = 0;
   readonly #nearest = new NearestQuotas();
   readonly #waiters = new TokenWaiters();
@@ -200,7 +200,7 @@ export class Budgets {
   }
 
   /** Returns undefined if only the store can decide. */
-  #try(budget: Budget, amount: number, counter: number, now: number): boolean | undefined {
+  #try(budget: TokenBudget, amount: number, counter: number, now: number): boolean | undefined {
     const { quota, used, available, uncertain } = budget;
     const within = used === undefined || quota - used + available >= amount;
     if (available >= amount && within && !uncertain && !this.#isSilentTooLong(now)) {
@@ -212,7 +212,7 @@ export class Budgets {
     return !within && now < budget.refusesUntilMs ? false : undefined;
   }
 
-  #tryOffline(budget: Budget, amount: number, counter: number, now: number): boolean {
+  #tryOffline(budget: TokenBudget, amount: number, counter: number, now: number): boolean {
     const { quota, used, available } = budget;
     // Spent tokens stay spent, so the process can reject without the store.
     if (used !== undefined && quota - budget.spent < amount) return false;
@@ -228,7 +228,7 @@ export class Budgets {
     return now - this.#answeredRequestMs >= this.#parts.holdTtlMs;
   }
 
-  #reserve(budget: Budget, amount: number, counter: number, now: number): void {
+  #reserve(budget: TokenBudget, amount: number, counter: number, now: number): void {
     budget.reserve(amount);
     this.#outstanding.add(counter, budget, amount, now);
   }
@@ -261,7 +261,7 @@ export class Budgets {
   }
 
   /** @param nowMs the store's time */
-  #reviewOne(budget: Budget, now: number, nowMs: number): void {
+  #reviewOne(budget: TokenBudget, now: number, nowMs: number): void {
     this.#reviewed += 1;
     const { tenant, quota, used, endsMs } = budget;
     if (used !== undefined && quota > 0 && nowMs < endsMs) this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
@@ -272,7 +272,7 @@ export class Budgets {
     this.#budgets.forget(budget);
   }
 
-  #slice(budget: Budget, now: number): number {
+  #slice(budget: TokenBudget, now: number): number {
     return this.#stopping ? 0 : tokenSliceOf(budget, this.#processes, now);
   }
 
@@ -317,14 +317,14 @@ export class Budgets {
     for (const budget of this.#budgets.all()) this.#doubt(budget);
   }
 
-  #doubt(budget: Budget): void {
+  #doubt(budget: TokenBudget): void {
     budget.uncertain = true;
     this.#dirty.add(budget);
   }
 
   #collect(now: number): HoldRequests {
     const requests: HoldRequest[] = [];
-    const budgets: Budget[] = [];
+    const budgets: TokenBudget[] = [];
     for (const budget of this.#candidates()) {
       const request = holdRequestFor(budget, this.#slice(budget, now), !this.#stopping, now);
       if (request === undefined) continue;
@@ -339,7 +339,7 @@ export class Budgets {
   }
 
   /** Removes budgets that may need a request, each once, first those that checks wait for. The others keep their order. */
-  *#candidates(): Generator<Budget, void> {
+  *#candidates(): Generator<TokenBudget, void> {
     const waited = this.#waiters.budgets();
     yield* waited;
     let examined = 0;

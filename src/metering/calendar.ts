@@ -8,7 +8,7 @@ const MAX_ZONES = 4096;
 const LONGEST_MONTH_MINUTES = 32 * 1440;
 
 /** One minute of one zone. */
-export interface Moment {
+export interface ZonedMinute {
   /** Minutes since the epoch. */
   readonly minute: number;
   /** Minutes that the zone's clock is ahead of UTC. */
@@ -50,9 +50,9 @@ function endOfMonth(zone: string, minute: number, period: string): number {
 
 /** Caches the last minute of each zone. */
 export class Calendar {
-  readonly #moments = new Map<string, Moment>();
+  readonly #moments = new Map<string, ZonedMinute>();
 
-  at(zone: string, nowMs: number): Moment {
+  at(zone: string, nowMs: number): ZonedMinute {
     const minute = Math.floor(nowMs / MINUTE_MS);
     const known = this.#moments.get(zone);
     if (known !== undefined && known.minute === minute) return known;
@@ -62,7 +62,7 @@ export class Calendar {
     return moment;
   }
 
-  #read(zone: string, minute: number, known: Moment | undefined): Moment {
+  #read(zone: string, minute: number, known: ZonedMinute | undefined): ZonedMinute {
     const offset = offsetAt(zone, minute);
     const period = periodOf(minute, offset);
     const periodEndsMs = known?.period === period ? known.periodEndsMs : endOfMonth(zone, minute, period) * MINUTE_MS;

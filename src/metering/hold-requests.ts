@@ -1,13 +1,13 @@
 /** The requests of one statement for token holds, and the effect of its grants on the budgets. */
 
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 import type { HoldGrant, HoldRequest } from './ports.ts';
 import { needsRefill, surplusOf } from './slices.ts';
 
 export interface HoldRequests {
   readonly requests: readonly HoldRequest[];
   /** The budget of each request, in the same order. */
-  readonly budgets: readonly Budget[];
+  readonly budgets: readonly TokenBudget[];
 }
 
 /** The time for which a report that too few tokens are left counts. Others may return some soon, unless all are spent. */
@@ -19,7 +19,12 @@ const SPENT_REFUSES_MS = 2000;
  * @param slice the tokens that the process should hold in addition to the reserved ones
  * @param refills false if the process only returns tokens
  */
-export function holdRequestFor(budget: Budget, slice: number, refills: boolean, now: number): HoldRequest | undefined {
+export function holdRequestFor(
+  budget: TokenBudget,
+  slice: number,
+  refills: boolean,
+  now: number,
+): HoldRequest | undefined {
   const { tenant, period, quota } = budget;
   let requested = 0;
   if (!budget.uncertain) {
@@ -35,7 +40,7 @@ export function holdRequestFor(budget: Budget, slice: number, refills: boolean, 
   return { tenant, period, quota, requested, changes, confirmed };
 }
 
-export function applyHoldGrant(budget: Budget, request: HoldRequest, grant: HoldGrant, now: number): void {
+export function applyHoldGrant(budget: TokenBudget, request: HoldRequest, grant: HoldGrant, now: number): void {
   // The store does not know changes that were made after the statement was sent.
   budget.held = grant.held + budget.changes - request.changes;
   budget.confirmed = request.changes;

@@ -1,6 +1,6 @@
 /** The token reservations of this process that have not ended: the ways in which they end, and their counts. */
 
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 import type { SharedParts } from './parts.ts';
 import { type EndedReservation, Reservations } from './reservations.ts';
 
@@ -28,7 +28,7 @@ export class Outstanding {
   }
 
   /** Adds a reservation. If `maxReservations` is reached, one of those that expire first expires early. */
-  add(counter: number, budget: Budget, amount: number, now: number): void {
+  add(counter: number, budget: TokenBudget, amount: number, now: number): void {
     const { counts, maxReservations, reservationTtlMs } = this.#parts;
     if (this.#reservations.size >= maxReservations) this.#expired(this.#reservations.takeOldest());
     counts.tokensReserved += amount;

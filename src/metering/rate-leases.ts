@@ -27,7 +27,7 @@ import { RecentSubjects } from './rate-recent.ts';
 import { type RateState, rateState, unknownRate } from './rate-state.ts';
 import { type RateSubject, RateSubjects, type SubjectKind } from './rate-subjects.ts';
 import { applyGrant, consumeShare, isExhausted, type RateWindow } from './rate-window.ts';
-import { rateSliceOf, SHORT_MS, SLICE_MS } from './slices.ts';
+import { rateSliceOf, SHORT_MS, SLICE_SPAN_MS } from './slices.ts';
 
 export interface RateParts extends SharedParts {
   readonly store: RateStore;
@@ -45,7 +45,7 @@ export type RateResult =
 
 /** The largest number of subjects that one tick examines for a slice of the next window. */
 export const MAX_LOOKED_AHEAD = 2000;
-/** A subject gets a slice of the next window if at least this number of its requests is expected within SLICE_MS. */
+/** A subject gets a slice of the next window if at least this number of its requests is expected within SLICE_SPAN_MS. */
 const LIKELY = 0.5;
 /** The largest number of subjects that are examined for one statement. */
 const MAX_EXAMINED = 5 * MAX_REQUESTS;
@@ -244,7 +244,7 @@ export class RateLeases {
     if (ahead === last) return;
     for (const subject of this.#recent.next(ahead, MAX_LOOKED_AHEAD)) {
       this.#examined += 1;
-      if (subject.demand.expectedIn(SLICE_MS, now) < LIKELY) continue;
+      if (subject.demand.expectedIn(SLICE_SPAN_MS, now) < LIKELY) continue;
       const slice = rateSliceOf(subject, this.#processes, now);
       if (slice === 0) continue;
       const window = subject.window(ahead);

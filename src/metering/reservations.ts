@@ -6,10 +6,10 @@
  * and a search for expired ones reads only the list of the earliest period.
  */
 
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 
 export interface EndedReservation {
-  readonly budget: Budget;
+  readonly budget: TokenBudget;
   readonly amount: number;
 }
 
@@ -24,7 +24,7 @@ export class Reservations {
   /** From the number of a reservation to its slot. The number's remainder selects the map. */
   readonly #slots = Array.from({ length: SHARDS }, () => new Map<number, number>());
   /** Undefined in free slots. */
-  readonly #budgets: (Budget | undefined)[] = [];
+  readonly #budgets: (TokenBudget | undefined)[] = [];
   #counters = new Float64Array(FIRST_SLOTS);
   #amounts = new Float64Array(FIRST_SLOTS);
   #periods = new Float64Array(FIRST_SLOTS);
@@ -43,7 +43,7 @@ export class Reservations {
   }
 
   /** @param counter a number that is not in use */
-  add(counter: number, budget: Budget, amount: number, expiresAtMs: number): void {
+  add(counter: number, budget: TokenBudget, amount: number, expiresAtMs: number): void {
     const slot = this.#takeFree();
     this.#slotsOf(counter).set(counter, slot);
     this.#budgets[slot] = budget;

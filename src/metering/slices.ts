@@ -1,10 +1,10 @@
 /** The amounts of a rate or a budget that a process requests ahead of need, and that it keeps. */
 
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 import type { RateSubject } from './rate-subjects.ts';
 
 /** A slice covers the demand of this time. */
-export const SLICE_MS = 2000;
+export const SLICE_SPAN_MS = 2000;
 /** A process sends a statement if it holds less than the demand of this time. */
 export const LOW_MS = 500;
 /** A statement that is sent anyway requests more if the process holds less than the demand of this time. */
@@ -28,31 +28,31 @@ const IDLE_MS = 10_000;
 export function rateSliceOf(subject: RateSubject, processes: number, nowMs: number): number {
   const most = (subject.limit * STRANDED_SHARE) / processes;
   const least = Math.min(most, FLOOR / processes);
-  return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.expectedIn(SLICE_MS, nowMs)))));
+  return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.expectedIn(SLICE_SPAN_MS, nowMs)))));
 }
 
 /** Returns the tokens that a process holds ahead of need; 0 if too few are left to slice, so that each check requests its own. */
-export function tokenSliceOf(budget: Budget, processes: number, nowMs: number): number {
+export function tokenSliceOf(budget: TokenBudget, processes: number, nowMs: number): number {
   const { quota, available, lastReservation, demand } = budget;
   if (nowMs - budget.usedAtMs > IDLE_MS) return 0;
   const left = budget.left(quota) + Math.max(0, available);
   const most = Math.floor(Math.min(quota * UNUSED_SHARE, left * LEFT_SHARE) / processes);
   if (most < lastReservation) return 0;
-  return Math.min(most, Math.ceil(Math.max(demand.expectedIn(SLICE_MS, nowMs), 2 * lastReservation)));
+  return Math.min(most, Math.ceil(Math.max(demand.expectedIn(SLICE_SPAN_MS, nowMs), 2 * lastReservation)));
 }
 
 /** Reports whether a statement must be sent for more tokens. */
-export function isCritical(budget: Budget, nowMs: number): boolean {
+export function isCritical(budget: TokenBudget, nowMs: number): boolean {
   return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(LOW_MS, nowMs));
 }
 
 /** Reports whether the next statement should request more tokens. */
-export function needsRefill(budget: Budget, nowMs: number): boolean {
+export function needsRefill(budget: TokenBudget, nowMs: number): boolean {
   return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(SHORT_MS, nowMs));
 }
 
 /** Returns the tokens to return to the store: 0 unless the process has more than two slices, so that tokens do not move back and forth. */
-export function surplusOf(budget: Budget, slice: number): number {
+export function surplusOf(budget: TokenBudget, slice: number): number {
   const available = budget.available - budget.waitingTokens;
   return available > 2 * slice ? available - slice : 0;
 }

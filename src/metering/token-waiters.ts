@@ -1,10 +1,10 @@
 /** Checks that wait for the store's answer on their budget, in the order of their arrival. */
 
 import { Fault } from '../domain/errors.ts';
-import type { Budget } from './budget.ts';
+import type { TokenBudget } from './budget.ts';
 
 interface Waiter {
-  readonly budget: Budget;
+  readonly budget: TokenBudget;
   readonly amount: number;
   readonly counter: number;
   readonly resolve: (reserved: boolean) => void;
@@ -16,7 +16,7 @@ interface Waiter {
 }
 
 /** Returns undefined if only the store can decide. Throws a Fault if the store is unreachable and the process cannot decide. */
-export type ReserveAttempt = (budget: Budget, amount: number, counter: number) => boolean | undefined;
+export type ReserveAttempt = (budget: TokenBudget, amount: number, counter: number) => boolean | undefined;
 
 const MAX_WAITING = 10_000;
 /** Other processes may change the budget while a statement runs, so that its answer is not enough. After this number of answers, a check is rejected. */
@@ -30,7 +30,7 @@ export class TokenWaiters {
   }
 
   /** Resolves to true if reserved, to false if too few tokens are left. Rejects with a Fault, and throws one if too many checks wait. */
-  add(budget: Budget, amount: number, counter: number): Promise<boolean> {
+  add(budget: TokenBudget, amount: number, counter: number): Promise<boolean> {
     if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for tokens`);
     return new Promise((resolve, reject) => {
       budget.waiting += 1;
@@ -39,12 +39,12 @@ export class TokenWaiters {
     });
   }
 
-  budgets(): Set<Budget> {
+  budgets(): Set<TokenBudget> {
     return new Set(this.#waiting.map(({ budget }) => budget));
   }
 
   /** @param requested the budgets for which the statement that is being sent requests tokens */
-  markRequested(requested: ReadonlySet<Budget>): void {
+  markRequested(requested: ReadonlySet<TokenBudget>): void {
     for (const waiter of this.#waiting) waiter.isRequested = requested.has(waiter.budget);
   }
 

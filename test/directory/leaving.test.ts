@@ -65,7 +65,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using world = await worldOf(server);
     const bob = await world.owner(PEOPLE.bob);
     for (const [why, hiding] of Object.entries(hidingAt(server))) {
-      await world.lookUp(hiding);
+      await world.lookUpPerson(hiding);
       expect([why, await world.statusOf(bob), world.failures.length]).toEqual([why, 200, 1]);
     }
     if (kind === '389ds' || kind === 'freeipa') {
@@ -76,12 +76,12 @@ describe.each(KINDS)('%s', (kind) => {
       ]) {
         const aci = `${target}(targetattr!="userPassword || aci")(version 3.0; acl "read"; allow (read,search,compare) userdn="ldap:///${target === '' ? 'self' : 'all'}";)`;
         const restore = await replaceAci(server, aci);
-        await world.lookUp();
+        await world.lookUpPerson();
         await restore();
         expect([target, await world.statusOf(bob), world.failures.length]).toEqual([target, 200, 1]);
       }
     }
-    await world.lookUp();
+    await world.lookUpPerson();
     expect([await world.statusOf(bob), world.failures]).toEqual([200, []]);
     expect(await world.suspensions()).toEqual([]);
   });
@@ -92,7 +92,7 @@ describe.each(KINDS)('%s', (kind) => {
     const local = await addPerson(world.database.db, { email: 'alice@corp.example' });
     expect((await world.owner(PEOPLE.alice)).email).toBeNull();
     await world.database.db.knex('users').where({ id: local }).delete();
-    await world.lookUp();
+    await world.lookUpPerson();
     const rows: unknown = await world.database.db.knex('users').select('email', 'email_conflict');
     expect(rows).toEqual([{ email: 'alice@corp.example', email_conflict: null }]);
   });
@@ -130,14 +130,14 @@ describe.each(KINDS)('%s', (kind) => {
       const engineers = new Attribute({ type: 'member', values: [dnOf(server, stays)] });
       await client.modify(groupDn(server, 'engineers'), new Change({ operation: 'delete', modification: engineers }));
     });
-    await world.lookUp();
+    await world.lookUpPerson();
     expect(world.failures).toEqual([]);
     expect(await Promise.all(owners.map((owner) => world.statusOf(owner)))).toEqual([401, 401, 401, 200]);
     expect(await world.suspensions()).toEqual(['removed', 'disabled', 'expired']);
     // Groups that were left are gone with the same lookup.
     expect(await world.rolesOf(owners[3])).toEqual([]);
     await changing(server, (client) => client.modify(dnOf(server, off), change(enable)));
-    await world.lookUp();
+    await world.lookUpPerson();
     expect(await Promise.all(owners.map((owner) => world.statusOf(owner)))).toEqual([401, 200, 401, 200]);
     expect(await world.rolesOf(owners[1])).toEqual(['analyst', 'auditor', 'developer']);
   });
@@ -171,7 +171,7 @@ interface World extends AsyncDisposable {
   rolesOf(owner: Owner | undefined): Promise<readonly string[]>;
   suspensions(): Promise<readonly unknown[]>;
   /** Looks everybody up, as a day later. */
-  lookUp(changes?: Partial<DirectorySettings>): Promise<void>;
+  lookUpPerson(changes?: Partial<DirectorySettings>): Promise<void>;
 }
 
 async function worldOf(server: DirectoryServer): Promise<World> {
@@ -210,7 +210,7 @@ async function worldOf(server: DirectoryServer): Promise<World> {
         .orderBy('id');
       return rows.map((row) => row.directory_suspension);
     },
-    async lookUp(changes = {}) {
+    async lookUpPerson(changes = {}) {
       failures.length = 0;
       await knex('users').update({
         directory_checked_at: knex.raw(`clock_timestamp() - interval '2 days'`),

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget } from '../../src/metering/budget.ts';
+import { TokenBudget } from '../../src/metering/budget.ts';
 import { EXPIRY_PERIOD_MS, Reservations } from '../../src/metering/reservations.ts';
 import { runs } from '../support/properties.ts';
 
-const BUDGETS = ['a', 'b', 'c'].map((tenant) => new Budget(tenant, '2026-11', 0, 0, { held: 0, reserved: 0 }));
-const [BUDGET = new Budget('acme', '2026-11', 0, 0, { held: 0, reserved: 0 })] = BUDGETS;
+const BUDGETS = ['a', 'b', 'c'].map((tenant) => new TokenBudget(tenant, '2026-11', 0, 0, { held: 0, reserved: 0 }));
+const [BUDGET = new TokenBudget('acme', '2026-11', 0, 0, { held: 0, reserved: 0 })] = BUDGETS;
 
 const lifeMs = fc.oneof(fc.constant(30_000), fc.integer({ min: -1000, max: 60_000 }));
 const which = fc.nat({ max: 60 });
@@ -33,7 +33,7 @@ const steps = fc.array(
 );
 
 interface Twin {
-  readonly budget: Budget;
+  readonly budget: TokenBudget;
   readonly amount: number;
   period: number;
 }

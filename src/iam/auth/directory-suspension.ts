@@ -9,7 +9,7 @@ import type { DirectorySuspension } from '../../domain/records.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
-import { lockRemovals, type Removals } from '../directory/queries.ts';
+import { lockRemovals, type RemovalCounts } from '../directory/queries.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
 import {
   type DirectoryIdentity,
@@ -55,7 +55,7 @@ export function suspensionOf(reason: GoneReason): DirectorySuspension | undefine
 }
 
 /** Reports whether one removal more is to be believed. */
-export function isBelievable({ checked, removed }: Removals): boolean {
+export function isBelievable({ checked, removed }: RemovalCounts): boolean {
   return removed + 1 <= MAX_REMOVALS || removed + 1 <= (checked + 1) * MAX_REMOVED_SHARE;
 }
 

@@ -6,6 +6,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
 import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { databaseTime } from '../../store/time.ts';
@@ -104,23 +105,9 @@ export async function tidyUp(db: Database, stop?: AbortSignal, { kind, chores }:
 
 /**
  * Runs the chores of a plan at its interval.
- * @param onFault told of a run that failed; the next one tries again
- * @returns how to stop; it waits for a batch under way
+ * @param onFault called with the error of a run that failed. The next run retries.
+ * @returns a function that stops the chores, and resolves after the current batch
  */
 export function startUpkeep(db: Database, onFault: (error: unknown) => void, plan = USUAL): () => Promise<void> {
-  const stop = new AbortController();
-  let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    running ??= tidyUp(db, stop.signal, plan)
-      .then(() => undefined, onFault)
-      .finally(() => {
-        running = undefined;
-      });
-  }, plan.everyMs);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    stop.abort();
-    await running;
-  };
+  return startPeriodicRuns((stop) => tidyUp(db, stop, plan).then(() => undefined, onFault), plan.everyMs);
 }

@@ -11,7 +11,7 @@ import { KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
 import { listRecentPage } from './recent.ts';
 import { RECENT_BOUNDS, RECENT_HOURS } from './recent-queries.ts';
-import { countFilters, Decisions, ExplainedDecision, RecentDecisions, recentFilters } from './schemas.ts';
+import { countFilters, Decisions, explainedDecision, recentDecisions, recentFilters } from './schemas.ts';
 
 export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
@@ -43,7 +43,7 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       permission: 'audit:read',
       body: NOTHING,
       query: recentFilters,
-      answers: shows('One page of decisions.', RecentDecisions),
+      answers: shows('One page of decisions.', recentDecisions),
       refusals: [],
       handler: async ({ caller, query }) => ({ status: 200, body: await listRecentPage(parts, caller, query) }),
     }),
@@ -55,7 +55,7 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       permission: 'audit:read',
       body: NOTHING,
       query: Type.Object({ ...tenantFilter }, closed),
-      answers: shows('The decision, and its explanation by the current rules.', ExplainedDecision),
+      answers: shows('The decision, and its explanation by the current rules.', explainedDecision),
       refusals: ['not_found'],
       handler: async ({ caller, param }) => ({
         status: 200,

@@ -161,7 +161,7 @@ const RecentDecision = component('RecentDecision', Type.Object(decision));
 export type RecentResource = Readonly<Static<typeof RecentDecision>>;
 export type RecentQuery = Readonly<Static<typeof recentFilters>>;
 
-export const RecentDecisions = component(
+export const recentDecisions = component(
   'RecentDecisions',
   Type.Object({
     ...listOf(RecentDecision).properties,
@@ -169,7 +169,7 @@ export const RecentDecisions = component(
   }),
 );
 
-export const ExplainedDecision = component(
+export const explainedDecision = component(
   'ExplainedDecision',
   Type.Object({
     ...decision,

@@ -3,7 +3,7 @@
  * selects the due lookups, and a process claims each, so that they continue after a restart and no two processes do the same one.
  */
 
-import { SingleFlight } from '../../concurrency/single-flight.ts';
+import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import { makeId, type UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
@@ -158,13 +158,5 @@ interface Outcome {
  * @returns a function that stops them, and resolves when the current lookups have ended
  */
 export function startLookups(lookups: DirectoryLookups, onFault: (error: unknown) => void): () => Promise<void> {
-  const stop = new AbortController();
-  const runs = new SingleFlight(() => lookups.run(stop.signal).then(() => undefined, onFault));
-  const timer = setInterval(() => void runs.run(), RUN_EVERY_MS);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    stop.abort();
-    await runs.idle();
-  };
+  return startPeriodicRuns((stop) => lookups.run(stop).then(() => undefined, onFault), RUN_EVERY_MS);
 }

@@ -131,7 +131,7 @@ export async function isOvertaken(q: Queryable, id: UserId): Promise<boolean> {
   return row?.overtaken === true;
 }
 
-export interface Removals {
+export interface RemovalCounts {
   /** The number of persons for whom the directory answered within a day. */
   readonly checked: number;
   /** The number of them that were suspended within the day because the directory did not have them, or had them in another tenant. */
@@ -139,7 +139,7 @@ export interface Removals {
 }
 
 /** Counts a directory's removals. Other transactions that count them wait until this one ends. */
-export async function lockRemovals(trx: Queryable, directory: string): Promise<Removals> {
+export async function lockRemovals(trx: Queryable, directory: string): Promise<RemovalCounts> {
   await runPrepared(trx, STATEMENTS.lockRemovals, [directory]);
   const [row] = await runPrepared<{ checked: number; removed: number }>(trx, STATEMENTS.removals, [directory]);
   return { checked: row?.checked ?? 0, removed: row?.removed ?? 0 };

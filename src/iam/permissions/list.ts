@@ -12,7 +12,7 @@ import { type CatalogParts, catalogOf } from './catalog.ts';
 /** The largest number of routes that the list shows for one permission. */
 const MAX_ROUTES = 100;
 
-export const Permission = component(
+export const permissionSchema = component(
   'Permission',
   Type.Object({
     permission: Type.String({ examples: ['chat:write'] }),
@@ -44,7 +44,7 @@ export const permissionFilters = Type.Object(
   closed,
 );
 
-type PermissionResource = Readonly<Static<typeof Permission>>;
+type PermissionResource = Readonly<Static<typeof permissionSchema>>;
 
 /** An endpoint of management, with its path template and the permissions of which it requires one. */
 export interface ManagementEndpoint {

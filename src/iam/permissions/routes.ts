@@ -4,7 +4,7 @@ import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import type { CatalogParts } from './catalog.ts';
-import { listPermissionsPage, type ManagementEndpoint, Permission, permissionFilters } from './list.ts';
+import { listPermissionsPage, type ManagementEndpoint, permissionFilters, permissionSchema } from './list.ts';
 
 /** @param routes the endpoints of management */
 export function permissionEndpoints(parts: CatalogParts, routes: readonly Endpoint[]): readonly Endpoint[] {
@@ -19,7 +19,7 @@ export function permissionEndpoints(parts: CatalogParts, routes: readonly Endpoi
       needs: 'any credential',
       body: NOTHING,
       query: permissionFilters,
-      answers: shows('One page of permissions.', listOf(Permission)),
+      answers: shows('One page of permissions.', listOf(permissionSchema)),
       refusals: [],
       handler: async ({ caller, query }) => ({
         status: 200,

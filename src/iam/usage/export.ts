@@ -6,7 +6,7 @@ import { type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
 import { monthOf } from './period.ts';
 import { listUsage, sumUsage, type UsageGroupRow } from './queries.ts';
-import { periodOf, tenantOf } from './read.ts';
+import { requestedPeriod, tenantLabel } from './read.ts';
 import type { UsageQuery, UsageSums } from './schemas.ts';
 
 const SUMS = [
@@ -36,12 +36,12 @@ export async function exportUsage(
 ): Promise<UsageExport> {
   const { knex } = parts.db;
   const { caller } = from;
-  const period = periodOf(caller, query);
+  const period = requestedPeriod(caller, query);
   const month = monthOf(period);
   const { group_by: group } = query;
   const inPeriod: UsageQuery = { ...query, period };
   const cursors = cursorsOf(caller, 'usage', inPeriod);
-  const start = [period, tenantOf(caller)];
+  const start = [period, tenantLabel(caller)];
   if (group === undefined) return { period, pieces: totalCsv(start, await sumUsage(knex, scopeOf(caller), month)) };
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
     fetch: async (now, after) => {

@@ -12,7 +12,7 @@ import { tenantIdOf } from '../tenants/read.ts';
 import { type LimitsState, readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
-import type { Limit, TenantLimits, UsageCorrection } from './schemas.ts';
+import type { TenantLimit, TenantLimits, UsageCorrection } from './schemas.ts';
 
 /** @throws Refusal `not_found`; also for another tenant than the caller's own, unless the caller is a platform administrator */
 export async function getLimits(
@@ -87,9 +87,9 @@ function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, per
   };
 }
 
-const NO_LIMIT: Limit = { limit: null, used: null, remaining: null, resets_at: null };
+const NO_LIMIT: TenantLimit = { limit: null, used: null, remaining: null, resets_at: null };
 
-function used(limit: number | undefined, count: number): Limit {
+function used(limit: number | undefined, count: number): TenantLimit {
   if (limit === undefined) return { ...NO_LIMIT, used: count };
   return { limit, used: count, remaining: Math.max(0, limit - count), resets_at: null };
 }

@@ -1,17 +1,17 @@
 /** The months in which usage is counted: calendar months in a tenant's time zone. */
 
-import { Calendar, dayOf, type Moment } from '../../metering/calendar.ts';
+import { Calendar, dayOf, type ZonedMinute } from '../../metering/calendar.ts';
 import type { UsageMonth } from './queries.ts';
 
 const UTC = 'UTC';
 const calendar = new Calendar();
 
 /** @param timezone undefined = UTC */
-export function momentOf(timezone: string | undefined, atMs: number): Moment {
+export function momentOf(timezone: string | undefined, atMs: number): ZonedMinute {
   return calendar.at(timezone ?? UTC, atMs);
 }
 
-export function dayIn({ minute, offset }: Moment): string {
+export function dayIn({ minute, offset }: ZonedMinute): string {
   return dayOf(minute, offset);
 }
 

@@ -13,7 +13,7 @@ export async function readUsage(
   query: UsageQuery,
 ): Promise<UsageReport> {
   const { knex } = parts.db;
-  const period = periodOf(caller, query);
+  const period = requestedPeriod(caller, query);
   const month = monthOf(period);
   const scope = scopeOf(caller);
   const { group_by: group } = query;
@@ -27,16 +27,16 @@ export async function readUsage(
     (row) => rowOf(row, group),
   );
   const total = await sumUsage(knex, scope, month);
-  return { period, tenant_id: tenantOf(caller), total, data: [...data], has_more, next_cursor };
+  return { period, tenant_id: tenantLabel(caller), total, data: [...data], has_more, next_cursor };
 }
 
 /** Returns the requested period; by default the current one, in the tenant's time zone, or in UTC for all tenants together. */
-export function periodOf(caller: Caller, { period }: UsageQuery): string {
+export function requestedPeriod(caller: Caller, { period }: UsageQuery): string {
   const timezone = caller.everyTenant ? undefined : caller.snapshot.effective?.settings.timezone;
   return period ?? momentOf(timezone, caller.nowMs).period;
 }
 
-export function tenantOf(caller: Caller): string {
+export function tenantLabel(caller: Caller): string {
   return caller.everyTenant ? '*' : caller.tenant;
 }
 

@@ -12,7 +12,7 @@ import { exportUsage } from './export.ts';
 import { correctUsage, getLimits } from './limits.ts';
 import type { MeteringParts } from './parts.ts';
 import { readUsage } from './read.ts';
-import { TenantLimits, Usage, UsageEventsResult, usageCorrection, usageEvents, usageFilters } from './schemas.ts';
+import { TenantLimits, UsageEventsResult, usageCorrection, usageEvents, usageFilters, usageReport } from './schemas.ts';
 
 const CSV = 'text/csv';
 
@@ -20,7 +20,7 @@ const usageAnswers: Answers = {
   200: {
     description: 'The total and one page of its parts, or all parts in the format that the Accept header asks for.',
     content: {
-      [PAGES]: Usage,
+      [PAGES]: usageReport,
       [CSV]: Type.String({
         description: `A header line, then one row on each line: those of the grouping, or the total. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
       }),

@@ -138,7 +138,7 @@ const UsageRow = component(
 /** The sums of one group. */
 export type UsageRow = Readonly<Static<typeof UsageRow>>;
 
-export const Usage = component(
+export const usageReport = component(
   'Usage',
   Type.Object({
     period: Type.String({ examples: ['2026-11'] }),
@@ -152,7 +152,7 @@ export const Usage = component(
   }),
 );
 
-export type UsageReport = Static<typeof Usage>;
+export type UsageReport = Static<typeof usageReport>;
 export type UsageQuery = Readonly<Static<typeof usageFilters>>;
 
 export const UsageEventsResult = component(
@@ -175,9 +175,9 @@ const limit = {
   resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
 
-const Limit = component('Limit', Type.Object(limit));
+const TenantLimit = component('Limit', Type.Object(limit));
 
-export type Limit = Static<typeof Limit>;
+export type TenantLimit = Static<typeof TenantLimit>;
 
 const reservable = component(
   'ReservableLimit',
@@ -193,10 +193,10 @@ const reservable = component(
 export const TenantLimits = component(
   'Limits',
   Type.Object({
-    rate_limit_rpm: Limit,
-    max_tokens_per_request: Limit,
+    rate_limit_rpm: TenantLimit,
+    max_tokens_per_request: TenantLimit,
     monthly_tokens: reservable,
-    max_users: Limit,
+    max_users: TenantLimit,
     max_collections: reservable,
   }),
 );

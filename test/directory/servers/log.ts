@@ -46,9 +46,9 @@ function lineOf(lines: readonly string[], name: string): number {
 
 /** OpenLDAP and 389 Directory Server count their connections. */
 function numbered(lines: readonly string[], first: number, last: number): string[] {
-  const numberOf = (line: string | undefined): number => Number(/ conn=(\d+) /.exec(line ?? '')?.[1]);
-  const [from, to] = [numberOf(lines[first]), numberOf(lines[last])];
-  return lines.filter((line) => numberOf(line) > from && numberOf(line) < to);
+  const integerOf = (line: string | undefined): number => Number(/ conn=(\d+) /.exec(line ?? '')?.[1]);
+  const [from, to] = [integerOf(lines[first]), integerOf(lines[last])];
+  return lines.filter((line) => integerOf(line) > from && integerOf(line) < to);
 }
 
 /** Samba writes a line or more about every bind and every search. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { escapeDnValue, fold, normaliseDn, parseDn } from '../../../src/directory/dn.ts';
+import { escapeDnValue, foldName, normaliseDn, parseDn } from '../../../src/directory/dn.ts';
 
 /**
  * RFC 4514, section 3, as it stands there: `string = [ ( leadchar / pair ) [ *( stringchar / pair ) ( trailchar / pair ) ] ]`. Written as
@@ -137,5 +137,5 @@ it('any text is read or refused, never thrown at', () => {
 });
 
 it('names are compared without case, needless spaces and compatible forms', () => {
-  expect(fold('  ＡＬＩＣＥ\u00a0 Adams ')).toBe('alice adams');
+  expect(foldName('  ＡＬＩＣＥ\u00a0 Adams ')).toBe('alice adams');
 });

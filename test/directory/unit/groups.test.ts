@@ -2,7 +2,7 @@
 
 import { AndFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { describe, expect, it } from 'vitest';
-import type { Connection, SearchRequest } from '../../../src/directory/connection.ts';
+import type { LdapConnection, SearchRequest } from '../../../src/directory/connection.ts';
 import type { LdapEntry } from '../../../src/directory/entry.ts';
 import { DirectoryFault } from '../../../src/directory/faults.ts';
 import { groupsOf } from '../../../src/directory/groups.ts';
@@ -22,7 +22,7 @@ function answering(answer: (request: SearchRequest) => readonly LdapEntry[]) {
   const never = (): never => {
     throw new Error('not asked here');
   };
-  const c: Connection = {
+  const c: LdapConnection = {
     url: urlOf('ldap://localhost:1'),
     search,
     searchAll: search,
@@ -34,7 +34,7 @@ function answering(answer: (request: SearchRequest) => readonly LdapEntry[]) {
   return { c, asked };
 }
 
-const walk = (c: Connection, changes: Partial<DirectorySettings> = {}, type: keyof typeof TYPES = 'openldap') => ({
+const walk = (c: LdapConnection, changes: Partial<DirectorySettings> = {}, type: keyof typeof TYPES = 'openldap') => ({
   c,
   settings: settingsWith({ memberOf: 'trusted', ...changes }),
   traits: TYPES[type],

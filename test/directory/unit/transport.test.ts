@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import type { Connection } from '../../../src/directory/connection.ts';
+import type { LdapConnection } from '../../../src/directory/connection.ts';
 import { Deadline } from '../../../src/directory/deadline.ts';
 import { openDirectories } from '../../../src/directory/directories.ts';
 import { serversOf } from '../../../src/directory/failover.ts';
@@ -113,7 +113,7 @@ it('a silent server is told of by the time that was set, however much of it is o
   using deadline = new Deadline(1000, 800);
   // Until what is left is less by more than a timer's millisecond.
   await expect.poll(() => deadline.remainingMs(), { interval: 1 }).toBeLessThan(190);
-  const bind = async (connection: Connection): Promise<void> =>
+  const bind = async (connection: LdapConnection): Promise<void> =>
     void (await connection.bind('cn=service', SERVICE_PASSWORD));
   await expect(servers.open(deadline, bind)).rejects.toThrow('the directory did not answer within 1000 ms');
 });
