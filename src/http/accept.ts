@@ -1,17 +1,18 @@
-/** Which of several media types a client would rather have (RFC 9110, section 12.5.1). */
+/** Content negotiation: selects the media type that the client prefers (RFC 9110, section 12.5.1). */
 
 interface Range {
   readonly type: string;
   readonly quality: number;
 }
 
-/** Ranges of one header that are read, and parameters of one range; browsers send about eight. */
+/** Limits the ranges of one header and the parameters of one range. Browsers send about eight ranges. */
 const MAX_RANGES = 64;
 const MAX_PARAMETERS = 8;
 
 /**
- * @param accept the header; empty when there is none
- * @param offered in the server's own order, its default first: the answer for a client that says nothing, or wants something else
+ * Returns the offered type that the client prefers, or the first one if the client accepts none of them.
+ * @param accept the header; empty if there is none
+ * @param offered in the server's order, its default first
  */
 export function preferredType(accept: string, offered: readonly [string, ...string[]]): string {
   const ranges = accept.split(',', MAX_RANGES).map(readRange);
@@ -34,7 +35,7 @@ function readRange(text: string): Range {
   return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 };
 }
 
-/** That of the most specific range which covers the type. */
+/** Returns the quality of the most specific range that covers the type. */
 function qualityOf(type: string, ranges: readonly Range[]): number {
   const group = `${type.split('/', 1)[0]}/*`;
   for (const covering of [type, group, '*/*']) {

@@ -1,22 +1,25 @@
-/** What the answers of endpoints look like: for the description of the API, and for the tests, which hold every real answer against it. */
+/**
+ * Descriptions of endpoints' responses, for the API's description and for the tests, which compare each real response
+ * with it.
+ */
 
 import type { TSchema } from 'typebox';
 
 export type AnswerHeader = 'location' | 'etag' | 'set-cookie' | 'cache-control';
 
-/** Of endpoints that show one resource: the answer carries its entity tag, and takes conditions on it. */
+/** For endpoints that show one resource: the response has its entity tag, and the request may have conditions on it. */
 export const TAGGED: readonly AnswerHeader[] = ['etag'];
 
 export interface DescribedAnswer {
   /** One sentence. */
   readonly description: string;
-  /** Of the body by media type; absent: there is no body. */
+  /** The schemas of the body by media type. Absent: there is no body. */
   readonly content?: Readonly<Record<string, TSchema>>;
-  /** Headers that this answer may have and others do not. */
+  /** Headers that this response may have in addition to those of every response. */
   readonly headers?: readonly AnswerHeader[];
 }
 
-/** The answers of success by status. Those of refusal follow from the codes. */
+/** The successful responses by status. The error responses follow from the codes. */
 export type Answers = Readonly<Record<number, DescribedAnswer>>;
 
 /** 200 with a body. */
@@ -24,7 +27,7 @@ export function shows(description: string, body: TSchema, headers: readonly Answ
   return { 200: { description, content: { 'application/json': body }, headers } };
 }
 
-/** 201 with the resource that was made, where it is, and its entity tag. */
+/** 201 with the created resource, its location and its entity tag. */
 export function makes(
   description: string,
   body: TSchema,

@@ -1,4 +1,4 @@
-/** Who is calling: lines 5 to 10 of the decision, with the management rule for suspended tenants. */
+/** Authenticates the caller: steps 5 to 10 of the decision, with the management rule for suspended tenants. */
 
 import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts';
@@ -14,11 +14,11 @@ import { headerValue } from './headers.ts';
 export interface IncomingRequest {
   readonly rawHeaders: readonly string[];
   readonly address: string | undefined;
-  /** What failed logins are counted under; undefined = only the account. */
+  /** The subject of failed logins; undefined: failures count for the account only. */
   readonly throttledAs: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;
-  /** Called with the principal that the credential proves, before its tenant and its rights are checked. */
+  /** Called with the principal that the credential proves, before its tenant and its permissions are checked. */
   readonly onProved?: (principal: Principal) => void;
 }
 
@@ -32,9 +32,9 @@ export interface NamedTenant {
 const EVERY_TENANT = '*';
 
 /**
- * Admits the caller by what is cached. A change admits it again, by what is stored (admin/hold-caller.ts).
- * @param access what the endpoint asks of its callers; not checked here
- * @throws Refusal for steps 5 to 10; Fault when the server cannot decide
+ * Admits the caller by cached data. A change admits it again by stored data (iam/caller/hold-caller.ts).
+ * @param access the endpoint's requirement, which this function does not check
+ * @throws Refusal for steps 5 to 10; Fault if the server cannot decide
  */
 export async function authenticate(
   resolver: CredentialResolver,
@@ -64,7 +64,7 @@ export async function authenticate(
   };
 }
 
-/** The credential of a request: `Authorization`, or one of the two headers that carry an API key alone. */
+/** Returns the request's credential: `Authorization`, or one of the two headers for API keys. */
 export function credentialOf(rawHeaders: readonly string[]): CredentialForm {
   return readCredential(
     headerValue(rawHeaders, 'authorization'),
@@ -72,7 +72,7 @@ export function credentialOf(rawHeaders: readonly string[]): CredentialForm {
   );
 }
 
-/** Lines 5 to 8. One answer for every way of proving nobody. */
+/** Steps 5 to 8. Every credential that proves no principal gets the same response. */
 function provedPrincipal({ identity }: Resolution): Principal {
   switch (identity.kind) {
     case 'proved':
@@ -91,7 +91,7 @@ function provedPrincipal({ identity }: Resolution): Principal {
   }
 }
 
-/** Joins the header and the request's `tenant_id` to the one value that line 9 looks at. */
+/** Combines the header and the request's `tenant_id` into the one value of step 9. */
 function chosenTenant(principal: Principal, header: HeaderValue, named: NamedTenant | undefined): HeaderValue {
   if (named === undefined || header === REPEATED) return header;
   const tenantId = named.text;

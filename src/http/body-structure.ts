@@ -1,16 +1,19 @@
 /**
- * Bounds what a JSON text may be made of before it is parsed, in one pass over the text. JSON.parse, the schemas and the use cases cost
- * time per value, not per byte: 1 MiB can hold 350,000 empty arrays, or one object with 130,000 members. The pass stops at the first
- * violation, so the cost of refusing such a body does not grow with its size.
+ * Checks the structure of a JSON text against bounds before it is parsed, in one pass over the text. JSON.parse, the
+ * schemas and the use cases cost time per value, not per byte: 1 MiB can hold 350,000 empty arrays, or one object with
+ * 130,000 members. The pass stops at the first violation, so the cost of rejecting such a body does not grow with its
+ * size.
  *
- * The text need not be valid JSON. A text that passes here has at most `maxDepth`, `maxMembers` and `maxValues`, and repeats no member.
+ * The text need not be valid JSON. A text that passes has at most `maxDepth`, `maxMembers` and `maxValues`, and repeats
+ * no member.
  *
- * No name may end with a backslash. After JSON.parse of V8 14 has read such a name once, it can read other names with an escape at the same
- * place as that name (https://github.com/nodejs/node/issues/63785), so one caller could change the names that another caller sends.
+ * No name may end with a backslash. After JSON.parse of V8 14 has read such a name once, it can read other names with
+ * an escape at the same place as that name (https://github.com/nodejs/node/issues/63785), so one caller could change
+ * the names that another caller sends.
  */
 
 export const BODY_BOUNDS = {
-  /** Arrays and objects inside each other. */
+  /** The nesting depth of arrays and objects. */
   maxDepth: 32,
   /** Members of one object; the largest object of any schema has fewer than half of them. */
   maxMembers: 64,
@@ -22,9 +25,9 @@ export const BODY_BOUNDS = {
 
 export type BodyStructure =
   | { readonly kind: 'within'; readonly values: number }
-  /** Not JSON as the API reads it: too deep, or an object repeats a member. */
+  /** Not JSON that the API accepts: nested too deeply, or an object repeats a member. */
   | { readonly kind: 'unreadable'; readonly message: string; readonly readTo: number }
-  /** JSON, but of a shape that no schema takes. */
+  /** JSON with a structure that no schema accepts. */
   | { readonly kind: 'excessive'; readonly message: string; readonly readTo: number };
 
 const QUOTE = 0x22;
@@ -35,16 +38,17 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** An object that is open; undefined in its place is an array. */
+/** An open object. The stack holds undefined for an open array. */
 interface OpenObject {
   members: number;
-  /** Made at the second member: most objects of a hostile body have one or none. */
+  /** Created at the second member, because most objects of a hostile body have at most one. */
   names: Set<string> | undefined;
   first: string | undefined;
 }
 
 /**
- * Reads the structure of a text. `readTo` is the index of the character at which a violation was found; no later character was read.
+ * Checks the structure of a text. `readTo` is the index of the character with the violation; the function reads no
+ * later character.
  */
 export function structureOf(text: string): BodyStructure {
   const { maxDepth, maxMembers, maxValues, maxNameLength } = BODY_BOUNDS;
@@ -117,7 +121,7 @@ export function structureOf(text: string): BodyStructure {
   return { kind: 'within', values };
 }
 
-/** The index of the closing quote; where there is none before `limit`, an index from there on. */
+/** Returns the index of the closing quote. If there is none before `limit`, returns an index of at least `limit`. */
 function endOfString(text: string, start: number, limit: number): number {
   let i = start;
   while (i < limit) {
@@ -128,7 +132,10 @@ function endOfString(text: string, start: number, limit: number): number {
   return i;
 }
 
-/** The name that is written, since `"a"` and `"\u0061"` are the same. Where it cannot be read, neither can the body. */
+/**
+ * Returns the unescaped name, since `"a"` and `"\u0061"` are the same name. If it cannot be unescaped, JSON.parse
+ * rejects the body as well.
+ */
 function nameIn(written: string): string {
   if (!written.includes('\\')) return written;
   try {
@@ -138,7 +145,7 @@ function nameIn(written: string): string {
   }
 }
 
-/** False if the object has the name already. */
+/** Returns false if the object has the name already. */
 function addName(object: OpenObject, name: string): boolean {
   object.members++;
   if (object.first === undefined) {

@@ -1,4 +1,7 @@
-/** One endpoint as data: what it is called, who may use it, what it takes and what it does. OpenAPI is made from the same table. */
+/**
+ * An endpoint as data: its name, its access, its input and its handler. The API's description is generated from the
+ * same table.
+ */
 
 import { type Static, type TSchema, Type } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
@@ -17,20 +20,20 @@ import { type Validated, validatorOf } from './validation.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface RequestContext {
-  /** A path parameter, percent-decoded, unchecked. */
+  /** Returns a path parameter, percent-decoded and not validated. */
   readonly param: (name: string) => string;
-  /** A request header by its lower-case name; repeated ones are told as such. */
+  /** Returns a request header by its lower-case name. A repeated header has a value of its own. */
   readonly header: (name: string) => HeaderValue;
-  /** Undefined = missing. */
+  /** Undefined: missing. */
   readonly address: string | undefined;
-  /** What failed logins are counted under; undefined = only the account. */
+  /** The subject of failed logins; undefined: failures count for the account only. */
   readonly throttledAs: string | undefined;
   readonly scheme: ForwardedScheme;
   readonly requestId: RequestId;
   readonly nowMs: number;
 }
 
-/** What a handler is given; body and query have passed their schemas. */
+/** The input of a handler. Body and query have passed their schemas. */
 export interface RequestInput<Body, Query> extends RequestContext {
   readonly body: Body;
   readonly query: Query;
@@ -38,30 +41,30 @@ export interface RequestInput<Body, Query> extends RequestContext {
 
 export interface Callers {
   readonly caller: Caller;
-  /** The same caller in the tenant that the body's `tenant_id` names; the same refusals as for X-Tenant-ID. */
+  /** Returns the same caller in the tenant that the body's `tenant_id` names. Rejects as for X-Tenant-ID. */
   readonly callerIn: (tenantId: string | undefined) => Promise<Caller>;
-  /** Admits the caller again, as it is now: for answers that take long. Rejects as the request would be rejected now. */
+  /** Admits the caller again, for responses that take long. Rejects as a new request would be rejected. */
   readonly again: () => Promise<Caller>;
 }
 
 export type CallerRequestInput<Body, Query> = RequestInput<Body, Query> & Callers;
 
-/** The request before its schemas have been asked. */
+/** The input before validation. */
 export interface RawRequestInput extends RequestContext {
-  /** Parsed JSON; undefined = no body. */
+  /** Parsed JSON. Undefined: no body. */
   readonly body: unknown;
-  /** The body is small enough to look for all its errors. */
+  /** True if the body is small enough to collect all its errors. */
   readonly allErrors: boolean;
   readonly query: Readonly<Record<string, unknown>>;
 }
 
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON; undefined = no body. */
+  /** Sent as JSON. Undefined: no body. */
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly file?: Bytes;
-  /** Sent piece by piece, instead of `body`, as fast as the client takes it. Ended when the client goes away. */
+  /** Sent in pieces, instead of `body`, as fast as the client reads. Ends when the client disconnects. */
   readonly stream?: TextStream;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
@@ -75,9 +78,12 @@ export interface Bytes {
 export interface TextStream {
   /** Its media type. */
   readonly type: string;
-  /** If they throw, the answer breaks off after the last piece, so that no client takes it for whole. */
+  /**
+   * If the iteration throws, the server breaks the response off after the last piece, so that no client takes it for
+   * complete.
+   */
   readonly pieces: AsyncIterable<string>;
-  /** The answer breaks off after that, in milliseconds. */
+  /** The server breaks the response off after this time, in milliseconds. */
   readonly longestMs: number;
 }
 
@@ -88,28 +94,31 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly method: HttpMethod;
   /** `/v1/iam/users/:id` */
   readonly path: string;
-  /** What generated clients call it: `createUser`. */
+  /** The name in generated clients: `createUser`. */
   readonly operationId: string;
-  /** One sentence for people who read the API's description. */
+  /** One sentence for the API's description. */
   readonly summary: string;
   /** The resource that the path names: the target in the audit row of a rejected request. Default: none. */
   readonly target?: PathTarget;
-  /** NOTHING: the request carries no body, or an empty object. */
+  /** NOTHING: the request has no body, or an empty object. */
   readonly body: B;
-  /** Bytes of a body at most; default: `defaultBodyBytes`. */
+  /** The maximum size of a body in bytes. Default: `defaultBodyBytes`. */
   readonly maxBodyBytes?: number;
-  /** An object of scalars. A member `tenant_id` is joined with X-Tenant-ID before the caller is let in. */
+  /** An object of scalars. A member `tenant_id` is combined with X-Tenant-ID before the caller is admitted. */
   readonly query: Q;
-  /** What success looks like. */
+  /** The successful responses. */
   readonly answers: Answers;
-  /** Codes of the use case. Those that follow from access, body and query are not repeated here. */
+  /** Codes of the use case. Codes that follow from access, body and query are not repeated here. */
   readonly refusals: readonly ErrorCode[];
 }
 
 export interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
-  /** It looks at a credential where there is one. */
+  /** True if the endpoint reads a credential that the request has. Default: false. */
   readonly takesCredential?: boolean;
-  /** Whether texts of this body may be such as cannot be kept, because the use case keeps none as it came. */
+  /**
+   * Reports whether the body may have text that cannot be stored, because the use case does not store it unchanged.
+   * Default: never.
+   */
   readonly takesAnyText?: (body: unknown) => boolean;
   readonly handler: (input: RequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
 }
@@ -117,14 +126,20 @@ export interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends De
 export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
   readonly permission: Access;
-  /** True for an endpoint with a method other than GET that writes nothing: a rotated secret in its grace may use it. */
+  /**
+   * True for an endpoint that changes nothing and has a method other than GET. The old secret of a rotated key may use
+   * it.
+   */
   readonly onlyReads?: true;
-  /** What the use case asks for, where it decides: `admin:keys`, or acting for oneself. Markdown. */
+  /**
+   * The permission that the use case requires if it decides itself, in Markdown: for example `admin:keys`, or acting
+   * for oneself.
+   */
   readonly needs?: string;
   readonly handler: (input: CallerRequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
 }
 
-/** An endpoint with its types put away and its schemas compiled. */
+/** An endpoint without its type parameters, with compiled schemas. */
 export interface Endpoint {
   readonly method: HttpMethod;
   readonly path: string;
@@ -134,22 +149,22 @@ export interface Endpoint {
   readonly refusals: readonly ErrorCode[];
   readonly target: PathTarget | undefined;
   readonly access: 'public' | Access;
-  /** The rights that it takes, in Markdown; undefined = none but a credential, if that. */
+  /** The required permission, in Markdown. Undefined: at most a credential. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
-  /** Bytes of a body at most; a larger one is refused before it is read. */
+  /** The maximum size of a body in bytes. The server rejects a larger body before it reads it. */
   readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
   readonly takesTenant: boolean;
-  /** Of public endpoints: a credential is looked at where there is one. */
+  /** True if the endpoint reads a credential that the request has. */
   readonly takesCredential: boolean;
-  /** Whether a caller may change something with it. */
+  /** True if a caller can change something with the endpoint. */
   readonly writes: boolean;
   /** Rejects with a Refusal for input that does not pass the schemas. */
   readonly run: (raw: RawRequestInput, callers: Callers | undefined) => Promise<Answer>;
 }
 
-/** An endpoint that anybody may call; it authenticates by itself if at all. */
+/** An endpoint for all clients. Its use case may authenticate. */
 export function publicEndpoint<B extends TSchema, Q extends TSchema>(endpoint: PublicEndpoint<B, Q>): Endpoint {
   const read = reader(endpoint, endpoint.takesAnyText);
   return {
@@ -211,7 +226,7 @@ function reader<B extends TSchema, Q extends TSchema>(
     const query = admittedQuery(queries(typedQuery(raw.query, types), false));
     if (raw.body === undefined && needsBody) throw new Refusal('invalid_json', 'The request needs a JSON body.');
     const body = admittedBody(bodies(raw.body === undefined ? {} : raw.body, allErrors));
-    // After the schema: what has passed it is small where it should be, so the search costs little.
+    // After validation, because a valid body is small, so the search is cheap.
     if (!takesAnyText(body)) refuseUnstorable(body);
     return { ...context, query, body };
   };
@@ -246,7 +261,10 @@ function properties(schema: TSchema): Readonly<Record<string, unknown>> {
   return typeof members === 'object' && members !== null ? { ...members } : {};
 }
 
-/** A query is text; numbers and booleans are read from their one canonical form, and whatever else stays text for the schema to refuse. */
+/**
+ * Converts numbers and booleans of a query from their one canonical form. All other text stays text, so the schema
+ * rejects it.
+ */
 function typedQuery(query: Readonly<Record<string, unknown>>, types: Readonly<Record<string, unknown>>): unknown {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, typedParameter(value, types[name])]));
 }

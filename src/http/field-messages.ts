@@ -1,4 +1,4 @@
-/** What is wrong with a member or a parameter, in a sentence: what is allowed, and what was sent. */
+/** Messages about invalid members and parameters: one sentence with the allowed and the sent value. */
 
 import type { ErrorObject } from 'ajv';
 import { editDistance } from '../domain/edit-distance.ts';
@@ -6,15 +6,15 @@ import { hiddenIn, VISIBLE_TEXT, VISIBLE_TITLE } from '../domain/visible-text.ts
 
 const MAX_SHOWN = 60;
 const MAX_LISTED = 24;
-/** A name within two letters of a known one, and within a third of its own, is taken for a slip. */
+/** A name with at most two edits to a known name, and at most a third of its own length, counts as a typo. */
 const MAX_SLIP = 2;
 const LETTERS_PER_SLIP = 3;
-/** Members whose values are secrets, or may be: their names end so. */
+/** The ends of names whose values are secrets or may be secrets. */
 const SECRET = /(?:^|[_/-])(?:password|token|secret|key|keys|credential|digest|hash|cookie|authorization)s?$/i;
 
 /**
- * Returns the message for one error of Ajv, made with `verbose`.
- * @param path a JSON Pointer to the member; the value of a member that may hold a secret is not shown
+ * Returns the message for one error of Ajv with `verbose`.
+ * @param path a JSON Pointer to the member; the message has no value of a member that may hold a secret
  */
 export function fieldMessage(error: ErrorObject, path: string): string {
   const params: Readonly<Record<string, unknown>> = error.params;
@@ -115,12 +115,12 @@ function plural(number: unknown, unit: string): string {
 }
 
 function lengthOf(data: unknown): number {
-  // Characters as JSON Schema counts them.
+  // Counts characters as JSON Schema does.
   if (typeof data === 'string') return [...data].length;
   return typeof data === 'object' && data !== null ? Object.keys(data).length : 0;
 }
 
-/** The end of a sentence: what was sent, unless it may be a secret. */
+/** Returns the end of the sentence: the sent value, unless it may be a secret. */
 function sent({ data }: ErrorObject, path: string): string {
   if (path.split('/').some((name) => SECRET.test(name))) return '.';
   return `; you sent ${shown(data)}.`;

@@ -1,11 +1,11 @@
-/** What an operator is warned about proxies in front of the API that the configuration does not name. */
+/** Warnings for the operator about proxies in front of the API that the configuration does not name. */
 
 import { BlockList, isIP } from 'node:net';
 
 export interface ForwardingWatch {
-  /** Called for each request that came with X-Forwarded-For from a peer that is not trusted; logs the first. */
+  /** Called for each request with X-Forwarded-For from a peer that is not trusted. Logs the first one. */
   readonly onUntrustedForwarding: (peer: string) => void;
-  /** For `/readyz`; empty until such a request has come. */
+  /** Returns the warnings for `/readyz`. Empty before the first such request. */
   readonly warnings: () => readonly string[];
 }
 
@@ -25,7 +25,7 @@ export function watchForwarding(warn: (message: string) => void): ForwardingWatc
   };
 }
 
-/** Warnings about the settings themselves, for the start of the server. */
+/** Returns warnings about the settings, for the start of the server. */
 export function proxyWarnings(http: {
   readonly listen: { readonly host: string };
   readonly trustedProxies: readonly string[];

@@ -1,4 +1,4 @@
-/** Headers as they came over the wire, so that a repeated one is seen as repeated and never joined. */
+/** Raw request headers. Node's parsed headers join or drop repeated ones; these functions report them. */
 
 import { type HeaderValue, REPEATED } from '../decision/model.ts';
 
@@ -16,13 +16,13 @@ export function headerValue(rawHeaders: readonly string[], name: string): Header
   return found;
 }
 
-/** All lines of a header, joined as if they were one (RFC 9110, section 5.3); undefined = there is none. */
+/** Returns all lines of a header, joined as one value (RFC 9110, section 5.3). Undefined: there is none. */
 export function headerText(rawHeaders: readonly string[], name: string): string | undefined {
   const lines = rawHeaders.filter((_text, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);
   return lines.length === 0 ? undefined : lines.join(', ');
 }
 
-/** All lines of a header that is a comma-separated list by definition, joined in order. */
+/** Returns the entries of all lines of a header that is a comma-separated list, in order. */
 export function headerList(rawHeaders: readonly string[], name: string): readonly string[] {
   const entries: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -1,25 +1,25 @@
 /**
- * The listener for the machines that watch over Postern: `/healthz`, `/readyz` and `/metrics`. It has an address of its own and shares
- * nothing with the API, so neither a flood there nor a mistake in a route here reaches the other.
+ * The listener for monitoring: `/healthz`, `/readyz` and `/metrics`. It has its own address and shares nothing with the
+ * API, so a flood or a bug in the API does not affect it.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What keeps a replica from deciding, in words for the operator; an empty list means that it is ready. */
+/** Returns the reasons why a replica cannot decide, for the operator. Empty: it is ready. */
 export type ReadinessCheck = () => Promise<readonly string[]>;
 
 export interface ReadinessParts {
-  /** True from the moment the process was asked to stop. */
+  /** True after the request to stop. */
   readonly draining: () => boolean;
   /**
-   * Resolves when the database answers; rejects with what is wrong. Without it a database that is gone shows in the feed's age: what is
-   * warm is decided until then, and a replica that can do that is ready.
+   * Resolves when the database responds, and rejects otherwise. Default: no ping. Then the feed's age shows that the
+   * database is unreachable, and the replica is ready while it decides from cached data.
    */
   readonly pingDatabase?: () => Promise<void>;
-  /** Milliseconds since the change feed was last read; Infinity when it never was. */
+  /** Returns the milliseconds since the last read of the change feed; Infinity before the first. */
   readonly feedAgeMs: () => number;
-  /** From that age on nothing cached is trusted. */
+  /** The server trusts no cached data when the feed is older. */
   readonly maxStalenessMs: number;
   /** True when access tokens can be signed and verified. */
   readonly signingKeysReady: () => boolean;
@@ -36,7 +36,7 @@ function within<T>(work: Promise<T>, timeoutMs: number, message: string): Promis
   });
 }
 
-/** Joins the conditions of being ready. Draining is told at once, without asking the others. */
+/** Combines the conditions of readiness. While the process drains, it does not check the others. */
 export function readiness(parts: ReadinessParts): ReadinessCheck {
   return async () => {
     if (parts.draining()) return ['draining: the process is stopping'];
@@ -44,7 +44,7 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
     try {
       await within(parts.pingDatabase?.() ?? Promise.resolve(), PING_TIMEOUT_MS, 'no answer in time');
     } catch {
-      // Which error it was is in the log: its text may name hosts and users.
+      // The log has the error. Its text may name hosts and users, so it must not be shown here.
       reasons.push('database: it does not answer');
     }
     const ageMs = parts.feedAgeMs();
@@ -63,7 +63,7 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
 export interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
-  /** Returns what an operator should know and what keeps no replica from deciding; shown beside either answer. */
+  /** Returns warnings for the operator that do not make the replica unready. Shown in both responses. */
   readonly warnings?: () => readonly string[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
@@ -116,7 +116,7 @@ function write(response: ServerResponse, request: IncomingMessage, answer: Answe
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   };
-  // Nobody has reason to send a body here: it is not read, and the connection ends with the answer.
+  // The server reads no body here, so the connection ends with the response.
   if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined) {
     headers['connection'] = 'close';
   }
@@ -124,7 +124,7 @@ function write(response: ServerResponse, request: IncomingMessage, answer: Answe
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-/** Starts listening. Rejects when the address cannot be had. */
+/** Starts the listener. Rejects if it cannot listen on the address. */
 export async function startHealthServer(parts: HealthParts): Promise<HealthServer> {
   const server = createServer({
     maxHeaderSize: 8 * 1024,

@@ -8,14 +8,14 @@ import type { Endpoint, RawRequestInput } from './endpoint.ts';
 /** Printable ASCII. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Whether an endpoint takes an Idempotency-Key; elsewhere the header says nothing. */
+/** Reports whether an endpoint takes an Idempotency-Key. Other endpoints ignore the header. */
 export function takesIdempotencyKey(endpoint: Pick<Endpoint, 'method' | 'path'>): boolean {
   return endpoint.method === 'POST' && endpoint.path.startsWith('/v1/iam/');
 }
 
 /**
- * @returns undefined when the request has no key, or the endpoint takes none
- * @throws Refusal `invalid_parameter` for a key that is empty, too long, repeated, or more than printable ASCII
+ * @returns undefined if the request has no key, or the endpoint takes none
+ * @throws Refusal `invalid_parameter` for a key that is empty, too long, repeated, or not printable ASCII
  */
 export function readIdempotentRequest(
   endpoint: Pick<Endpoint, 'method' | 'path'>,
@@ -32,7 +32,8 @@ export function readIdempotentRequest(
   return {
     key,
     path: endpoint.path.replace(/:(\w+)/g, (_colon, name: string) => encodeURIComponent(input.param(name))),
-    // Made when the change asks for it: by then the body has passed its schema, so sorting its members is bounded.
+    // Computed when the change needs it, after the body has passed its schema, so the number of members to sort is
+    // bounded.
     get fingerprint() {
       fingerprint ??= fingerprintOf(key, [input.query, input.body ?? {}]);
       return fingerprint;

@@ -5,14 +5,14 @@ import { structureOf } from './body-structure.ts';
 export type JsonResult =
   /** `values` counts the values of the text, at most `BODY_BOUNDS.maxValues`. */
   | { readonly kind: 'json'; readonly value: unknown; readonly values: number }
-  /** Not JSON as the API reads it. */
+  /** Not JSON that the API accepts. */
   | { readonly kind: 'error'; readonly message: string }
-  /** More members or values than any schema takes; the text was not parsed. */
+  /** More members or values than any schema accepts. The text was not parsed. */
   | { readonly kind: 'excessive'; readonly message: string };
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Parses the bytes of a body. Its structure is bounded before a value is made. */
+/** Parses the bytes of a body. Checks the structure first. */
 export function parseJson(bytes: Uint8Array): JsonResult {
   let text: string;
   try {

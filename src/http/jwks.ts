@@ -1,4 +1,4 @@
-/** The public keys that access tokens are signed with (RFC 7517), for whoever verifies them. */
+/** The public keys of access tokens (RFC 7517), for services that verify tokens. */
 
 import { Type } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
@@ -12,7 +12,7 @@ export interface PublishedKeys {
   jwks(): { readonly keys: readonly object[] };
 }
 
-/** A key is published a day before it signs, so a copy of this age misses none. */
+/** The server publishes a key a day before it signs with it, so a copy of this age has every key in use. */
 const MAX_AGE_SECONDS = 300;
 
 const KeySet = component(
@@ -52,10 +52,13 @@ export function jwksEndpoint(tokens: PublishedKeys): Endpoint {
   });
 }
 
-/** Tags of one header that are compared. */
+/** Limits the tags of one header that are compared. */
 const MAX_TAGS = 64;
 
-/** Whether the client's copy is the same. What it sends in another form is passed over: a verifier gets its keys in any case. */
+/**
+ * Reports whether the client's copy is current. The server ignores malformed tags, because a verifier must get the keys
+ * in any case.
+ */
 function isKnown(ifNoneMatch: HeaderValue, etag: string): boolean {
   if (typeof ifNoneMatch !== 'string') return false;
   return ifNoneMatch.split(',', MAX_TAGS).some((tag) => tag.trim().replace(/^W\//, '') === etag);

@@ -1,14 +1,18 @@
 /**
- * PATCH beside PUT. A PUT under /v1/iam that takes members changes those that are present, which is what a merge patch does (RFC 7396), so
- * both methods are one endpoint. `null` removes what can be absent, and is rejected for every other member, in both.
+ * PATCH in addition to PUT. A PUT with members under /v1/iam changes the members that are present, as a merge patch
+ * does (RFC 7396), so both methods are one endpoint. `null` removes an optional member. Both methods reject it for
+ * other members.
  */
 
 import type { Endpoint } from './endpoint.ts';
 
-/** The media type that only PATCH takes, beside `application/json`. */
+/** The media type that only PATCH accepts, in addition to `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** The same endpoints, each update followed by its PATCH. A PUT without a body, such as attaching a policy, updates nothing. */
+/**
+ * Returns the endpoints, with a PATCH after each update. A PUT without members, such as attaching a policy, is no
+ * update.
+ */
 export function withPatch(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.flatMap((endpoint) => (isUpdate(endpoint) ? [endpoint, patchOf(endpoint)] : [endpoint]));
 }

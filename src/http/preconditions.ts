@@ -13,7 +13,7 @@ import {
 import type { Answer, Callers, Endpoint, RawRequestInput } from './endpoint.ts';
 import { readIdempotentRequest } from './idempotency.ts';
 
-/** All lines of a header, joined by commas as if they were one; undefined = there is none. */
+/** Returns all lines of a header, joined by commas. Undefined: there is none. */
 export type HeaderLines = (name: string) => string | undefined;
 
 /**
@@ -41,7 +41,7 @@ export async function runWithPreconditions(
 }
 
 /**
- * @returns undefined when the request has no conditions
+ * @returns undefined if the request has no conditions
  * @throws Refusal `invalid_parameter` for a header that is neither `*` nor a list of entity tags
  */
 export function readPreconditions(header: HeaderLines): Preconditions | undefined {
@@ -52,11 +52,11 @@ export function readPreconditions(header: HeaderLines): Preconditions | undefine
 
 /** RFC 9110, section 8.8.3: the characters of an opaque tag, commas among them. */
 const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y;
-/** Section 5.6.1: empty elements of a list are passed over. */
+/** Section 5.6.1: a list may have empty elements. */
 const BETWEEN = /[ \t,]*/y;
 const COMMA = /[ \t]*(?:,[ \t,]*|$)/y;
 
-/** Tags of one header. */
+/** The maximum number of tags of one header. */
 const MAX_TAGS = 256;
 
 function readTags(name: string, text: string | undefined): TagList | undefined {
@@ -79,7 +79,7 @@ function readTags(name: string, text: string | undefined): TagList | undefined {
   return { kind: 'tags', tags };
 }
 
-/** Where a match of `pattern` at `start` ends. */
+/** Returns the end of a match of `pattern` at `start`. */
 function end(pattern: RegExp, text: string, start: number): number | undefined {
   pattern.lastIndex = start;
   return pattern.test(text) ? pattern.lastIndex : undefined;
@@ -89,7 +89,7 @@ function malformed(name: string): Refusal {
   return new Refusal('invalid_parameter', `${name} is neither * nor a list of entity tags in quotes.`, { param: name });
 }
 
-/** The answer with the tag of the resource that it shows. */
+/** Returns the response with the entity tag of its resource. */
 export function tagged(answer: Answer): Answer {
   const { body } = answer;
   if (typeof body !== 'object' || body === null) return answer;
@@ -97,9 +97,9 @@ export function tagged(answer: Answer): Answer {
 }
 
 /**
- * What a GET answers under conditions: 304 without a body where the client has what it would be shown.
- * @param answer tagged
- * @throws Refusal `precondition_failed` where If-Match names something else
+ * Applies the conditions of a GET: 304 without a body if the client has the current version.
+ * @param answer with its entity tag
+ * @throws Refusal `precondition_failed` if If-Match names other versions
  */
 export function conditional(answer: Answer, conditions: Preconditions | undefined): Answer {
   const tag = answer.headers?.['etag'];

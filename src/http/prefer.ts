@@ -1,15 +1,18 @@
-/** `Prefer: wait=applied` (RFC 7240): a write is answered after every live replica has applied it. */
+/** `Prefer: wait=applied` (RFC 7240): the server answers a write after every live replica has applied it. */
 
 import type { AppliedByReplicas } from '../store/replicas.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
 import { headerList } from './headers.ts';
 
-/** Waits, bounded, until every live replica decides by everything that this process has applied. Never rejects. */
+/** Waits for a bounded time until every live replica has applied what this process has applied. Never rejects. */
 export type AppliedEverywhere = () => Promise<AppliedByReplicas>;
 
 const WAIT_APPLIED = /^wait\s*=\s*(?:applied|"applied")\s*(?:;|$)/i;
 
-/** Waits if the request prefers so and changed something. The answer says how far it came, in members that RFC 7240 has no place for. */
+/**
+ * Waits if the request prefers it and changed something. Headers of the response report the result, because RFC 7240
+ * defines none for it.
+ */
 export async function withPreference(
   answer: Answer,
   endpoint: Pick<Endpoint, 'method'>,

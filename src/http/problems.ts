@@ -1,4 +1,4 @@
-/** Turns whatever stopped a request into the one shape of error answers, with the headers that belong to its code. */
+/** Converts the error of a request into problem details with the headers of its code. */
 
 import { ERRORS, type ErrorCode, Refusal, type RefusalExtras } from '../domain/errors.ts';
 import { type ProblemDetails, type ProblemExtras, problemDetails } from '../domain/problem-details.ts';
@@ -9,12 +9,15 @@ export interface ProblemAnswer {
   readonly body: ProblemDetails;
 }
 
-/** Clients that retry by themselves do not wait longer. */
+/** Clients with automatic retries wait at most this time. */
 const MAX_RATE_RETRY_SECONDS = 60;
 const DEFAULT_RETRY_SECONDS = 1;
 const REALM = 'Bearer realm="postern"';
 
-/** A refusal answers with its code; everything else is a fault, whose cause is for the log alone. */
+/**
+ * Returns the response to a request that failed: the code of a Refusal, or 503 for every other error, whose cause only
+ * the log may have.
+ */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (error instanceof Refusal) return answer(error.code, error.message, requestId, error.extras);
   return answer('unavailable', 'The service cannot answer now. Try again shortly.', requestId, {});
@@ -53,7 +56,7 @@ function challenge(
   return {};
 }
 
-/** What clients that retry by themselves (the OpenAI SDKs) are told: a conflict does not go away by asking again. */
+/** Advice for clients with automatic retries, such as the OpenAI SDKs: a retry does not resolve a conflict. */
 function retryAdvice(
   code: ErrorCode,
   status: number,

@@ -1,4 +1,4 @@
-/** The facts of a refused request, for the audit log. Nothing of its body, its query or its credential is among them. */
+/** The facts of a rejected request for the audit log, without its body, query and credential. */
 
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../decision/model.ts';
@@ -16,7 +16,7 @@ import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerValue } from './headers.ts';
 
-/** How the ids of resources that a path can name parse. The audit log repeats no id that does not parse. */
+/** Parsers of the ids that paths can have. The audit log repeats no id that does not parse. */
 const PARSE_ID = {
   user: (id: string) => parseId('usr', id),
   api_key: (id: string) => parseId('key', id),
@@ -33,7 +33,10 @@ export interface PathTarget {
   readonly param: string;
 }
 
-/** Returns undefined for a refusal that is none of a principal's rights: another status than 401 and 403. */
+/**
+ * Returns undefined for a rejection with another status than 401 and 403, because it has no other cause than the
+ * request.
+ */
 export function refusedRequest(
   request: FastifyRequest,
   refusal: Refusal,

@@ -53,7 +53,7 @@ export interface HttpParts extends AdmissionParts {
   readonly onRefused?: (refused: RefusedRequest) => void;
   /** Reports whether the process is stopping. Its responses then close their connections. Default: never. */
   readonly draining?: () => boolean;
-  /** Absent: nothing is logged. */
+  /** Default: no log. */
   readonly log?: FastifyBaseLogger;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;

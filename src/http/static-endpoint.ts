@@ -1,4 +1,4 @@
-/** An endpoint for what stays the same as long as the server runs: sent as it is, asked for again by its entity tag. */
+/** An endpoint for content that does not change while the server runs, with an entity tag. */
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';

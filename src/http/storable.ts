@@ -1,14 +1,14 @@
 /**
- * Texts that cannot be stored: with NUL, which PostgreSQL has no place for, or with a lone surrogate, which is no character. Member names
- * count as the text of their member.
+ * Text that cannot be stored: with NUL, which PostgreSQL rejects, or with an unpaired surrogate. Names of members count
+ * as well.
  */
 
-/** Errors of one answer. */
+/** The maximum number of errors in one response. */
 const MAX_FOUND = 50;
 
 /**
- * Finds texts of a value that cannot be stored, at most 50.
- * @returns their JSON pointers (RFC 6901), in the order of the value
+ * Finds text in a value that cannot be stored.
+ * @returns at most 50 JSON pointers (RFC 6901), in the order of the value
  */
 export function unstorable(value: unknown): readonly string[] {
   const found: string[] = [];
@@ -16,7 +16,7 @@ export function unstorable(value: unknown): readonly string[] {
   return found;
 }
 
-/** `path` holds the names and indices that lead to `value`; a pointer is made of them only for what is found. */
+/** `path` holds the names and indices that lead to `value`. A pointer is built only for a finding. */
 function search(value: unknown, path: (string | number)[], found: string[]): void {
   if (found.length >= MAX_FOUND) return;
   if (typeof value === 'string') {
@@ -44,7 +44,7 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** One member name as a segment of a JSON pointer. */
+/** Escapes one name of a member for a JSON pointer. */
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,4 +1,4 @@
-/** Sends an answer piece by piece, as fast as its reader takes it. */
+/** Sends a response in pieces, as fast as the client reads. */
 
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
@@ -7,12 +7,12 @@ import { ExportStopped } from '../iam/list/export.ts';
 import type { TextStream } from './endpoint.ts';
 
 /**
- * How long an answer that breaks off stays open after its last piece, in milliseconds. A proxy that resets an HTTP/2 stream drops what its
- * client has not read, and with it the line that says why.
+ * How long a response that breaks off stays open after its last piece, in milliseconds. A proxy that resets an HTTP/2
+ * stream drops unread data, and with it the last line, which has the reason.
  */
 const LAST_PIECE_MS = 2_000;
 
-/** For HEAD no piece is made. */
+/** A response to HEAD needs no piece. */
 export function sendStream(stream: TextStream, reply: FastifyReply): FastifyReply {
   reply.type(stream.type);
   if (reply.request.method === 'HEAD') return reply.send();
@@ -23,7 +23,7 @@ export function sendStream(stream: TextStream, reply: FastifyReply): FastifyRepl
   return reply;
 }
 
-/** Rejects with the error of a piece, after the answer was broken off. */
+/** Rejects with the error of a piece, after the response was broken off. */
 async function write({ pieces, longestMs }: TextStream, raw: ServerResponse): Promise<void> {
   const longest = setTimeout(() => raw.destroy(), longestMs);
   try {
@@ -32,7 +32,7 @@ async function write({ pieces, longestMs }: TextStream, raw: ServerResponse): Pr
     }
     raw.end();
   } catch (error) {
-    // Every piece before was handed to the system, which delivers it: only the end of the answer is missing.
+    // The operating system has every earlier piece and delivers it. Only the end of the response is missing.
     await closed(raw, LAST_PIECE_MS);
     raw.destroy();
     throw error;
@@ -41,7 +41,7 @@ async function write({ pieces, longestMs }: TextStream, raw: ServerResponse): Pr
   }
 }
 
-/** Resolves when the connection is gone, or after so many milliseconds. */
+/** Resolves when the connection has closed, or after `ms` milliseconds. */
 function closed(raw: ServerResponse, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, raw.destroyed ? 0 : ms);
@@ -54,7 +54,7 @@ function closed(raw: ServerResponse, ms: number): Promise<void> {
   });
 }
 
-/** Resolves when the system has the piece; with false when the connection is gone. */
+/** Resolves with true when the operating system has the piece, with false when the connection has closed. */
 function handedOver(raw: ServerResponse, piece: string): Promise<boolean> {
   return new Promise((resolve) => {
     const gone = (): void => resolve(false);
@@ -66,7 +66,7 @@ function handedOver(raw: ServerResponse, piece: string): Promise<boolean> {
   });
 }
 
-/** A right that ended is no error of the server. */
+/** A caller that is no longer admitted is no error of the server. */
 function log(error: unknown, { request }: FastifyReply): void {
   if (error instanceof ExportStopped && (error.reason === 'time_limit' || error.cause instanceof Refusal)) {
     request.log.info({ reqId: request.id, reason: error.reason }, 'an export stopped early');

@@ -1,4 +1,4 @@
-/** A span for each request to the API that is sampled, with the route's template as its name. */
+/** A span for each sampled request to the API, named by the endpoint's path template. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
@@ -8,7 +8,7 @@ const FIRST_SERVER_ERROR = 500;
 
 export function traceRequests(server: FastifyInstance, tracing: Tracing): void {
   const spans = new WeakMap<FastifyRequest, Span>();
-  /** Runs what follows within the request's span. */
+  /** Runs the following hooks within the request's span. */
   const enter = (request: FastifyRequest, next: () => void): void => {
     const span = spans.get(request);
     if (span === undefined) next();
@@ -24,7 +24,7 @@ export function traceRequests(server: FastifyInstance, tracing: Tracing): void {
     }
     enter(request, next);
   });
-  // The body's end is an event of the connection, outside of the request's context.
+  // The end of the body is an event of the connection, outside the request's context.
   server.addHook('preValidation', (request, _reply, next) => enter(request, next));
   server.addHook('onResponse', (request, reply, next) => {
     const span = spans.get(request);

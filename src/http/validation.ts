@@ -1,4 +1,4 @@
-/** Schemas are TypeBox, compiled by Ajv in strict mode: nothing is coerced, nothing is filled in, nothing unknown passes. */
+/** Validation by TypeBox schemas, which Ajv compiles in strict mode: no coercion, no defaults, no unknown members. */
 
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -9,7 +9,7 @@ import { escapePointer } from './storable.ts';
 
 const MAX_ERRORS = 50;
 
-/** Verbose: an error has the value and the schema that it is about, for the message. */
+/** Verbose: an error has its value and its schema, for the message. */
 const OPTIONS = { strict: true, allowUnionTypes: true, ownProperties: true, verbose: true };
 const thorough = new Ajv({ ...OPTIONS, allErrors: true });
 const frugal = new Ajv({ ...OPTIONS, allErrors: false });
@@ -23,19 +23,19 @@ export type Validated<T> =
   | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
 
 /**
- * Checks one kind of value. `allErrors` asks for every error of an invalid value rather than the first: Ajv collects them without a bound,
- * so the value must be small.
+ * Validates one kind of value. With `allErrors`, Ajv collects every error of an invalid value instead of the first,
+ * without a bound, so the value must be small.
  */
 export type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
 
-/** Compiles the schema when the first value arrives. The API has many schemas, and a start that compiled them all took 0.3 s longer. */
+/** Compiles the schema at the first value. Compiling all schemas of the API at the start took 0.3 s. */
 export function validatorOf<S extends TSchema>(schema: S): Validator<Static<S>> {
   const plain: AnySchemaObject = schema;
   let first: ValidateFunction<Static<S>> | undefined;
   return (value, allErrors) => {
     first ??= frugal.compile<Static<S>>(plain);
     if (first(value)) return { kind: 'valid', value };
-    // Ajv remembers what it has compiled.
+    // Ajv caches compiled schemas.
     const all = allErrors ? thorough.compile<Static<S>>(plain) : first;
     return { kind: 'invalid', errors: fieldErrors((all(value) ? first : all).errors ?? []) };
   };
@@ -55,7 +55,7 @@ function fieldError(error: ErrorObject): FieldError {
   return { path, message: fieldMessage(error, path) };
 }
 
-/** An error of an object that is about one of its members. */
+/** An error of an object about one of its members. */
 function memberOf({ keyword, params }: ErrorObject): string {
   const named: Readonly<Record<string, unknown>> = params;
   const member =

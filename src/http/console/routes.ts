@@ -1,6 +1,7 @@
 /**
- * /console: the administration console, as `console/dist` has it. Its page is made anew for each answer, with a nonce for the
- * Content-Security-Policy (CSP Level 3, section 2.3.1); its other files have the digest of their content in their names and never change.
+ * /console: the files of `console/dist`. Each response with the page has a new nonce for the Content-Security-Policy
+ * (CSP Level 3, section 2.3.1). The names of the other files contain the digest of their content, so these files never
+ * change.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -13,13 +14,13 @@ import { Refusal } from '../../domain/errors.ts';
 import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
 export interface ConsoleParts {
-  /** The folder that the console was built into. */
+  /** The directory of the built console. */
   readonly folder: string;
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
 }
 
-/** Stands in the built page wherever the nonce belongs. */
+/** The placeholder of the nonce in the built page. */
 const NONCE_MARK = '%NONCE%';
 const NONCE_BYTES = 16;
 
@@ -46,9 +47,9 @@ export function consoleEndpoints({ folder, random }: ConsoleParts): readonly End
   const page = pageOf(folder, names, random);
   return [
     consoleEndpoint('/console', 'getConsole', page),
-    // An address of one of the console's screens.
+    // The path of one of the console's screens.
     consoleEndpoint('/console/*', 'getConsoleScreen', page),
-    // The page in its place would be kept, or run, as what it is not.
+    // Clients would cache or run the page in place of the missing file.
     consoleEndpoint('/console/assets/*', 'getConsoleAsset', async () => {
       throw new Refusal(
         'not_found',
@@ -70,7 +71,7 @@ function consoleEndpoint(path: string, operationId: string, handler: Handler): E
     operationId,
     summary: 'A part of the console.',
     body: NOTHING,
-    // A screen's search parameters are the console's own affair.
+    // Only the console reads the search parameters of a screen.
     query: Type.Object({}),
     answers: { 200: { description: 'The content.', content: { 'text/html': Type.Unknown() } } },
     refusals: [],
@@ -97,7 +98,7 @@ function pageOf(folder: string, names: readonly string[], random: ConsoleParts['
   };
 }
 
-/** Nothing from anywhere else, nothing inline but what carries the nonce, and no page around it. */
+/** No content from other origins, inline content only with the nonce, and no framing. */
 function policyWith(nonce: string): string {
   return [
     "default-src 'none'",
@@ -113,7 +114,7 @@ function policyWith(nonce: string): string {
   ].join('; ');
 }
 
-/** A file that is compressed at its first request and kept so. */
+/** A file that is compressed at its first request. The result is kept. */
 function fileOf(folder: string, name: string): Handler {
   const type = typeOf(name);
   const headers = {
@@ -124,7 +125,7 @@ function fileOf(folder: string, name: string): Handler {
   const kept = new Map<string, Promise<Uint8Array>>();
   return async (input) => {
     const accepted = input.header('accept-encoding');
-    // A font is compressed as it is.
+    // Fonts are compressed already.
     const encoding =
       type === TYPES['woff2'] || accepted === undefined || accepted === REPEATED ? 'identity' : encodingFor(accepted);
     let bytes = kept.get(encoding);
@@ -167,7 +168,7 @@ function encoded(bytes: Uint8Array, encoding: Encoding): Promise<Uint8Array> {
   }
 }
 
-/** The names of all files in the folder, with slashes; none if there is no such folder. */
+/** Returns the names of all files in the directory, with slashes. Empty if the directory does not exist. */
 function filesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { recursive: true, withFileTypes: true })

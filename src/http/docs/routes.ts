@@ -1,4 +1,7 @@
-/** /docs: the description of the API to read and to try. The viewer's files are served as its package brings them, from here alone. */
+/**
+ * /docs: the API's description, to read and to try. The viewer's files are those of its package, and come from this
+ * server only.
+ */
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -36,7 +39,7 @@ const ASSETS: readonly Asset[] = [
   { path: '/docs/favicon.png', operationId: 'getDocsIcon', type: 'image/png', file: viewer('favicon-32x32.png') },
 ];
 
-/** Nothing from anywhere else, and nothing inline. The viewer draws its icons from data: addresses. */
+/** No content from other origins, and no inline content. The viewer draws its icons from data: addresses. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -54,7 +57,7 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** Not part of the description themselves. */
+/** Not part of the API's description. */
 export function docsEndpoints(): readonly Endpoint[] {
   return ASSETS.map(({ file, ...asset }) =>
     staticEndpoint({

@@ -1,4 +1,4 @@
-/** Collects what the description keeps once and refers to from many places. */
+/** Collects the components of the description, to which other parts refer. */
 
 import { isObject, type Json, plain } from './json.ts';
 
@@ -8,12 +8,12 @@ const DATA: ReadonlySet<string> = new Set(['asksAlso', 'const', 'default', 'enum
 export class Components {
   readonly #kinds = new Map<string, Map<string, Json>>();
 
-  /** A schema with every titled one in it, itself included, replaced by a reference. */
+  /** Returns the schema with a reference in place of each schema with a title, itself included. */
   schema(schema: object): Json {
     return this.#lifted(plain(schema));
   }
 
-  /** The same for what clients send: no text in it may hold NUL. */
+  /** The same for requests, in which no text may have NUL. */
   input(schema: object): Json {
     return this.#lifted(withoutNul(plain(schema)));
   }
@@ -35,7 +35,7 @@ export class Components {
     return { $ref: `#/components/${kind}/${name}` };
   }
 
-  /** By kind and name, each sorted. */
+  /** Returns the components by kind and name, sorted. */
   all(): Json {
     const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(sorted(this.#kinds).map(([kind, kept]) => [kind, Object.fromEntries(sorted(kept))]));
@@ -62,7 +62,9 @@ export class Components {
   }
 }
 
-/** For texts that nothing else narrows: PostgreSQL has no place for NUL, so requests with it are refused. */
+/**
+ * The pattern of texts without other restrictions. Requests with NUL are rejected, because PostgreSQL cannot store it.
+ */
 const WITHOUT_NUL = '^[^\\u0000]*$';
 
 function withoutNul(schema: Json): Json {

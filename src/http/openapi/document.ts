@@ -1,4 +1,4 @@
-/** The description of the HTTP API (OpenAPI 3.1), made from the endpoints and the schemas that validate. */
+/** The description of the HTTP API (OpenAPI 3.1), generated from the endpoints and their schemas. */
 
 import type { DescribedAnswer } from '../answers.ts';
 import { sizeText } from '../body-limits.ts';
@@ -15,7 +15,7 @@ import { codesOf, describeRefusals, showsVersion } from './refusals.ts';
 interface Tag {
   readonly name: string;
   readonly description: string;
-  /** Of the paths that belong to it; the first tag with one that fits. */
+  /** The prefixes of the tag's paths. The first matching tag applies. */
   readonly prefixes: readonly string[];
 }
 
@@ -69,7 +69,7 @@ Every error is \`application/problem+json\` with a stable \`code\`. The server r
 in UTC. If a path exists but not with the request's method, the server answers 405 \`method_not_allowed\` with \`Allow\`. HEAD works wherever
 GET works.`;
 
-/** @throws Error when endpoints contradict each other; found at start, not by a client */
+/** @throws Error if endpoints contradict each other. The server calls it at its start. */
 export function describeApi(endpoints: readonly Endpoint[]): Json {
   const components = new Components();
   const paths = Map.groupBy(endpoints, (endpoint) => endpoint.path.replace(/:(\w+)/g, '{$1}'));
@@ -157,7 +157,7 @@ function accessOf({ needs, access }: Endpoint): string {
   return access === 'public' ? 'Requires no credential.' : 'Requires a credential, and no permission.';
 }
 
-/** An endpoint without members of a body takes none, or an empty object. */
+/** An endpoint without members of a body takes no body, or an empty object. */
 function requestBody(components: Components, endpoint: Endpoint): Json {
   const { properties, required } = plain(endpoint.bodySchema);
   const asksForSome = Array.isArray(required) && required.length > 0;

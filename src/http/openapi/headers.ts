@@ -1,11 +1,11 @@
-/** The headers of answers. */
+/** The headers of responses. */
 
 import type { AnswerHeader } from '../answers.ts';
 import type { Components } from './components.ts';
 import type { Json } from './json.ts';
 
 interface DescribedHeader {
-  /** As it is written in the description. */
+  /** The header's name in the description. */
   readonly name: string;
   readonly description: string;
   readonly schema: Json;
@@ -65,7 +65,7 @@ const HEADERS = {
 
 type HeaderName = keyof typeof HEADERS | AnswerHeader;
 
-/** The `headers` of a response: the given ones, and X-Request-ID, which is on all. */
+/** Returns the `headers` of a response: the given ones, and X-Request-ID, which every response has. */
 export function describeHeaders(components: Components, names: readonly HeaderName[]): Json {
   return Object.fromEntries(
     [...names, 'x-request-id' as const].map((name) => {

@@ -1,8 +1,8 @@
-/** Plain JSON, as the description of the API is made of it. */
+/** Plain JSON, of which the API's description consists. */
 
 export type Json = { readonly [name: string]: unknown };
 
-/** What JSON keeps of a schema: its keywords, without the marks that the builder of schemas needs. */
+/** Returns the schema as plain JSON: its keywords, without the builder's symbols. */
 export function plain(value: object): Json {
   return JSON.parse(JSON.stringify(value));
 }

@@ -1,8 +1,9 @@
 /**
- * Descriptions of members and parameters whose schemas have none of their own. One table, so that a name means the same everywhere.
+ * Descriptions of members and parameters whose schemas have none. One table, so that a name has the same meaning
+ * everywhere.
  *
- * A key is the end of a member's path, such as `name` or `actor.type`; the longest one that fits counts. A path begins with the name of its
- * component.
+ * A key is the end of a member's path, such as `name` or `actor.type`. The longest matching key applies. A path begins
+ * with the name of its component.
  */
 
 import { isObject, type Json } from './json.ts';
@@ -226,7 +227,7 @@ export function parameterDescription(name: string): string | undefined {
   return PARAMETERS[name];
 }
 
-/** Returns the components with a description on every member that the table knows. */
+/** Returns the components with a description for every member in the table. */
 export function withMemberDescriptions(components: Json): Json {
   const { schemas } = components;
   if (!isObject(schemas)) return components;
@@ -258,7 +259,7 @@ function describedMember(member: unknown, path: readonly string[]): unknown {
   return description === undefined ? inner : { description, ...inner };
 }
 
-/** The longest end of the path that the table has. */
+/** Returns the longest end of the path that is in the table. */
 function descriptionOf(path: readonly string[]): string | undefined {
   const ends = path.map((_name, i) => path.slice(i).join('.'));
   const known = ends.find((end) => Object.hasOwn(MEMBERS, end));

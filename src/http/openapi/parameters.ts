@@ -52,7 +52,7 @@ export function describeParameters(components: Components, endpoint: Endpoint): 
 
 function headerParameters(components: Components, endpoint: Endpoint): readonly Json[] {
   const shown = [
-    // Where the query has `tenant_id`, that is the parameter: both together must say the same.
+    // If the query has `tenant_id`, the header X-Tenant-ID is no parameter: both would have to name the same tenant.
     ...(endpoint.access === 'public' || endpoint.takesTenant ? [] : [HEADER_PARAMETERS.tenant]),
     ...(takesConditions(endpoint) ? [HEADER_PARAMETERS.ifMatch] : []),
     ...(endpoint.access !== 'public' && showsVersion(endpoint) ? [HEADER_PARAMETERS.ifNoneMatch] : []),
@@ -79,7 +79,7 @@ function queryParameters(components: Components, endpoint: Endpoint): readonly J
 
 const NAME = '^[a-z][a-z0-9_-]{0,62}$';
 
-/** What the names in paths look like, by the collection that they stand below. */
+/** The schemas of path parameters, by the preceding segment of the path. */
 const NAMED: Readonly<Record<string, Json>> = {
   users: id('usr', 'The id of the user.'),
   'api-keys': id('key', 'The id of the API key.'),

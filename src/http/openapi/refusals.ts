@@ -1,4 +1,4 @@
-/** Which codes an endpoint can answer with, and what those answers look like. */
+/** The error codes of each endpoint, and their responses. */
 
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { PROBLEM_TYPE_BASE } from '../../domain/problem-details.ts';
@@ -26,11 +26,11 @@ const OF_CALLERS = [
   'tenant_suspended',
 ] as const;
 const OF_PERMISSIONS = ['denied_by_policy', 'insufficient_permission'] as const;
-/** Of changes; the endpoints that change nothing do not have it. */
+/** The codes of endpoints that change something. */
 const OF_CHANGES = ['rate_limit_exceeded'] as const;
 const OF_KEYS = ['idempotency_in_progress', 'idempotency_mismatch'] as const;
 
-/** Every code that an endpoint can answer with, in the order of the catalogue. */
+/** Returns every code that an endpoint can answer with, in the order of the catalog. */
 export function codesOf(endpoint: Coded): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
     'invalid_parameter',
@@ -50,17 +50,17 @@ function changes({ method, access, path }: Coded): boolean {
   return method !== 'GET' && access !== 'public' && !path.startsWith('/v1/iam/explain');
 }
 
-/** A resource with an ETag that the caller may be wrong about. */
+/** Reports whether the endpoint's resource has an entity tag that a request can have conditions on. */
 export function takesConditions(endpoint: Coded): boolean {
   return endpoint.refusals.includes('precondition_failed') || (endpoint.access !== 'public' && showsVersion(endpoint));
 }
 
-/** A GET that answers 304 to who has its ETag. */
+/** Reports whether the endpoint is a GET that answers 304 if the client has the current version. */
 export function showsVersion(endpoint: Pick<Endpoint, 'method' | 'answers'>): boolean {
   return endpoint.method === 'GET' && endpoint.answers[200]?.headers?.includes('etag') === true;
 }
 
-/** Problem answers by status, each a component that is named for its codes. */
+/** Returns the error responses by status. Each is a component named for its codes. */
 export function describeRefusals(components: Components, codes: readonly ErrorCode[]): Json {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
   return Object.fromEntries(
