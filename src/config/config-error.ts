@@ -1,6 +1,6 @@
 /** Errors of a configuration, each with its position. No error ever quotes a secret. */
 
-import { editDistance } from '../domain/edit-distance.ts';
+import { editDistance } from '../domain/text.ts';
 
 /** A position in a file. Both numbers start at 1. */
 export interface Position {

@@ -119,7 +119,7 @@ function ofAllow(record: PolicyRecord): HeldPermission[] {
   return limited(record.actions, [{ constraints, namedOnly: true }]);
 }
 
-/** Returns the permissions that a policy gives. */
+/** Returns the permissions that a policy gives. A deny and a disabled policy give none. */
 export function permissionsOfPolicy(record: PolicyRecord): PermissionSet {
   return record.effect === 'allow' && record.enabled
     ? { platformAdmin: false, permissions: ofAllow(record) }

@@ -1,6 +1,6 @@
 /** The permissions that routes and endpoints need, and the patterns that cover one of them. */
 
-import { editDistance } from '../domain/edit-distance.ts';
+import { editDistance } from '../domain/text.ts';
 import type { Permission } from './model.ts';
 import { coveringPatterns, permissionOf } from './permissions.ts';
 

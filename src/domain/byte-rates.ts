@@ -1,12 +1,11 @@
 /**
- * Holds bytes against a rate: a token bucket for each id, in memory. An id that owes nothing takes no memory.
- *
- * An id may go beyond its burst by one amount, whatever its size, and then waits until the amount is paid for.
+ * Limits bytes by a rate: a token bucket for each id, in memory. An id without debt takes no memory. An id may exceed
+ * its burst by one amount of any size, and then waits until the amount is paid.
  */
 
 export interface ByteRateOptions {
   readonly bytesPerSecond: number;
-  /** How far an id may be ahead of its rate, in milliseconds. */
+  /** The time by which an id may be ahead of its rate, in milliseconds. */
   readonly burstMs: number;
 }
 
@@ -15,7 +14,7 @@ const SWEEP_EVERY_MS = 1000;
 export class ByteRates {
   readonly #bytesPerMs: number;
   readonly #burstMs: number;
-  /** The time at which the bytes of an id are paid for. */
+  /** The time at which the bytes of an id are paid. */
   readonly #paidAtMs = new Map<string, number>();
   #sweptAtMs = 0;
 
@@ -24,7 +23,7 @@ export class ByteRates {
     this.#burstMs = burstMs;
   }
 
-  /** How many ids owe bytes. */
+  /** The number of ids with debt. */
   get size(): number {
     return this.#paidAtMs.size;
   }

@@ -1,4 +1,4 @@
-/** The form of what a request brought to prove itself, before anybody looked it up. */
+/** The form of a request's credential, before any lookup. */
 
 import type { KeyDigest } from './ids.ts';
 
@@ -6,11 +6,14 @@ export type CredentialForm =
   | { readonly kind: 'missing' }
   /** More than one credential, too long, characters outside RFC 6750's, or no API key in a header for API keys. */
   | { readonly kind: 'malformed' }
-  /** Another scheme than Bearer. */
+  /** A scheme other than Bearer. */
   | { readonly kind: 'other_scheme' }
-  /** Looks like an API key, but its checksum is wrong: refused with no look-up. */
+  /** An API key with a wrong checksum, which is rejected without a lookup. */
   | { readonly kind: 'bad_checksum' }
   /** An API key with the right checksum, or any text that may be an imported key of another system. */
   | { readonly kind: 'api_key'; readonly digest: KeyDigest }
-  /** A JWT, or anything else that Bearer may carry; only a token of ours proves anything. `digest` is its SHA-256, the key it is remembered by. */
+  /**
+   * A JWT, or any other text after Bearer. Only a token of Postern proves a principal. `digest` is its SHA-256, the key
+   * of the cache.
+   */
   | { readonly kind: 'token'; readonly token: string; readonly digest: string };

@@ -1,6 +1,7 @@
 /**
- * The catalog of errors. The data plane and the management API answer from it, so a code has one meaning everywhere. An error code is one
- * entry here: `npm run docs` and `npm run client:types` write the documentation and the client's types from it.
+ * The catalog of errors. The data plane and the management API answer from it, so a code has one meaning everywhere. An
+ * error code is one entry here: `npm run docs` and `npm run client:types` write the documentation and the client's
+ * types from it.
  */
 
 export type ErrorType =
@@ -327,7 +328,7 @@ export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS).filter(
   (name): name is ErrorCode => name in ERRORS,
 );
 
-/** The codes that the decision itself can end in, in the order of its lines. */
+/** The codes of the decision itself, in the order of its steps. */
 export type DenyCode =
   | 'malformed_path'
   | 'no_route'
@@ -348,8 +349,8 @@ export type DenyCode =
   | 'insufficient_quota';
 
 /**
- * "Cannot decide": the store is unreachable, a queue is full, or there is a bug. Never a denial and never an allow; answered 503.
- * The message is for logs and carries no secret.
+ * "Cannot decide": the store is unreachable, a queue is full, or there is a bug. Never a denial and never an allow; the
+ * answer is 503. The message is for logs and contains no secret.
  */
 export class Fault extends Error {
   override readonly name = 'Fault';
@@ -361,13 +362,13 @@ export interface RefusalExtras {
   readonly param?: string;
   /** Seconds, for `Retry-After`. */
   readonly retryAfter?: number;
-  /** The permission that is missing, for RFC 6750's `scope`. */
+  /** The missing permission, for RFC 6750's `scope`. */
   readonly scope?: string;
-  /** True: the request used another authentication scheme, so it brought no token that could be invalid. */
+  /** True: the request used another authentication scheme, so it has no token that could be invalid. */
   readonly otherScheme?: boolean;
 }
 
-/** An answer from the catalogue, on its way out of a use case. The detail is public: plain words, no secret, no other tenant's data. */
+/** A rejection by a use case, with a code of the catalog. The detail is public: no secret, no other tenant's data. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** The branded identifiers of Postern: a string becomes one only through its parser here, and is never checked again inside. */
+/** Branded identifiers. A string becomes one only in its parser here, and later code does not check it again. */
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -10,7 +10,10 @@ export type SessionId = Branded<'SessionId'>;
 export type RequestId = Branded<'RequestId'>;
 export type RoleName = Branded<'RoleName'>;
 export type PolicyName = Branded<'PolicyName'>;
-/** SHA-256 of an API key's whole text, as 64 lower-case hexadecimal digits. The only form in which a key is stored or looked up. */
+/**
+ * SHA-256 of an API key's whole text, as 64 lower-case hexadecimal digits: the only form in which a key is stored or
+ * looked up.
+ */
 export type KeyDigest = Branded<'KeyDigest'>;
 
 const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -38,7 +41,7 @@ type PrefixedId = { usr: UserId; key: KeyId; ses: SessionId; req: RequestId };
 /** An id's form: prefix, underscore, 26 characters of Crockford's base 32 in lower case. */
 const PREFIXED = /^(usr|key|ses|req)_[0-9a-hjkmnp-tv-z]{26}$/;
 
-/** Reads an id of one kind; undefined for any other text, which then cannot name anything that exists. */
+/** Parses an id of one kind. Returns undefined for any other text, which names nothing that exists. */
 export function parseId<P extends keyof PrefixedId>(prefix: P, text: string): PrefixedId[P] | undefined {
   return PREFIXED.test(text) && text.startsWith(`${prefix}_`) ? (text as PrefixedId[P]) : undefined;
 }
@@ -67,5 +70,5 @@ export function makeId<P extends keyof PrefixedId>(prefix: P, nowMs: number, ran
   return `${prefix}_${time}${tail}` as PrefixedId[P];
 }
 
-/** The tenant made at first start; it cannot be deleted or suspended. */
+/** The tenant that the first start creates. It cannot be deleted or suspended. */
 export const DEFAULT_TENANT = 'default' as TenantId;

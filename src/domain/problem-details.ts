@@ -1,6 +1,6 @@
 /**
- * The shape of error answers: RFC 9457 problem details that also carry the `error` member of the OpenAI API. On Anthropic's Messages API,
- * `type` and `error` are those of that API.
+ * The shape of error answers: RFC 9457 problem details that also carry the `error` member of the OpenAI API. On
+ * Anthropic's Messages API, `type` and `error` are those of that API.
  */
 
 import { type AnthropicErrorType, ERRORS, type ErrorCode } from './errors.ts';

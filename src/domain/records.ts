@@ -1,15 +1,18 @@
-/** What the store keeps and the live cache loads: plain, parsed data, before it is compiled for deciding. */
+/** The records that the store returns and the credential cache loads: parsed, and not yet compiled for decisions. */
 
 import type { KeyDigest, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from './ids.ts';
 
-/** Which resources a grant reaches, by kind. An absent kind is unconstrained; an empty list permits none. Names are exact or globs. */
+/**
+ * The resources that a grant covers, by kind. An absent kind is not constrained; an empty list permits none. Names are
+ * exact or globs.
+ */
 export interface ResourceConstraints {
   readonly models?: readonly string[];
   readonly collections?: readonly string[];
   readonly agents?: readonly string[];
 }
 
-/** Pairs of text that people attach to a key, a user or a tenant. No decision reads them. */
+/** Pairs of text that are attached to a key, a user or a tenant. No decision reads them. */
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface RoleRecord {
@@ -42,7 +45,7 @@ export interface TenantSettings {
   readonly rate_limit_rpm?: number;
   readonly timezone?: string;
   readonly allow_keys_without_expiry?: boolean;
-  /** Whether streams of completions must ask for their usage. */
+  /** True if streams of completions must request their usage. */
   readonly require_stream_usage?: boolean;
 }
 
@@ -73,9 +76,9 @@ export type DirectorySuspension =
 export interface UserRecord {
   readonly id: UserId;
   readonly tenantId: TenantId;
-  /** `deactivated` also for a user whom a directory suspends. */
+  /** `deactivated` also for a user that a directory suspends. */
   readonly status: 'active' | 'deactivated';
-  /** Given by hand and by the directory together, sorted, without repeats. */
+  /** Assigned manually and by the directory, sorted, without repetitions. */
   readonly roles: readonly RoleName[];
 }
 
@@ -90,7 +93,7 @@ export interface KeyRecord {
   readonly rateLimitRpm: number | undefined;
   /** Milliseconds since the epoch; undefined = never. */
   readonly expiresAtMs: number | undefined;
-  /** While a rotation's grace lasts the old digest still works: until then. Undefined for the key's current digest. */
+  /** The end of a rotation's grace, until which the old digest works. Undefined for the key's current digest. */
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
 }

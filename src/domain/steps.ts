@@ -1,6 +1,6 @@
-/** Work cut into steps, so that the code that runs it can do something else between two of them. */
+/** Work in steps, so that other code can run between two of them. */
 
-/** Each `next()` does a small part, far below a millisecond of work; the last one returns the result. May throw at any step. */
+/** Each `next()` does far less than a millisecond of work; the last one returns the result. Any step may throw. */
 export type Steps<T> = Generator<undefined, T>;
 
 /** Runs all steps at once and returns their result. */

@@ -1,9 +1,12 @@
 /**
- * The store's clock, as this process knows it from the times that the store's answers brought. All processes share that clock, so they
- * agree on where a rate limit window or a month begins, and on when a credential expires, however wrong the clocks of their machines are.
+ * The store's clock, estimated from the times in its answers. All processes share that clock, so they agree on the
+ * beginning of a rate limit window or a month and on the expiry of a credential, even if the clocks of their machines
+ * are wrong.
  */
 
-/** How far a monotonic clock may run away from the store's, per millisecond: 200 parts in a million, twice what quartz does. */
+/**
+ * The drift of a monotonic clock from the store's, per millisecond: 200 parts in a million, twice the drift of quartz.
+ */
 const DRIFT = 0.0002;
 
 export interface Interval {
@@ -12,7 +15,7 @@ export interface Interval {
 }
 
 export class StoreClock {
-  /** Store time minus monotonic time lies between these, as seen at `#seenAtMs`. */
+  /** The bounds of store time minus monotonic time, at `#seenAtMs`. */
   #lowMs = Number.NEGATIVE_INFINITY;
   #highMs = Number.POSITIVE_INFINITY;
   #seenAtMs = 0;
@@ -23,10 +26,10 @@ export class StoreClock {
   }
 
   /**
-   * Learns from one answer.
-   * @param sentMs when the question left, by the monotonic clock
-   * @param receivedMs when the answer was here
-   * @param nowMs what the store's clock said in between
+   * Updates the bounds from one answer.
+   * @param sentMs when the request was sent, by the monotonic clock
+   * @param receivedMs when the answer was received
+   * @param nowMs the store's time in the answer
    */
   learn(sentMs: number, receivedMs: number, nowMs: number): void {
     const low = nowMs - receivedMs;
@@ -48,7 +51,8 @@ export class StoreClock {
   }
 
   /**
-   * Returns the store's time in whole milliseconds since the epoch, accurate to half the shortest round trip to the store.
+   * Returns the store's time in whole milliseconds since the epoch, accurate to half the shortest round trip to the
+   * store.
    * @param localMs the machine's own clock, which is returned until the first answer
    */
   nowMs(monotonicMs: number, localMs: () => number): number {

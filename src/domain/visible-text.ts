@@ -1,9 +1,13 @@
 /**
- * Characters that let two different names look the same: controls of the writing direction (Unicode Standard Annex 9), and characters that
- * have no width. A joiner (U+200C, U+200D) is part of ordinary text between letters of scripts that join, and in emoji.
+ * Characters that let two different names look the same: controls of the writing direction (Unicode Standard Annex 9),
+ * and characters that have no width. A joiner (U+200C, U+200D) is part of ordinary text between letters of scripts that
+ * join, and in emoji.
  */
 
-/** Never part of a name: soft hyphen, direction controls, line and paragraph separators, zero-width characters, annotations, and tags. */
+/**
+ * Never part of a name: soft hyphen, direction controls, line and paragraph separators, zero-width characters,
+ * annotations, and tags.
+ */
 const NEVER =
   '[\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}]';
 const JOINER = '[\\u200c\\u200d]';

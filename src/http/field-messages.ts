@@ -1,7 +1,7 @@
 /** Messages about invalid members and parameters: one sentence with the allowed and the sent value. */
 
 import type { ErrorObject } from 'ajv';
-import { editDistance } from '../domain/edit-distance.ts';
+import { editDistance } from '../domain/text.ts';
 import { hiddenIn, VISIBLE_TEXT, VISIBLE_TITLE } from '../domain/visible-text.ts';
 
 const MAX_SHOWN = 60;

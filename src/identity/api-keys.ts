@@ -1,13 +1,14 @@
 /**
- * The API key's text: `psk_`, 32 random characters of 0-9A-Za-z, and six more that are the CRC32 of all before them. The checksum lets
- * a mistyped or made-up key be refused without a look-up, and secret scanners be sure of what they found. It protects nothing else.
+ * The text of an API key: `psk_`, 32 random characters of 0-9A-Za-z, and six characters with the CRC32 of everything
+ * before them. With the checksum the server rejects a mistyped or invented key without a lookup, and secret scanners
+ * recognize keys. It protects nothing else.
  */
 
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { KeyDigest } from '../domain/ids.ts';
 
-/** Gives that many bytes from a secure source. */
+/** Returns `size` bytes from a secure source. */
 export type RandomSource = (size: number) => Uint8Array;
 
 export const API_KEY_PREFIX = 'psk_';
@@ -16,14 +17,17 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 const LENGTH = API_KEY_PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH;
-/** Bytes from here on would make the first characters of the alphabet likelier than the others (256 is no multiple of 62). */
+/**
+ * Bytes from this value would make the first characters of the alphabet more likely than the others (256 is not a
+ * multiple of 62).
+ */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
 export interface ApiKey {
-  /** The whole key: shown once, then forgotten. */
+  /** The whole key, which is shown once and not stored. */
   readonly text: string;
   readonly digest: KeyDigest;
-  /** The first eight characters and the last four: what lists show of a key. */
+  /** The first eight characters and the last four, which lists show. */
   readonly prefix: string;
   readonly lastFour: string;
 }
@@ -45,7 +49,7 @@ const CRC = Int32Array.from({ length: 256 }, (_, byte) => {
   return rest;
 });
 
-/** True when the text has a key's length and characters and its checksum is right. Says nothing about whether the key exists. */
+/** Reports whether the text has a key's length and characters and a correct checksum. The key may not exist. */
 export function hasValidChecksum(text: string): boolean {
   if (text.length !== LENGTH || !text.startsWith(API_KEY_PREFIX)) {
     return false;
@@ -67,7 +71,7 @@ export function hasValidChecksum(text: string): boolean {
   return claimed === ~crc >>> 0;
 }
 
-/** The form in which a key is stored and looked up: SHA-256 of its whole text in hexadecimal, which is what a KeyDigest is. */
+/** Returns the form in which a key is stored and looked up: SHA-256 of its whole text in hexadecimal, a KeyDigest. */
 export function digestOf(text: string): KeyDigest {
   return hash('sha256', text, 'hex') as KeyDigest;
 }

@@ -1,9 +1,9 @@
 /**
- * Common passwords that are long enough to pass the length rule, and the short ones that people lengthen with digits and signs. Lower
- * case. Runs along a keyboard and repetitions are not listed: a rule refuses them.
+ * Common passwords that are long enough for the length rule, and short ones that users lengthen with digits and signs.
+ * Lower case. Runs along a keyboard and repetitions are not listed, because a rule rejects them.
  */
 
-/** Whole passwords of fifteen characters and more that are seen in every leaked collection. */
+/** Whole passwords of at least fifteen characters that are in all leaked collections. */
 const LONG = `
   1password1password abcdefg123456789 adminadminadmin administrator administrator1 administratoradministrator adminpassword
   adminpassword123 alwaysandforever alwaysbehappy1 anticonstitutionnellement areyoukiddingme assassinscreed basketballplayer
@@ -55,7 +55,7 @@ const LONG = `
   youwillneverguess youwillneverknow youwillneverwalkalone youllneverwalkalone zaq12wsxcde34rfv zaq1xsw2cde3vfr4
 `;
 
-/** Short ones: refused with nothing but digits and signs behind them. */
+/** Short passwords, rejected if only digits and signs follow them. */
 const SHORT = `
   abc admin administrator baseball batman changeme charlie computer default dragon football freedom fuckyou hello iloveyou
   internet jesus jordan letmein login love master michael monkey mustang ninja p@ssw0rd p@ssword pass passw0rd password passwort

@@ -1,4 +1,4 @@
-/** Reads the headers that carry a credential: which kind it is, by form alone. Nothing is looked up here. */
+/** Reads the headers that carry a credential, and classifies it by form. Nothing is looked up here. */
 
 import { hash } from 'node:crypto';
 import { type HeaderValue, REPEATED } from '../decision/model.ts';
@@ -10,27 +10,28 @@ const MALFORMED: CredentialForm = Object.freeze({ kind: 'malformed' });
 const OTHER_SCHEME: CredentialForm = Object.freeze({ kind: 'other_scheme' });
 const BAD_CHECKSUM: CredentialForm = Object.freeze({ kind: 'bad_checksum' });
 
-/** With the first of the spaces. */
+/** Includes the first of the spaces. */
 const SCHEME = 'Bearer ';
 const MAX_TOKEN_BYTES = 8192;
-/** More spaces than anybody sends, few enough that skipping them costs nothing. */
+/** More spaces than clients send, and few enough that skipping them costs nothing. */
 const MAX_SPACES = 64;
 const SPACE = 0x20;
-/** RFC 6750, section 2.1: b64token. A comma is not in it, so two credentials folded into one line are refused here. */
+/** RFC 6750, section 2.1: b64token. It has no comma, so two credentials folded into one line are rejected here. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Shorter texts are no keys of any system. */
+/** No system has shorter keys. */
 const MIN_FOREIGN_KEY_LENGTH = 8;
 /** Longer than the keys of other systems. */
 const MAX_FOREIGN_KEY_LENGTH = 1024;
-/** How every JWT begins: `{"` in base64url. */
+/** The beginning of every JWT: `{"` in base64url. */
 const JWT_START = 'eyJ';
 
-/** A scheme (RFC 9110, section 11.1) and the space behind it, or nothing behind it. */
+/** A scheme (RFC 9110, section 11.1), and the space or the end behind it. */
 const ANY_SCHEME = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+(?: |$)/;
 
 /**
- * Reads a request's credential. More than one is malformed, except the same API key in both places, which some clients send.
+ * Reads a request's credential. More than one is malformed, except the same API key in both places, which some clients
+ * send.
  *
  * @param authorization the `Authorization` header: `Bearer` in any case, one or more spaces, then one b64token
  * @param apiKey `x-api-key` or `api-key` (see `joinApiKeys`): an API key alone
@@ -44,7 +45,7 @@ export function readCredential(authorization: HeaderValue, apiKey?: HeaderValue)
   return isKey && (authorization === undefined || bearerToken(authorization) === apiKey) ? form : MALFORMED;
 }
 
-/** Makes one header of the two that carry an API key alone; with different values they count as repeated. */
+/** Combines the two headers that carry an API key only; different values count as repeated. */
 export function joinApiKeys(xApiKey: HeaderValue, apiKey: HeaderValue): HeaderValue {
   if (xApiKey === undefined) return apiKey;
   return apiKey === undefined || apiKey === xApiKey ? xApiKey : REPEATED;
@@ -56,7 +57,9 @@ function readAuthorization(header: Exclude<HeaderValue, undefined>): CredentialF
   return header !== REPEATED && ANY_SCHEME.test(header) && !/^bearer(?: |$)/i.test(header) ? OTHER_SCHEME : MALFORMED;
 }
 
-/** @returns what follows the scheme and its spaces; undefined when the scheme is not Bearer or the header is too long to be looked at */
+/**
+ * @returns the text after the scheme and its spaces; undefined if the scheme is not Bearer or the header is too long
+ */
 function bearerToken(header: Exclude<HeaderValue, undefined>): string | undefined {
   if (header === REPEATED || header.length > SCHEME.length + MAX_SPACES + MAX_TOKEN_BYTES) return undefined;
   if (!header.startsWith(SCHEME) && header.slice(0, SCHEME.length).toLowerCase() !== SCHEME.toLowerCase())
@@ -83,9 +86,9 @@ function formOf(token: string): CredentialForm {
 }
 
 /**
- * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by digest can
- * tell. Every b64token of a permitted length qualifies unless it begins like a JWT. The server therefore never looks up an access token as
- * a key.
+ * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by
+ * digest can decide. Every b64token of a permitted length qualifies unless it begins like a JWT. The server therefore
+ * never looks up an access token as a key.
  */
 function mayBeForeignKey(token: string): boolean {
   return (

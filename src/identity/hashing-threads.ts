@@ -1,18 +1,21 @@
-/** The threads that passwords are hashed on: Node's pool, which has the processor's time only when nobody else wants it more. */
+/** The threads that hash passwords: Node's pool, with a lower priority than the main thread. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
-/** Of Linux' nice values: a thread so much nicer gets a third of the time of one that is not, where both want a whole processor. */
+/**
+ * Added to the nice value of Linux. With this difference, a thread gets a third of the time of the main thread if both
+ * need a whole processor.
+ */
 const NICER = 5;
-/** As libuv calls the threads of its pool. */
+/** The name of the threads of libuv's pool. */
 const POOL_THREAD = 'libuv-worker';
 const TASKS = '/proc/self/task';
 
 /**
- * Lets hashing give way to the thread that decides and answers, where they share a processor: a check, or an answer that is due, then
- * does not wait for a hash to have its turn. Call it when the pool has worked once, so that its threads are there. Only Linux gives threads
- * priorities of their own; elsewhere, and where it is forbidden, nothing changes.
+ * Lowers the priority of hashing, so that checks and answers do not wait for a hash on the same processor. Call it
+ * after the pool has worked once, so that its threads exist. Only Linux has priorities for threads. On other systems,
+ * and if the system forbids it, nothing changes.
  */
 export function letHashingGiveWay(): void {
   try {
@@ -23,7 +26,7 @@ export function letHashingGiveWay(): void {
   }
 }
 
-/** By their ids in the system. Throws where the system does not tell. */
+/** Returns the ids of the pool's threads. Throws if the system does not list them. */
 export function poolThreads(): readonly number[] {
   return readdirSync(TASKS)
     .filter((id) => readFileSync(`${TASKS}/${id}/comm`, 'utf8').trim() === POOL_THREAD)

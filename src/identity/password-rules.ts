@@ -1,17 +1,17 @@
 /**
- * Which passwords are refused: by length and by how easily they are guessed, as NIST SP 800-63B, section 3.1.1.2 asks. No rules about
- * kinds of characters: they make passwords worse.
+ * Rejects passwords by length and by how easily they are guessed, as NIST SP 800-63B, section 3.1.1.2 requires. There
+ * are no rules about kinds of characters, because such rules make passwords worse.
  */
 
 import { COMMON_PASSWORDS, COMMON_WORDS } from './common-passwords.ts';
 
 export const MIN_PASSWORD_LENGTH = 15;
-/** Code points after normalising to NFC, as the minimum. */
+/** The minimum, in code points after normalization to NFC. */
 export const MAX_PASSWORD_LENGTH = 256;
 
-/** A unit this short, said again and again, is as weak as the unit. */
+/** Longest unit whose repetitions are as weak as the unit. */
 const MAX_REPEATED_UNIT = 8;
-/** Runs along these, forwards and backwards, and from the end on again at the start. */
+/** Sequences whose runs are weak, forwards and backwards, also across the end. */
 const SEQUENCES = [
   '0123456789',
   'abcdefghijklmnopqrstuvwxyz',
@@ -22,17 +22,17 @@ const SEQUENCES = [
 ];
 /** Columns of a keyboard, read down and from left to right. */
 const COLUMNS = '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p';
-/** A run counts from here on; the password is refused when runs leave no more than so many other characters. */
+/** The shortest run that counts. A password is rejected if its runs leave at most this number of other characters. */
 const MIN_RUN = 3;
 const MIN_FREE_CHARACTERS = 4;
 
-/** What is known about the user whose password it is. */
+/** Data of the password's user. */
 export interface PasswordOwner {
   readonly email?: string | undefined;
   readonly name?: string | undefined;
 }
 
-/** What is wrong with the password, in sentences for its author; empty when it is good. */
+/** Returns the problems of a password, in sentences for its author; empty = it is accepted. */
 export function passwordProblems(password: string, owner: PasswordOwner = {}): readonly string[] {
   const length = codePoints(password.normalize('NFC'));
   if (length < MIN_PASSWORD_LENGTH) {
@@ -41,7 +41,7 @@ export function passwordProblems(password: string, owner: PasswordOwner = {}): r
   if (length > MAX_PASSWORD_LENGTH) {
     return [`The password must have at most ${MAX_PASSWORD_LENGTH} characters.`];
   }
-  // NFKC here alone: wide and styled letters are the same guess.
+  // NFKC only here: wide and styled letters are the same guess.
   const folded = password.normalize('NFKC').toLowerCase();
   if (isCommon(folded) || isRepetition(folded) || isRuns(folded)) {
     return ['The password is too common and easy to guess. Choose another one.'];
@@ -60,7 +60,10 @@ function codePoints(text: string): number {
   return count;
 }
 
-/** In the list, also with the digits and signs that people append to satisfy a rule. */
+/**
+ * Reports whether the password is in the list, or is followed only by digits and signs that users append to satisfy a
+ * rule.
+ */
 function isCommon(folded: string): boolean {
   const stem = folded.replace(/[0-9!@#$%^&*.?]+$/, '');
   return COMMON_PASSWORDS.has(folded) || COMMON_PASSWORDS.has(stem) || COMMON_WORDS.has(stem);
@@ -81,7 +84,10 @@ function isRepetition(folded: string): boolean {
   return false;
 }
 
-/** Nothing but runs along the alphabet, the digits or a keyboard, give or take a few characters. */
+/**
+ * Reports whether the password consists of runs along the alphabet, the digits or a keyboard, except for a few
+ * characters.
+ */
 function isRuns(folded: string): boolean {
   let free = 0;
   for (let at = 0; at < folded.length; ) {
@@ -104,7 +110,7 @@ function runLengthAt(text: string, start: number): number {
   return longest;
 }
 
-/** For each sequence and direction: its neighbouring pairs. A repeated character is a run too. */
+/** The neighboring pairs of each sequence and direction. A repeated character is a run as well. */
 const STEPS: readonly ReadonlySet<string>[] = [...SEQUENCES, COLUMNS].flatMap((sequence) => {
   const backwards = [...sequence].reverse().join('');
   return [pairsOf(sequence), pairsOf(backwards)];
@@ -116,7 +122,10 @@ function pairsOf(sequence: string): ReadonlySet<string> {
   return new Set([...pairs, ...Array.from(sequence, (character) => character + character)]);
 }
 
-/** The e-mail address, its parts, the name and the like are all that the letters and digits of it are. */
+/**
+ * Reports whether the letters and digits of the password come only from the email address, its parts, the name and
+ * similar data.
+ */
 function isMadeOf(folded: string, { email, name }: PasswordOwner): boolean {
   const parts = [email, ...(email ?? '').split(/[@.+_-]/), ...(name ?? '').split(/\s+/)]
     .map((part) => (part ?? '').normalize('NFKC').toLowerCase())

@@ -1,6 +1,7 @@
 /**
- * Passwords under argon2id (RFC 9106). Hashing is slow by design, so it runs in a bounded queue: when that is full the caller gets 503
- * rather than a server without memory. A password is normalised to NFC first, so that the same letters typed on two systems match.
+ * Passwords under argon2id (RFC 9106). Hashing is slow by design, so it runs in a bounded queue: when the queue is
+ * full, the caller gets 503 and the server keeps its memory. Passwords are normalized to NFC first, so that the same
+ * letters typed on two systems match.
  */
 
 import { availableParallelism } from 'node:os';
@@ -10,7 +11,10 @@ import { letHashingGiveWay } from './hashing-threads.ts';
 import { MAX_PASSWORD_LENGTH, type PasswordOwner, passwordProblems } from './password-rules.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
-/** m=19456 KiB, t=2, p=1: the least that OWASP's password storage guide advises for argon2id, which is this library's default kind. */
+/**
+ * m=19456 KiB, t=2, p=1: the minimum of OWASP's password storage guide for argon2id, which is this library's default
+ * kind.
+ */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const satisfies Options;
 /** A hash in the PHC string format with these parameters: a salt, and the hash in base64 without padding. */
 const TODAYS = new RegExp(
@@ -18,18 +22,18 @@ const TODAYS = new RegExp(
 );
 const MAX_WAITING = 64;
 const RETRY_AFTER_SECONDS = 1;
-/** UTF-8 bytes of UTF-16 units: no password that was ever set has more of either. */
+/** More UTF-16 units than any accepted password has. */
 const MAX_PASSWORD_UNITS = MAX_PASSWORD_LENGTH * 4;
 
 export interface PasswordsOptions {
-  /** How many passwords are worked on at once; each takes 19 MiB and a processor. */
+  /** Concurrent hashes; each takes 19 MiB and a processor. */
   readonly maxRunning?: number;
   readonly maxWaiting?: number;
 }
 
 export class Passwords {
   readonly #queue: WorkQueue;
-  /** A hash of nobody's password, so that an unknown user costs what a known one does. */
+  /** A hash of a random password, so that an unknown user costs the same work as a known one. */
   readonly #dummy: string;
 
   private constructor(queue: WorkQueue, dummy: string) {
@@ -38,21 +42,21 @@ export class Passwords {
   }
 
   static async start(options: PasswordsOptions = {}): Promise<Passwords> {
-    // One processor stays free for checks; more than four would only wait for the thread pool.
+    // One processor stays free for checks. More than four hashes would only wait for the thread pool.
     const maxRunning = options.maxRunning ?? Math.min(Math.max(availableParallelism() - 1, 1), 4);
     const dummy = await hash(crypto.randomUUID(), PARAMETERS);
     letHashingGiveWay();
     return new Passwords(makeWorkQueue(maxRunning, options.maxWaiting ?? MAX_WAITING), dummy);
   }
 
-  /** Rejects with the refusal `unavailable` when the queue is full. */
+  /** Rejects with the Refusal `unavailable` if the queue is full. */
   async hash(password: string): Promise<string> {
     return await this.#enqueue(() => hash(password.normalize('NFC'), PARAMETERS));
   }
 
   /**
-   * Whether that is the password. The work is the same for a wrong, an empty and an overlong one, and where there is no hash: an
-   * unknown user, or one who has no password yet.
+   * Reports whether the password is correct. The work is the same for a wrong, an empty and an overlong password, and
+   * without a hash: for an unknown user, or one that has no password yet.
    */
   async verify(stored: string | undefined, password: string): Promise<boolean> {
     const comparable = stored !== undefined && password.length <= MAX_PASSWORD_UNITS;
@@ -61,12 +65,12 @@ export class Passwords {
     return comparable && right;
   }
 
-  /** True when the hash was made with other parameters than today's: hash again while the password is at hand. */
+  /** Reports whether the hash has other parameters than new ones: hash again while the password is known. */
   needsRehash(stored: string): boolean {
     return !TODAYS.test(stored);
   }
 
-  /** What is wrong with a new password, in sentences for its author; empty when it is good. */
+  /** Returns the problems of a new password, in sentences for its author; empty = it is accepted. */
   validate(password: string, owner?: PasswordOwner): readonly string[] {
     return passwordProblems(password, owner);
   }

@@ -1,4 +1,4 @@
-/** What identity asks of the store. `store` implements these; `src/server` wires them. */
+/** The ports of identity. `store` implements them, and `src/server` wires them. */
 
 /** The public half of an ES256 key as RFC 7517 writes it. */
 export interface PublicJwk {
@@ -8,7 +8,10 @@ export interface PublicJwk {
   readonly y: string;
 }
 
-/** One signing key. It is published from the moment it exists, signs from `signsFromMs` until `retiredAtMs`, and stays published after. */
+/**
+ * One signing key. It is published from its creation on, signs from `signsFromMs` until `retiredAtMs`, and stays
+ * published after it.
+ */
 export interface StoredSigningKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly kid: string;
@@ -17,24 +20,24 @@ export interface StoredSigningKey {
   readonly privateSealed: Uint8Array;
   /** Milliseconds since the epoch, as all times here. */
   readonly signsFromMs: number;
-  /** May lie ahead: the moment when its successor takes over. Undefined while it has none. */
+  /** The time at which its successor takes over, which may be in the future; undefined = it has no successor. */
   readonly retiredAtMs: number | undefined;
 }
 
-/** What to do with the key ring, decided while nobody else can change it. */
+/** Changes of the key ring, planned under a lock. */
 export interface SigningKeyChange {
   readonly insert: readonly StoredSigningKey[];
   readonly retire: readonly { readonly kid: string; readonly retiredAtMs: number }[];
   readonly remove: readonly string[];
 }
 
-/** Both reject with a Fault when the store cannot answer. */
+/** Both methods reject with a Fault if the store cannot answer. */
 export interface SigningKeyStore {
   load(): Promise<readonly StoredSigningKey[]>;
   /**
-   * Loads the keys, lets `plan` decide and applies what it says, in one transaction that no other server's can overlap: two that
-   * start together make one key.
-   * @returns the keys afterwards
+   * Loads the keys, calls `plan` and applies its changes in one transaction. Transactions of other servers cannot
+   * overlap it, so two servers that start together create one key.
+   * @returns the keys after the changes
    */
   change(plan: (keys: readonly StoredSigningKey[]) => SigningKeyChange): Promise<readonly StoredSigningKey[]>;
 }

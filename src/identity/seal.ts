@@ -1,12 +1,12 @@
 /**
- * Everything that rests on `secret-key`: one key per purpose by HKDF (RFC 5869), so that no two uses share a key, and authenticated
- * encryption for what must be stored and read back.
+ * Uses of `secret-key`: one key for each purpose by HKDF (RFC 5869), so that no two uses share a key, authenticated
+ * encryption of stored secrets, and authentication codes.
  */
 
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { RandomSource } from './api-keys.ts';
 
-/** What a derived key is for. A new use takes a new label and never an existing one. */
+/** The purpose of a derived key. A new use takes a new label and never an existing one. */
 export type KeyPurpose =
   | 'signing-keys'
   | 'refresh-successor'
@@ -19,7 +19,7 @@ const KEY_BYTES = 32;
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** The first byte of everything sealed: says how the rest is laid out (nonce, ciphertext, tag). */
+/** The first byte of sealed data, which determines the layout of the rest (nonce, ciphertext, tag). */
 const VERSION = 1;
 
 /** @param secretKey the configured text, at least 32 characters */
@@ -27,7 +27,16 @@ export function deriveKey(secretKey: string, purpose: KeyPurpose): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secretKey, SALT, `postern/${purpose}/1`, KEY_BYTES));
 }
 
-/** @param context what the sealed bytes belong to, such as a row's id: they open only for the same. */
+/**
+ * Returns a function that authenticates texts: HMAC-SHA-256 (RFC 2104) under a key of its own.
+ * @param secretKey the configured text, at least 32 characters
+ */
+export function macUnder(secretKey: string, purpose: KeyPurpose): (text: string) => Uint8Array {
+  const key = deriveKey(secretKey, purpose);
+  return (text) => createHmac('sha256', key).update(text).digest();
+}
+
+/** @param context the owner of the sealed bytes, such as a row's id: they open only with the same context */
 export function seal(key: Uint8Array, plain: Uint8Array, context: string, random: RandomSource = randomBytes): Buffer {
   const nonce = random(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
@@ -35,7 +44,7 @@ export function seal(key: Uint8Array, plain: Uint8Array, context: string, random
   return Buffer.concat([Buffer.of(VERSION), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** The plain bytes; undefined when they were sealed under another key or context, or changed since. */
+/** Returns the plain bytes; undefined if they were sealed under another key or context, or have changed. */
 export function open(key: Uint8Array, sealed: Uint8Array, context: string): Buffer | undefined {
   if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
     return undefined;

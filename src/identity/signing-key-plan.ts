@@ -1,30 +1,30 @@
 /**
- * When signing keys come and go, as a pure plan. A key is published a day before it signs, so that whoever caches the key set has it by
- * then, and stays published after it stopped, until the last token that it signed is past its expiry.
+ * Plans the lifetimes of signing keys. Pure. A key is published a day before it signs, so that clients that cache the
+ * key set have it in time. It stays published after it stops signing, until the last token that it signed has expired.
  */
 
 import type { SigningKeyChange, StoredSigningKey } from './ports.ts';
 
 export interface RotationTimes {
-  /** How long one key signs. */
+  /** The time during which one key signs. */
   readonly periodMs: number;
-  /** How long a key is published before it signs. */
+  /** The time between the publication of a key and its first signature. */
   readonly publishAheadMs: number;
-  /** How long a retired key stays published. */
+  /** The time during which a retired key stays published. */
   readonly keepRetiredMs: number;
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** @param accessTtlMs how long an access token lives; a lower setting than yesterday's must not orphan yesterday's tokens */
+/** @param accessTtlMs the lifetime of access tokens; after it is lowered, older tokens must still find their keys */
 export function rotationTimes(accessTtlMs: number): RotationTimes {
   return { periodMs: 30 * DAY_MS, publishAheadMs: DAY_MS, keepRetiredMs: Math.max(accessTtlMs, DAY_MS) + HOUR_MS };
 }
 
 /**
- * The key that signs now: the newest whose time has come. On a server whose clock lags behind the one that made the first key there is
- * none, and the earliest is taken.
+ * Returns the key that signs now: the newest one whose time has come. If this server's clock is behind that of the
+ * server that created the first key, the earliest key signs.
  */
 export function currentKey<K extends { readonly signsFromMs: number }>(
   keys: readonly K[],
@@ -43,7 +43,10 @@ export function currentKey<K extends { readonly signsFromMs: number }>(
   return newest ?? earliest;
 }
 
-/** What is due now: a first key, the next one ahead of need, and the removal of those whose tokens are gone. */
+/**
+ * Returns the changes that are due now: a first key, the next one ahead of need, and the removal of keys without
+ * tokens.
+ */
 export function planUpkeep(
   keys: readonly StoredSigningKey[],
   nowMs: number,
@@ -62,7 +65,7 @@ export function planUpkeep(
   return { ...succession(keys, Math.max(takeoverMs, nowMs + times.publishAheadMs), makeKey), remove };
 }
 
-/** A rotation by hand: a next key now, unless one is already waiting. */
+/** Plans a manual rotation: a next key now, unless one is already waiting. */
 export function planRotation(
   keys: readonly StoredSigningKey[],
   nowMs: number,
@@ -75,7 +78,7 @@ export function planRotation(
   return { ...succession(keys, nowMs + times.publishAheadMs, makeKey), remove: expired(keys, nowMs, times) };
 }
 
-/** Keys of which no token is left. */
+/** Returns the keys whose tokens have all expired. */
 function expired(keys: readonly StoredSigningKey[], nowMs: number, times: RotationTimes): readonly string[] {
   return keys
     .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)

@@ -1,11 +1,11 @@
-/** One ES256 key: made, sealed for the store, opened again. */
+/** Creates ES256 keys, seals them for the store, and opens them. */
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto';
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, StoredSigningKey } from './ports.ts';
 import { open, seal } from './seal.ts';
 
-/** A key of the ring, ready for use. */
+/** An opened key of the ring. */
 export interface SigningKey {
   readonly kid: string;
   readonly publicJwk: PublicJwk;
@@ -28,8 +28,8 @@ export function makeSigningKey(sealKey: Uint8Array, signsFromMs: number): Stored
 }
 
 /**
- * Throws a Fault when the key was sealed under another `secret-key`.
  * @param otherSealKey of the other `secret-key` that is accepted while the installation changes its key
+ * @throws Fault if the key was sealed under another `secret-key`
  */
 export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey, otherSealKey?: Uint8Array): SigningKey {
   const pkcs8 =
@@ -51,9 +51,10 @@ export function openSigningKey(sealKey: Uint8Array, stored: StoredSigningKey, ot
 }
 
 /**
- * The key's private part sealed under another key; undefined when it is sealed so already. Throws a Fault when neither opens it.
+ * Seals the key's private part under another key. Returns undefined if it is sealed so already.
  * @param from derived for 'signing-keys' from the former `secret-key`
- * @param to derived so from the new one
+ * @param to likewise from the new one
+ * @throws Fault if neither key opens it
  */
 export function resealed(
   stored: Pick<StoredSigningKey, 'kid' | 'privateSealed'>,
@@ -67,7 +68,7 @@ export function resealed(
   return seal(to, pkcs8, stored.kid);
 }
 
-/** RFC 7638: the required members alone, in lexical order, without white space. */
+/** RFC 7638: only the required members, in lexical order, without white space. */
 function thumbprint({ kty, crv, x, y }: PublicJwk): string {
   return hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url');
 }

@@ -1,6 +1,6 @@
 /**
- * The key ring: every signing key that is published now, opened. It is read at the start, when the change feed says that keys changed,
- * and, at most once a second, when a token names a key that it does not know. A reading that fails leaves the ring as it was.
+ * The key ring: every published signing key, opened. It is read at the start, when the change feed reports a change of
+ * keys, and, at most once a second, when a token names an unknown key. A failed read leaves the ring as it was.
  */
 
 import { Fault } from '../domain/errors.ts';
@@ -12,18 +12,18 @@ import { currentKey, planRotation, planUpkeep, type RotationTimes } from './sign
 export interface SigningKeysParts {
   readonly store: SigningKeyStore;
   readonly secretKey: string;
-  /** Accepted too: keys may be sealed under either while the installation changes its `secret-key`. */
+  /** Accepted as well: keys may be sealed under either while the installation changes its `secret-key`. */
   readonly otherSecretKey?: string | undefined;
   readonly times: RotationTimes;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** `performance.now()` */
   readonly monotonicMs: () => number;
-  /** Told of what failed in the background; the ring goes on with what it has and tries again. */
+  /** Receives errors of background work. The ring keeps its keys and tries again. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** A public key as the key set shows it. */
+/** A public key in the key set. */
 export interface PublishedKey extends PublicJwk {
   readonly kid: string;
   readonly use: 'sig';
@@ -40,7 +40,7 @@ export class SigningKeys {
   #ring: ReadonlyMap<string, SigningKey> = new Map();
   #reading: Promise<void> | undefined;
   #readAgain: boolean = false;
-  /** Told of a change that has not been read yet: a key in the ring may have been taken away. */
+  /** A change was reported and not read yet: a key in the ring may have been removed. */
   #outdated = false;
   #lastReadFailed: boolean = false;
   #readForUnknownAtMs = Number.NEGATIVE_INFINITY;
@@ -54,7 +54,10 @@ export class SigningKeys {
       parts.otherSecretKey === undefined ? undefined : deriveKey(parts.otherSecretKey, 'signing-keys');
   }
 
-  /** Loads the keys, makes the first where there is none, and looks after them every hour. Rejects with a Fault when it cannot. */
+  /**
+   * Loads the keys, creates the first one if there is none, and maintains them every hour. Rejects with a Fault if the
+   * store cannot answer.
+   */
   async start(): Promise<void> {
     await this.maintain();
     this.#upkeep = setInterval(() => this.maintain().catch(this.#parts.onFault), UPKEEP_EVERY_MS);
@@ -66,18 +69,18 @@ export class SigningKeys {
     clearTimeout(this.#retry);
   }
 
-  /** Does what is due: a next key ahead of need, and away with those whose tokens are gone. */
+  /** Applies the changes that are due: a next key ahead of need, and the removal of keys without tokens. */
   async maintain(): Promise<void> {
     const { store, clock, times } = this.#parts;
     this.#take(await store.change((keys) => planUpkeep(keys, clock(), times, keyMaker(this.#sealKey))));
   }
 
-  /** True when tokens can be signed and verified. */
+  /** Reports whether tokens can be signed and verified. */
   isReady(): boolean {
     return this.#ring.size > 0;
   }
 
-  /** The key that signs now. Throws a Fault before the first successful reading. */
+  /** Returns the key that signs now. Throws a Fault before the first successful read. */
   current(): SigningKey {
     const key = currentKey([...this.#ring.values()], this.#parts.clock());
     if (key === undefined) {
@@ -86,7 +89,9 @@ export class SigningKeys {
     return key;
   }
 
-  /** How long the current key has signed, in milliseconds; undefined before the first successful reading. */
+  /**
+   * Returns the time since the current key began to sign, in milliseconds; undefined before the first successful read.
+   */
   ageMs(): number | undefined {
     const now = this.#parts.clock();
     const key = currentKey([...this.#ring.values()], now);
@@ -94,8 +99,8 @@ export class SigningKeys {
   }
 
   /**
-   * The key of that id; undefined when there is none. After a change it waits for the ring to be read, so that a key that was taken away
-   * verifies nothing more. Rejects with a Fault when the store has to be asked and cannot be.
+   * Returns the key of an id; undefined = there is none. After a change it waits until the ring is read, so that a
+   * removed key verifies nothing more. Rejects with a Fault if a read is needed and the store cannot answer.
    */
   async find(kid: string): Promise<SigningKey | undefined> {
     if (this.#outdated) {
@@ -116,7 +121,7 @@ export class SigningKeys {
     }
   }
 
-  /** The change feed lost its place. */
+  /** The change feed lost its position. */
   flush(): void {
     this.#readInBackground();
   }
@@ -144,7 +149,10 @@ export class SigningKeys {
     });
   }
 
-  /** One reading at a time. Asked for during one, another follows it: the first may have begun before the change. */
+  /**
+   * Runs one read at a time. A request during a read starts another one after it, because the running read may have
+   * begun before the change.
+   */
   #read(): Promise<void> {
     if (this.#reading !== undefined) {
       this.#readAgain = true;
@@ -175,9 +183,9 @@ export class SigningKeys {
 }
 
 /**
- * A rotation by hand: publishes a next key now, which takes over a day later. Does nothing while one is already waiting. Servers learn
- * of it by the change feed.
- * @returns all keys afterwards, and whether one was made
+ * Rotates manually: publishes a next key now, which takes over a day later. Does nothing while one is already waiting.
+ * Other servers learn of it from the change feed.
+ * @returns all keys after the change, and whether one was created
  */
 export async function rotateSigningKeys(
   store: Pick<SigningKeyStore, 'change'>,

@@ -11,7 +11,10 @@ export interface TokenClaims {
   readonly exp: number;
 }
 
-/** All claims are required, each of its type, issuer and audience exactly ours; undefined otherwise. Says nothing about the time. */
+/**
+ * Returns the claims if all required ones have their type and issuer and audience are exactly ours; otherwise
+ * undefined. Does not check times.
+ */
 export function readClaims(payload: string, issuer: string, audience: string): TokenClaims | undefined {
   const claims = parseObject(payload);
   if (claims === undefined || claims['iss'] !== issuer || claims['aud'] !== audience) {
@@ -30,7 +33,7 @@ export function readClaims(payload: string, issuer: string, audience: string): T
   ) {
     return undefined;
   }
-  // We never write `nbf`; a token that has one asks for something that is not checked here.
+  // Postern never writes `nbf`. A token with it requires a check that does not exist here.
   if (!isSeconds(iat) || !isSeconds(exp) || claims['nbf'] !== undefined) {
     return undefined;
   }

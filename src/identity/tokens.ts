@@ -1,4 +1,7 @@
-/** Access tokens: JWTs of type `at+jwt` (RFC 9068), signed with ES256 by a key of ours. No other algorithm, type or key is known here. */
+/**
+ * Access tokens: JWTs of type `at+jwt` (RFC 9068), signed with ES256 by a key of the ring. No other algorithm, type or
+ * key is accepted.
+ */
 
 import { sign } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
@@ -10,7 +13,7 @@ import type { PublishedKey } from './signing-keys.ts';
 import { readClaims } from './token-claims.ts';
 import { readTokenForm, tokenHeader } from './token-form.ts';
 
-/** Clocks of two servers may differ by that much. */
+/** The accepted difference between the clocks of two servers. */
 export const CLOCK_TOLERANCE_MS = 5000;
 
 export interface TokenKeys {
@@ -50,7 +53,7 @@ const EXPIRED: VerifiedToken = Object.freeze({ kind: 'expired' });
 export class AccessTokens implements TokenVerifier {
   readonly #parts: AccessTokensParts;
 
-  /** Throws when issuer, audience or lifetime is missing: without them a check would be skipped unnoticed. */
+  /** Throws if issuer, audience or lifetime is missing: a check would then be skipped unnoticed. */
   constructor(parts: AccessTokensParts) {
     if (parts.issuer === '' || parts.audience === '') {
       throw new Error('access tokens need an issuer and an audience');
@@ -80,12 +83,13 @@ export class AccessTokens implements TokenVerifier {
     };
     const key = keys.current();
     const signed = `${encoded(tokenHeader(key.kid))}.${encoded(claims)}`;
-    // RFC 7518, section 3.4: the signature is R and S side by side. At once, for a thread would cost more than the signature does.
+    // RFC 7518, section 3.4: the signature is R and S side by side. It is made synchronously, because a thread would
+    // cost more than the signature.
     const signature = sign('sha256', Buffer.from(signed), { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
     return { token: `${signed}.${signature.toString('base64url')}`, expiresIn: ttlSeconds };
   }
 
-  /** Expired is only what is in all else a valid token of ours. */
+  /** Only a token that is otherwise valid counts as expired. */
   async verify(token: string): Promise<VerifiedToken> {
     const parts = readTokenForm(token);
     if (parts === undefined) {
@@ -111,7 +115,10 @@ export class AccessTokens implements TokenVerifier {
     return { kind: 'valid', userId: claims.userId, sessionId: claims.sessionId, validUntilMs, validFromMs };
   }
 
-  /** The key set (RFC 7517): the next key, the current one, and the retired until their tokens are gone. */
+  /**
+   * Returns the key set (RFC 7517): the next key, the current one, and the retired ones until their tokens have
+   * expired.
+   */
   jwks(): { readonly keys: readonly PublishedKey[] } {
     return { keys: this.#parts.keys.published() };
   }

@@ -3,9 +3,10 @@
 import { Semaphore } from '../concurrency/semaphore.ts';
 
 /**
- * Results that are handed over together while tasks wait. A password's hash empties the processor's caches, so the code that
- * handles its result starts with cold caches. Of two results that are handed over together, the second finds them warm, which saves
- * a quarter of the main thread's work under a load of logins. The first of two results waits for one more task.
+ * Results that are handed over together while tasks wait. A password's hash empties the processor's caches, so the code
+ * that handles its result starts with cold caches. Of two results that are handed over together, the second finds them
+ * warm, which saves a quarter of the main thread's work under a load of logins. The first of two results waits for one
+ * more task.
  */
 const TOGETHER = 2;
 
@@ -22,7 +23,10 @@ export function makeWorkQueue(maxRunning: number, maxWaiting: number): WorkQueue
   const semaphore = new Semaphore({ permits: maxRunning, maxWaiting });
   const held: (() => void)[] = [];
 
-  /** Resolves when a result may be handed over. A result is held back only while another task runs, whose end releases it. */
+  /**
+   * Resolves when a result may be handed over. A result is held back only while another task runs, whose end releases
+   * it.
+   */
   const handOver = async (busy: boolean): Promise<void> => {
     if (busy && held.length + 1 < TOGETHER) {
       await new Promise<void>((resolve) => held.push(resolve));

@@ -1,6 +1,6 @@
 /** Wires the sealer of the audit log with the process's log and metrics. */
 
-import { macUnder } from '../identity/mac.ts';
+import { macUnder } from '../identity/seal.ts';
 import type { Mac } from '../store/audit-chain.ts';
 import { AuditSealer } from '../store/audit-sealer.ts';
 import type { Store } from './store.ts';

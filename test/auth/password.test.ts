@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { UserId } from '../../src/domain/ids.ts';
 import { putPasswordSetup } from '../../src/iam/users/password-queries.ts';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { makeOneTimeToken, oneTimeDigest } from '../../src/identity/one-time.ts';
+import { makeOneTimeToken, opaqueDigest } from '../../src/identity/opaque-tokens.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
@@ -149,7 +149,7 @@ describe('a one-time token', () => {
   test('is kept as a digest alone', async () => {
     const token = await setupToken(ada);
     const stored = await everythingStored(stand.db);
-    expect(stored).toContain(oneTimeDigest(token).toString('hex'));
+    expect(stored).toContain(opaqueDigest(token).toString('hex'));
     for (const form of [token, token.slice(4), Buffer.from(token.slice(4), 'base64url').toString('hex')])
       expect(stored).not.toContain(form);
   });

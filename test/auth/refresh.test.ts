@@ -4,7 +4,7 @@ import { Fault } from '../../src/domain/errors.ts';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
 import { refresh as refreshToken } from '../../src/iam/auth/refresh.ts';
 import { MAX_REFRESHES } from '../../src/iam/sessions/queries.ts';
-import { refreshDigest } from '../../src/identity/refresh.ts';
+import { opaqueDigest } from '../../src/identity/opaque-tokens.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, auditOf, clear, everythingStored, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
@@ -141,7 +141,7 @@ describe('a refresh', () => {
     const again = await refresh(token);
     expect(again.status).toBe(200);
     expect(await successorsMade()).toEqual([claimed]);
-    expect(refreshDigest(refreshTokenOf(again)).toString('hex')).toBe(claimed);
+    expect(opaqueDigest(refreshTokenOf(again)).toString('hex')).toBe(claimed);
     expect((await refresh(refreshTokenOf(again))).status).toBe(200);
   });
 

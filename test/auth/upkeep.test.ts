@@ -5,7 +5,7 @@ import type { UserId } from '../../src/domain/ids.ts';
 import { startUpkeep, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { takesUpkeep } from '../../src/iam/auth/upkeep-queries.ts';
 import { putPasswordSetup } from '../../src/iam/users/password-queries.ts';
-import { makeOneTimeToken } from '../../src/identity/one-time.ts';
+import { makeOneTimeToken } from '../../src/identity/opaque-tokens.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson, clear, PASSWORD } from './people.ts';

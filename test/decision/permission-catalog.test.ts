@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isNeeded, permissionCatalog } from '../../src/decision/permission-catalog.ts';
 import { compilePatterns, covers } from '../../src/decision/permissions.ts';
-import { editDistance } from '../../src/domain/edit-distance.ts';
+import { editDistance } from '../../src/domain/text.ts';
 
 const catalog = permissionCatalog(['chat:write', 'chat:read', 'embeddings:write', 'admin:keys', 'chat:write']);
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SetupDocument } from '../../src/iam/setup/document.ts';
-import { makeOneTimeToken } from '../../src/identity/one-time.ts';
+import { makeOneTimeToken } from '../../src/identity/opaque-tokens.ts';
 import { apply, applyPlan, plan, setupOf } from '../setup/support.ts';
 import { type Call, type Harness, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
 

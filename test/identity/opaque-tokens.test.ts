@@ -1,14 +1,15 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isOneTimeToken, makeOneTimeToken, oneTimeDigest } from '../../src/identity/one-time.ts';
 import {
   deriveSuccessor,
+  isOneTimeToken,
   isRefreshToken,
+  makeOneTimeToken,
   makeRefreshNonce,
   makeRefreshToken,
-  refreshDigest,
-} from '../../src/identity/refresh.ts';
+  opaqueDigest,
+} from '../../src/identity/opaque-tokens.ts';
 import { runs } from '../support/properties.ts';
 
 const SECRET = 'a secret key of more than 32 characters';
@@ -18,7 +19,7 @@ describe('a refresh token', () => {
     const token = makeRefreshToken();
     expect(token.text).toMatch(/^prt_[0-9A-Za-z_-]{43}$/);
     expect(token.digest).toEqual(hash('sha256', token.text, 'buffer'));
-    expect(refreshDigest(token.text)).toEqual(token.digest);
+    expect(opaqueDigest(token.text)).toEqual(token.digest);
     expect(makeRefreshToken().text).not.toBe(token.text);
     expect(isRefreshToken(token.text)).toBe(true);
   });
@@ -44,7 +45,7 @@ describe('the successor of a refresh token', () => {
         const successor = deriveSuccessor(SECRET, text, nonce);
         expect(deriveSuccessor(SECRET, text, nonce)).toEqual(successor);
         expect(isRefreshToken(successor.text)).toBe(true);
-        expect(successor.digest).toEqual(refreshDigest(successor.text));
+        expect(successor.digest).toEqual(opaqueDigest(successor.text));
       }),
       { numRuns: runs(30) },
     );
@@ -64,7 +65,7 @@ describe('a one-time token', () => {
   it('is pst_ with 256 random bits, and no refresh token', () => {
     const token = makeOneTimeToken();
     expect(token.text).toMatch(/^pst_[0-9A-Za-z_-]{43}$/);
-    expect(oneTimeDigest(token.text)).toEqual(token.digest);
+    expect(opaqueDigest(token.text)).toEqual(token.digest);
     expect(isOneTimeToken(token.text)).toBe(true);
     expect(isRefreshToken(token.text)).toBe(false);
   });

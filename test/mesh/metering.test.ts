@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../../src/demo/upstream.ts';
-import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, startConfig } from '../support/envoy.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
-import { oneTimeDigest } from '../../src/identity/one-time.ts';
+import { opaqueDigest } from '../../src/identity/opaque-tokens.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, exported, planLines, postern } from './support.ts';
 
@@ -246,7 +246,7 @@ describe('apply', () => {
     expect([told.code, told.stderr]).toEqual([0, '']);
     const tokens = [...told.stdout.matchAll(/^(\S+@\S+) (pst_\S+) until \S+Z$/gm)];
     expect(tokens.map(([, email]) => email)).toEqual(['bob@acme.test']);
-    const digest = oneTimeDigest(tokens[0]?.[2] ?? '');
+    const digest = opaqueDigest(tokens[0]?.[2] ?? '');
     expect(await fresh.db.knex('one_time_tokens').where({ digest }).count().first()).toEqual({ count: 1 });
     const rows = JSON.stringify(await fresh.db.knex('audit_log').select());
     expect(rows).not.toContain('pst_');

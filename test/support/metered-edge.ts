@@ -1,8 +1,8 @@
 /** A real Envoy in front of the real gate, with a listener that records the reports of finished requests. */
 
 import { randomBytes } from 'node:crypto';
-import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
+import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import { builtinRoutes, type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { type Edge, type EditConfig, startEdge } from './envoy.ts';

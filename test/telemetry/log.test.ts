@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
-import { makeOneTimeToken } from '../../src/identity/one-time.ts';
-import { makeRefreshToken } from '../../src/identity/refresh.ts';
+import { makeOneTimeToken, makeRefreshToken } from '../../src/identity/opaque-tokens.ts';
 import { type Log, startLogging } from '../../src/telemetry/log.ts';
 import { runs } from '../support/properties.ts';
 

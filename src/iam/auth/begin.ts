@@ -1,7 +1,7 @@
 /** What a login that succeeded comes with: a session, its first refresh token, the audit row, and the answer. */
 
 import { makeId, type TenantId, type UserId } from '../../domain/ids.ts';
-import { makeRefreshNonce, makeRefreshToken } from '../../identity/refresh.ts';
+import { makeRefreshNonce, makeRefreshToken } from '../../identity/opaque-tokens.ts';
 import type { Beginning } from '../sessions/queries.ts';
 import type { AuthEvent } from './audit.ts';
 import { type AuthParts, makeJti, type Provenance, type TokenPair } from './parts.ts';

@@ -1,7 +1,7 @@
 /** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
 
 import { Refusal } from '../../domain/errors.ts';
-import { isOneTimeToken, oneTimeDigest } from '../../identity/one-time.ts';
+import { isOneTimeToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
@@ -87,7 +87,7 @@ export async function resetPassword(
   from: Provenance,
 ): Promise<void> {
   if (!isOneTimeToken(reset.token)) throw invalidCredential();
-  const digest = oneTimeDigest(reset.token);
+  const digest = opaqueDigest(reset.token);
   const { db } = parts;
   const setup = await findPasswordSetup(db.knex, digest);
   const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenant_id;

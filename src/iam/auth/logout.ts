@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
-import { isRefreshToken, refreshDigest } from '../../identity/refresh.ts';
+import { isRefreshToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { endSession, sessionOfToken, sessionOwner } from '../sessions/queries.ts';
@@ -17,7 +17,7 @@ export async function logoutByRefreshToken(
   from: Provenance,
 ): Promise<void> {
   if (!isRefreshToken(presented.text)) return;
-  const found = await sessionOfToken(parts.db.knex, refreshDigest(presented.text));
+  const found = await sessionOfToken(parts.db.knex, opaqueDigest(presented.text));
   if (found === undefined || found.cookie !== (presented.via === 'cookie')) return;
   await end(parts, found.id, from);
 }

@@ -11,8 +11,13 @@
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';
-import type { OpaqueToken } from '../../identity/opaque-tokens.ts';
-import { deriveSuccessor, isRefreshToken, makeRefreshNonce, refreshDigest } from '../../identity/refresh.ts';
+import {
+  deriveSuccessor,
+  isRefreshToken,
+  makeRefreshNonce,
+  type OpaqueToken,
+  opaqueDigest,
+} from '../../identity/opaque-tokens.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
 import {
@@ -102,7 +107,7 @@ export async function refresh(parts: RefreshParts, presented: PresentedToken, fr
 }
 
 function sharedClaim(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<Outcome> {
-  const digest = refreshDigest(presented.text);
+  const digest = opaqueDigest(presented.text);
   const name = `${presented.via} ${digest.toString('hex')}`;
   const underWay = parts.claims.get(name);
   if (underWay !== undefined) return underWay;

@@ -5,8 +5,7 @@
  */
 
 import { Fault } from '../../domain/errors.ts';
-import { macUnder } from '../../identity/mac.ts';
-import { deriveKey } from '../../identity/seal.ts';
+import { deriveKey, macUnder } from '../../identity/seal.ts';
 import { resealed } from '../../identity/signing-key.ts';
 import { headMac, hex, sameBytes } from '../../store/audit-chain.ts';
 import { CHAIN_LOCK } from '../../store/audit-seal.ts';

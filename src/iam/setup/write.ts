@@ -1,6 +1,6 @@
 /** Runs the actions of a plan in their order. It inserts users and audit rows in batches. */
 
-import { makeOneTimeToken } from '../../identity/one-time.ts';
+import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import { type AuditRow, insertAudits } from '../../store/audit-rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';

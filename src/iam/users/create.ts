@@ -3,7 +3,7 @@
 import type { Static } from 'typebox';
 import { Fault } from '../../domain/errors.ts';
 import { makeId } from '../../domain/ids.ts';
-import { makeOneTimeToken } from '../../identity/one-time.ts';
+import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import { databaseTime } from '../../store/time.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';

@@ -1,7 +1,7 @@
 /** Makes the one-time token with which a user sets a new password. */
 
 import type { Static } from 'typebox';
-import { makeOneTimeToken } from '../../identity/one-time.ts';
+import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import {
   type PresentedPassword,
   type ReauthenticationParts,
