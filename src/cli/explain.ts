@@ -1,7 +1,7 @@
 /** `postern explain`: explains an allow or a denial with the server's decision function, on the same database. */
 
-import { explainRequest } from '../iam/explain/explain.ts';
-import type { ExplainRequest } from '../iam/explain/resolve.ts';
+import { explain } from '../iam/explain/explain.ts';
+import type { ExplainRequest } from '../iam/explain/schemas.ts';
 import { startCredentialCache } from '../server/credential-cache.ts';
 import { meteringSettings } from '../server/limits.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
@@ -18,7 +18,7 @@ export async function explainCommand(args: Arguments): Promise<number> {
       stack,
     );
     const parts = { db: store.db, live, routes, metering: meteringSettings(config) };
-    return await explainRequest(parts, { kind: 'operator', nowMs: now() }, request);
+    return await explain(parts, { kind: 'operator', nowMs: now() }, request);
   });
   process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
   return explanation.status === 200 ? 0 : 1;

@@ -2,7 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
-import { Explanation } from '../explain/response-schemas.ts';
+import { Explanation } from '../explain/schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf, page, tenantFilter } from '../schema/schemas.ts';

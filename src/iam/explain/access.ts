@@ -1,4 +1,4 @@
-/** Asks the decision about the people and keys of one tenant, each as a principal of its own, and shows what it answered. */
+/** Evaluates which users and keys of one tenant have a permission, with the function of the decision. */
 
 import { compilePolicies } from '../../decision/compile.ts';
 import {
@@ -15,48 +15,32 @@ import type { ConsideredGrant } from '../../decision/permitted.ts';
 import type { Policy } from '../../decision/policies.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
+import type { AccessReason, GrantedAccess } from './schemas.ts';
 import type { CandidateKey, CandidateUser } from './who-can-queries.ts';
 
-export interface AccessReason {
-  readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
-  /** Of the role or policy; null for scopes. */
-  readonly name: string | null;
-  /** It reaches some resources only. */
-  readonly constrained: boolean;
-  /** A policy that does so under conditions. */
-  readonly conditional: boolean;
-}
-
-export interface GrantedAccess {
-  readonly verdict: Exclude<Verdict, 'deny'>;
-  readonly why: readonly AccessReason[];
-  /** Names of the policies on whose conditions it hangs; empty for an allow. */
-  readonly conditions: readonly string[];
-}
-
 export interface AccessEvaluator {
-  /** Whoever holds one of these roles may have the ability; nobody else of the tenant does. */
+  /** Only users of the tenant with one of these roles may have the permission. */
   readonly suffices: 'any' | readonly RoleName[];
-  /** How somebody who holds the role `admin`, and no other, stands. */
+  /** The access of a user whose only role is `admin`. */
   readonly platformAdministrators: Verdict;
-  /** Undefined: not able. */
+  /** Returns undefined if the user does not have the permission. */
   user(user: CandidateUser): GrantedAccess | undefined;
   key(key: CandidateKey): GrantedAccess | undefined;
-  /** The policies that answers so far have named. */
+  /** Returns the policies that the results so far name. */
   named(): ReadonlySet<Policy>;
-  /** Reports whether one page has asked the decision often enough. */
+  /** Reports whether the evaluations of one page are used up. */
   spent(): boolean;
 }
 
-/** Policies that are named of one user or key. */
+/** The number of policies that the result for one user or key names. */
 const MAX_NAMED = 100;
-/** Different users and keys that one page asks the decision about; more than the largest page shows. */
+/** The number of evaluations for one page. It exceeds the rows of the largest page. */
 const MAX_EVALUATIONS = 500;
-/** Policies that one page may look at, over all users and keys that it asks about. */
+/** The number of policies that all evaluations for one page may read. */
 const MAX_POLICIES_READ = 250_000;
 const PLACEHOLDER: UserId = makeId('usr', 0, new Uint8Array(10));
 
-/** @param effective the tenant that is asked about; its own people are at home in it */
+/** @param effective the tenant of the request */
 export function accessEvaluator(
   ability: Ability,
   effective: TenantView,
@@ -64,18 +48,17 @@ export function accessEvaluator(
 ): AccessEvaluator {
   const home: Snapshot = { own: effective, effective, global, builtinRoles };
   const named = new Set<Policy>();
-  /** Who holds the same has the same answer. */
+  /** Results by the roles or scopes, because principals with the same ones have the same access. */
   const known = new Map<string, GrantedAccess | undefined>();
   const policies = policyCount(effective.policies) + policyCount(global);
-  let asked = 0;
+  let evaluations = 0;
 
-  const able = (principal: Principal, world: Snapshot, sameAs: string): GrantedAccess | undefined => {
-    if (known.has(sameAs)) return known.get(sameAs);
-    asked++;
-    const stands = evaluateAccess(ability, principal, world);
-    const answer = shown(stands, named);
-    known.set(sameAs, answer);
-    return answer;
+  const evaluate = (principal: Principal, snapshot: Snapshot, key: string): GrantedAccess | undefined => {
+    if (known.has(key)) return known.get(key);
+    evaluations++;
+    const access = grantedAccess(evaluateAccess(ability, principal, snapshot), named);
+    known.set(key, access);
+    return access;
   };
   return {
     suffices: rolesThatSuffice(ability, home, (roles) => holder(PLACEHOLDER, effective.id, roles)),
@@ -83,24 +66,18 @@ export function accessEvaluator(
       ...home,
       own: { ...effective, status: 'active' },
     }).verdict,
-    user: ({ id, tenantId, roles }) =>
+    user: ({ id, tenant_id: tenantId, roles }) =>
       tenantId === effective.id
-        ? able(holder(id, tenantId, roles), home, `user ${roles.join(' ')}`)
-        : able(holder(id, tenantId, roles), { ...home, own: elsewhere(tenantId) }, `elsewhere ${roles.join(' ')}`),
-    key: ({ id, scopes, constraints, owner }) => {
+        ? evaluate(holder(id, tenantId, roles), home, `user ${roles.join(' ')}`)
+        : evaluate(holder(id, tenantId, roles), { ...home, own: elsewhere(tenantId) }, `elsewhere ${roles.join(' ')}`),
+    key: ({ id, scopes, resource_constraints: constraints, user_id, roles }) => {
+      const owner = user_id === null ? undefined : { id: user_id, roles: roles ?? [] };
       const grant = makeGrant(scopes, constraints);
-      const principal: Principal = {
-        kind: 'api_key',
-        id,
-        tenantId: effective.id,
-        grant,
-        owner,
-        rateLimitRpm: undefined,
-      };
-      return able(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
+      const principal = { kind: 'api_key', id, tenantId: effective.id, grant, owner, rateLimitRpm: undefined } as const;
+      return evaluate(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
     },
     named: () => named,
-    spent: () => asked >= MAX_EVALUATIONS || asked * policies >= MAX_POLICIES_READ,
+    spent: () => evaluations >= MAX_EVALUATIONS || evaluations * policies >= MAX_POLICIES_READ,
   };
 }
 
@@ -108,12 +85,18 @@ function holder(id: UserId, tenantId: TenantId, roles: readonly RoleName[]): Use
   return { kind: 'user', id, tenantId, roles, platformAdmin: roles.includes(ADMIN), sessionId: undefined };
 }
 
-/** The tenant of a platform administrator who acts in another. What its own roles give there, `admin` gives as well. */
+/**
+ * The tenant of a platform administrator who acts in another one. Its roles do not matter, because `admin` grants
+ * everything there.
+ */
 function elsewhere(id: TenantId): TenantView {
   return { id, status: 'active', settings: {}, quotas: {}, roles: new Map(), policies: compilePolicies([]) };
 }
 
-function shown({ verdict, grants, allows, dependsOn }: EffectiveAccess, named: Set<Policy>): GrantedAccess | undefined {
+function grantedAccess(
+  { verdict, grants, allows, dependsOn }: EffectiveAccess,
+  named: Set<Policy>,
+): GrantedAccess | undefined {
   if (verdict === 'deny') return undefined;
   const listed = { allows: allows.slice(0, MAX_NAMED), dependsOn: dependsOn.slice(0, MAX_NAMED) };
   for (const policy of [...listed.allows, ...listed.dependsOn]) named.add(policy);

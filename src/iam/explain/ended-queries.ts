@@ -1,4 +1,4 @@
-/** Why a credential may have ended: read for explanations only, never for a decision. */
+/** Statements on the end of credentials. Only explanations use them, and no decision. */
 
 import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { USER_STATUS } from '../../store/cache-loader.ts';
@@ -7,7 +7,9 @@ import type { Queryable } from '../../store/queryable.ts';
 
 export interface UserEnd {
   readonly active: boolean;
-  /** When the user was deactivated or suspended by its directory; null for an active user, or if that is not known. */
+  /**
+   * The time of the deactivation or of the suspension by the directory; null for an active user or if it is unknown.
+   */
   readonly since: Date | null;
 }
 
@@ -15,7 +17,7 @@ export interface KeyEnd {
   readonly id: KeyId;
   readonly tenantId: TenantId;
   readonly userId: UserId | undefined;
-  /** When a rotation stops this secret; null for the key's present secret. */
+  /** The time at which a rotation stops this secret; null for the key's current secret. */
   readonly stoppedAt: Date | null;
   readonly revokedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -24,15 +26,15 @@ export interface KeyEnd {
 }
 
 export interface SessionEnd {
-  /** Undefined if there is no such user. */
+  /** Undefined if the user does not exist. */
   readonly user: UserEnd | undefined;
-  /** When the session ended, or ends; null if it is not there any more. */
+  /** The time at which the session ended or ends; null if it does not exist. */
   readonly endsAt: Date | null;
 }
 
-/** How long the digest of a rotated secret is kept after the secret stopped. */
-const KEPT = '30 days';
-/** Digests of one key that are kept; a rotation removes the oldest beyond. */
+/** The time for which the digest of a rotated secret is stored after the secret stopped. */
+const RETENTION = '30 days';
+/** The number of digests of one key. A rotation removes the oldest ones. */
 const MAX_DIGESTS = 100;
 
 const SINCE = 'case when u.directory_suspension is null then u.deactivated_at else u.directory_suspended_at end';
@@ -49,8 +51,8 @@ interface KeyEndRow {
 }
 
 /**
- * Returns the key whose secret has this digest, or had it in the last 30 days; undefined if there is none. An import may give the digest of
- * an old secret to a new key: then the new key is the answer.
+ * Returns the key whose secret has this digest, or had it in the last 30 days; undefined if there is none. If an import
+ * gave the digest of an old secret to a new key, it returns the new key.
  */
 export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | undefined> {
   const { rows } = await q.raw<{ rows: KeyEndRow[] }>(
@@ -60,7 +62,7 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
        select id, cast(null as timestamptz) as stopped_at from api_keys where digest = decode(:digest, 'hex')
        union all
        select key_id, stopped_at from rotated_key_digests
-       where digest = decode(:digest, 'hex') and stopped_at > clock_timestamp() - interval '${KEPT}'
+       where digest = decode(:digest, 'hex') and stopped_at > clock_timestamp() - interval '${RETENTION}'
      ) found
      join api_keys k on k.id = found.id
      left join users u on u.id = k.user_id and u.tenant_id = k.tenant_id
@@ -81,7 +83,7 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
   );
 }
 
-/** @param session undefined for a question about the user alone */
+/** @param session undefined: only the user is read */
 export async function sessionEnd(q: Queryable, user: UserId, session: SessionId | undefined): Promise<SessionEnd> {
   const { rows } = await q.raw<{ rows: { status: string | null; since: Date | null; ends_at: Date | null }[] }>(
     `select case when u.id is not null then ${USER_STATUS} end as status, ${SINCE} as since,
@@ -99,8 +101,8 @@ function userEnd(status: string | null, since: Date | null): UserEnd | undefined
 }
 
 /**
- * Remembers the digest of a key's present secret, which is about to be replaced. The key's row is held.
- * @param until when the secret stops; null = now
+ * Stores the digest of a key's current secret before a rotation replaces it. The key's row must be locked.
+ * @param until the time at which the secret stops; null: now
  */
 export async function rememberDigest(q: Queryable, id: KeyId, until: Date | null): Promise<void> {
   await q.raw(
@@ -117,11 +119,11 @@ export async function rememberDigest(q: Queryable, id: KeyId, until: Date | null
   );
 }
 
-/** Deletes digests that are over their time, the oldest first; returns how many. */
+/** Deletes up to `batch` expired digests, the oldest first. Returns their number. */
 export async function pruneRotatedDigests(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from rotated_key_digests where digest in (
-       select digest from rotated_key_digests where stopped_at <= clock_timestamp() - interval '${KEPT}'
+       select digest from rotated_key_digests where stopped_at <= clock_timestamp() - interval '${RETENTION}'
        order by stopped_at limit :batch for update skip locked)`,
     { batch },
   );

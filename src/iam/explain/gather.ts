@@ -1,15 +1,15 @@
-/** One page of what is found by passing over rows of several kinds, one kind after the other, within bounds. */
+/** Collects one page from several scans, one after the other, within bounds. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scanned } from './who-can-queries.ts';
 
 interface Candidate<T> {
   readonly id: string;
-  /** Undefined: not to be shown. */
+  /** Returns undefined if the page leaves the candidate out. */
   show(): T | undefined;
 }
 
-/** One kind of rows, in the order of their ids. */
+/** One scan, in the order of ids. */
 export interface Section<T> {
   readonly name: string;
   scan(after: string, take: number): Promise<Scanned<Candidate<T>>>;
@@ -30,26 +30,26 @@ export function section<Row extends { readonly id: string }, T>(
 }
 
 export interface PageOf<T> {
-  /** The section and the id of the last row of the page before; undefined = at the start. */
+  /** The section and the id of the last row of the previous page; undefined: the first page. */
   readonly after: readonly string[] | undefined;
   readonly limit: number;
-  /** Whether enough was done for one page, beside the rows that it passes over. */
+  /** Reports whether the work for one page is used up, in addition to the bound on rows. */
   readonly spent: () => boolean;
-  /** Returns the bytes that a row adds to the answer, after the rows that it was called for before. */
+  /** Returns the bytes that a row adds to the response after the previous rows. */
   readonly bytesOf: (row: T) => number;
-  /** Most bytes of one page; its first row may pass it. */
+  /** The bound on the bytes of a page. Its first row may exceed it. */
   readonly maxBytes: number;
 }
 
-/** Rows that one look-up passes over at most, and that one page does. */
+/** The number of rows that one statement reads, and that one page reads. */
 const MAX_CHUNK_ROWS = 1_000;
 const MAX_ROWS = 10_000;
-/** Candidates that are shown without other requests getting their turn. One may cost as much as all policies of its tenant. */
+/** The time after which other requests run. One candidate may cost as much as all policies of its tenant. */
 const SLICE_MS = 5;
 
 export interface Gathered<T> {
   readonly shown: readonly T[];
-  /** Where the next page begins; undefined = there is none. It may turn out to be empty. */
+  /** The position of the next page, which may be empty; undefined: this is the last page. */
   readonly next: readonly string[] | undefined;
 }
 
@@ -62,7 +62,7 @@ export async function gather<T>(
   const shown: T[] = [];
   let rows = 0;
   let bytes = 0;
-  // Most pages find what they show in the first rows.
+  // The first rows fill most pages.
   let chunk = limit + 1;
   let sliceEndsMs = performance.now() + SLICE_MS;
   for (const { name, scan } of start < 0 ? [] : sections.slice(start)) {

@@ -1,8 +1,8 @@
 /**
- * Steps 16 and 17 for an explanation: the limits as the store knows them, compared with what the request may spend. Only reads.
+ * Compares a request with the limits in the database, for steps 16 and 17 of an explanation. It only reads.
  *
- * The gates hold parts of rates and budgets ahead of need, and this process is no gate. So `used` of a rate contains what the gates fetched
- * and did not hand out yet, and `reserved` of tokens what they hold: a gate may decide otherwise by that much.
+ * Gates lease parts of rates and budgets in advance. So `used` of a rate includes leased and unused requests, and
+ * `reserved` of tokens includes leased tokens. The decision of a gate may differ by these amounts.
  */
 
 import type { ExplainedLimit } from '../../decision/explain-steps.ts';
@@ -14,13 +14,13 @@ import type { MeteringParts } from '../usage/parts.ts';
 import { momentOf } from '../usage/period.ts';
 import type { ExplainParts } from './resolve.ts';
 
-/** Returns the limits that an allowed request meets. */
+/** Returns the limits that apply to an allowed request. */
 export type LimitCheck = (allow: Allow) => readonly ExplainedLimit[];
 
 /**
- * Reads the state of the limits as it is now, whatever instant the question is about.
- * @param nowMs of the clock
- * @returns undefined if no limit can be reached: the route is not matched or no principal is proved
+ * Reads the current state of the limits. The instant of the decision does not matter.
+ * @param nowMs the clock, in milliseconds since the epoch
+ * @returns undefined if an earlier step ends the decision: no route matches or no principal is proved
  */
 export async function limitCheck(
   { db, metering }: Pick<ExplainParts, 'db' | 'metering'>,

@@ -1,4 +1,4 @@
-/** Reads roles and policies that are proposed but not saved, by the rules under which they would be made or changed. */
+/** Reads proposed roles and policies by the rules for their creation and update. */
 
 import type { TenantView } from '../../decision/model.ts';
 import type { Proposal } from '../../decision/proposed.ts';
@@ -12,26 +12,21 @@ import { readNewPolicy } from '../policies/create.ts';
 import { type NewPolicy, policyRecord } from '../policies/entity.ts';
 import { readNewRole } from '../roles/create.ts';
 import { type NewRole, roleRecord } from '../roles/entity.ts';
+import type { ProposalRequest } from './schemas.ts';
 
-export interface ProposalRequest {
-  /** Each is given whole, as if it were made. */
-  readonly policies?: readonly NewPolicy[];
-  readonly roles?: readonly NewRole[];
-}
-
-/** Where the proposal would be saved. */
+/** The tenant of a proposal, and the permissions of its author. */
 export interface ProposalPlace {
-  /** Whose custom roles may be attached, beside proposed ones. */
+  /** Its custom roles may be attached, as well as proposed and built-in roles. */
   readonly tenant: Pick<TenantView, 'id' | 'roles'>;
-  /** Which of the names that are proposed are taken, and by whom. */
+  /** The proposed names that a policy already has. */
   readonly taken: ReadonlyMap<PolicyName, 'global' | 'tenant'>;
-  /** @throws Refusal for who may not write global policies, given null */
+  /** @throws Refusal `escalation` for null (global) unless the author may write global policies */
   readonly mayWriteOwner: (owner: TenantId | null) => void;
 }
 
 const BUILTIN = BUILTIN_ROLES.map((role) => role.name);
 
-/** The names of the proposed policies that could be taken. */
+/** Returns the valid names of the proposed policies. */
 export function proposedNames(request: ProposalRequest): readonly PolicyName[] {
   return (request.policies ?? []).flatMap((policy) => parsePolicyName(policy.name) ?? []);
 }
@@ -77,14 +72,17 @@ function readPolicy(request: NewPolicy, place: ProposalPlace, proposed: readonly
   return { global, record };
 }
 
-/** A policy keeps its owner: what is proposed under a name that is there is proposed in its place. */
+/**
+ * Reports whether a proposed policy is global. With the name of an existing policy, it replaces that policy and must
+ * keep its scope.
+ */
 function isGlobal(
   name: PolicyName,
-  asked: boolean | undefined,
+  requested: boolean | undefined,
   { taken, mayWriteOwner, tenant }: ProposalPlace,
 ): boolean {
   const owner = taken.get(name);
-  const global = asked ?? owner === 'global';
+  const global = requested ?? owner === 'global';
   if (global || owner === 'global') mayWriteOwner(null);
   else mayWriteOwner(tenant.id);
   if (owner !== undefined && global !== (owner === 'global')) {
@@ -106,7 +104,7 @@ function refuseRepeats(path: string, named: readonly { readonly name: string }[]
   throwIfInvalid(repeated);
 }
 
-/** What is wrong with a member of the request, told from the request's root. */
+/** Adds the member's path to the paths of its errors. */
 function within<T>(path: string, read: () => T): T {
   try {
     return read();

@@ -1,6 +1,6 @@
 /**
- * Explains a recorded decision: the same decision function over what was recorded, by the rules of now. Names that the decision read from
- * a body come from the record, because no body is kept.
+ * Explains a recorded decision: decides the recorded request again, by the current rules. Resource names of a body come
+ * from the record, because bodies are not stored.
  */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
@@ -8,38 +8,38 @@ import { type Explanation, explain } from '../../decision/explain.ts';
 import { stepsOf } from '../../decision/explain-steps.ts';
 import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
-import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
-import type { TenantScope } from '../../store/paging.ts';
-import { keyDigest } from '../api-keys/queries.ts';
 import type { Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { recentResource } from '../decisions/recent.ts';
 import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts';
 import type { RecentResource } from '../decisions/schemas.ts';
 import { scopeOf } from '../list/list.ts';
-import { tenantOfUser } from '../users/queries.ts';
 import { shownTo } from './explain.ts';
-import type { ExplainParts, ExplainRequest } from './resolve.ts';
+import { actsOutside, checkInput, type ExplainParts, resolveById, visibleTenant } from './resolve.ts';
+import type { ExplainRequest } from './schemas.ts';
 
 export interface RecordedExplanation extends Explanation {
-  /** The rules of now decide as it was decided: the same code and policy. */
+  /** True if the current decision has the recorded code and policy. */
   readonly same: boolean;
   readonly note: string;
 }
 
-/** Why a recorded decision has no explanation: `unknown_principal` also covers principals and tenants that the caller must not see. */
+/**
+ * The reason why a decision is not explained. `unknown_principal` includes principals and tenants that the caller must
+ * not see.
+ */
 export type NotExplained = 'unreadable' | 'altered' | 'unknown_principal';
 
 export interface ExplainedDecision extends RecentResource {
-  /** The recorded request as `explain` and `simulate` take it; null if the record is not exact. */
+  /** The recorded request as a body for `explain` and `simulate`; null if the record is not exact. */
   readonly request: ExplainRequest | null;
   readonly explanation: RecordedExplanation | null;
   readonly not_explained: NotExplained | null;
 }
 
-/** @throws Refusal `not_found` for a request id that is not recorded, or is another tenant's */
+/** @throws Refusal `not_found` for a request id without a record, or with a record of another tenant */
 export async function readRecent(parts: ExplainParts, caller: Caller, requestId: string): Promise<ExplainedDecision> {
   const id = parseId('req', requestId);
   const row = id && (await findRecent(parts.db.knex, scopeOf(caller), id, caller.nowMs));
@@ -55,7 +55,7 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
   const resolution = await resolutionOf(parts, caller, row);
   if (resolution === undefined) return { ...shown, request, explanation: null, not_explained: 'unknown_principal' };
   const input = inputOf(row, method, path, body);
-  // Without the state of the limits: that of then is not kept, and that of now did not decide.
+  // Without the state of the limits, because the state at the time of the decision is not stored.
   const explanation = explain(
     matchRoute(parts.routes, input),
     input,
@@ -66,33 +66,17 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
   return { ...shown, request, explanation: shownTo(caller, asRecorded(row, explanation)), not_explained: null };
 }
 
-/** The principal of now, in the tenant that the request named; undefined if the caller must not see it or it is gone. */
+/**
+ * Resolves the principal in the tenant that the request named; undefined if the caller must not see it or it does not
+ * exist.
+ */
 async function resolutionOf(parts: ExplainParts, caller: Caller, row: StoredDecision): Promise<Resolution | undefined> {
-  const { principal_type: type, principal_id: id, facts } = row;
+  const { principal_type: type, principal_id: id, facts, time } = row;
   if (type === null || id === null) return { identity: unproved(row), snapshot: undefined };
-  const home = isPlatformAdmin(caller.principal) ? undefined : caller.principal.tenantId;
-  const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
-  const resolution = await resolveIn(parts, scope, row, id);
-  if (resolution === undefined || home === undefined || resolution.identity.kind !== 'proved') return resolution;
-  const choice = effectiveTenant(resolution.identity.principal, facts.tenant ?? undefined);
-  return choice.kind === 'tenant' && choice.id !== home ? undefined : resolution;
-}
-
-async function resolveIn(
-  { db, live }: ExplainParts,
-  scope: TenantScope,
-  { facts, time }: StoredDecision,
-  id: string,
-): Promise<Resolution | undefined> {
-  const header = facts.tenant ?? undefined;
-  const userId = parseId('usr', id);
-  if (userId !== undefined) {
-    const known = (await tenantOfUser(db.knex, scope, userId)) !== undefined;
-    return known ? live.resolveUser(userId, header, time.getTime()) : undefined;
-  }
-  const keyId = parseId('key', id);
-  const digest = keyId && (await keyDigest(db.knex, scope, keyId));
-  return digest && live.resolveKey(digest, header, time.getTime());
+  const tenant = facts.tenant ?? undefined;
+  const visible = visibleTenant({ kind: 'caller', caller });
+  const found = await resolveById(parts, visible, id, tenant, time.getTime());
+  return found === undefined || actsOutside(visible, found.resolution.identity, tenant) ? undefined : found.resolution;
 }
 
 const REASONS: readonly InvalidReason[] = [
@@ -108,14 +92,17 @@ const REASONS: readonly InvalidReason[] = [
   'session_ended',
 ];
 
-/** The credential is not kept, so steps 5 to 8 are as recorded. */
+/** Returns the recorded result of steps 5 to 8, because the credential is not stored. */
 function unproved({ code, facts }: StoredDecision): Identity {
   if (code === 'token_expired') return { kind: 'expired' };
   if (code !== 'invalid_credential') return { kind: 'missing' };
   return { kind: 'invalid', reason: REASONS.find((reason) => reason === facts.reason) ?? 'unknown' };
 }
 
-/** A body that names what the decision read from the body; undefined if the route reads none, or the body could not be read. */
+/**
+ * Returns a body with the resources that the decision read; undefined if the route reads no body or the body was not
+ * valid.
+ */
 function bodyOf({ routes }: ExplainParts, row: StoredDecision, method: string, path: string): string | undefined {
   const match = matchRoute(routes, { method, path, upgrade: undefined });
   if (match.kind !== 'matched' || !match.route.readsBody || row.code === 'malformed_body') return undefined;
@@ -145,22 +132,19 @@ function requestOf(row: StoredDecision, method: string, path: string, body: stri
   };
 }
 
-const encoder = new TextEncoder();
-
 function inputOf(row: StoredDecision, method: string, path: string, body: string | undefined): CheckInput {
-  return {
-    method,
-    path,
-    authorization: undefined,
-    tenant: row.facts.tenant ?? undefined,
-    upgrade: row.facts.upgrade ? 'websocket' : undefined,
-    contentType: body === undefined ? undefined : 'application/json',
-    contentEncoding: undefined,
-    body: encoder.encode(body ?? ''),
-    bodyPartial: row.code === 'body_too_large',
-    bodyMissing: false,
-    clientAddress: row.client_ip ?? undefined,
-  };
+  return checkInput(
+    {
+      method,
+      path,
+      tenant: row.facts.tenant ?? undefined,
+      upgrade: row.facts.upgrade ? 'websocket' : undefined,
+      contentType: body === undefined ? undefined : 'application/json',
+      bodyPartial: row.code === 'body_too_large',
+      clientAddress: row.client_ip ?? undefined,
+    },
+    body,
+  );
 }
 
 const NOTE =
@@ -170,7 +154,7 @@ const LIMITS_NOTE =
 const OTHER_NOTE =
   'The current decision differs from the recorded one, because the rules, the principal or its credential have changed since.';
 
-/** The limits that ended a decision; their state of then is not kept. */
+/** The steps of the limits. */
 const LIMIT_STEPS = { rate_limit_exceeded: 16, insufficient_quota: 17 } as const;
 
 function asRecorded(row: StoredDecision, explanation: Explanation): RecordedExplanation {
@@ -190,7 +174,7 @@ function asRecorded(row: StoredDecision, explanation: Explanation): RecordedExpl
     };
   }
   const same = explanation.code === code && explanation.policy === row.policy;
-  // Only the record knows what was wrong with a body.
+  // Only the record has the error of a body.
   const steps = same
     ? explanation.steps.map((step) => (step.outcome === 'denied' ? { ...step, detail } : step))
     : explanation.steps;

@@ -1,4 +1,4 @@
-/** What an explanation is asked about: who asks, whom they ask about, and the request that is thought of. */
+/** Resolves an explain request: the requester, the subject, and the input of the decision. */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import type { Unproved } from '../../decision/explain-steps.ts';
@@ -16,9 +16,10 @@ import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { invalidField, notFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser } from '../users/queries.ts';
+import type { ExplainRequest } from './schemas.ts';
 import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
-/** The live cache, which resolves a subject as it resolves a credential. */
+/** The credential cache, which resolves a subject like a credential. */
 export interface SubjectResolver {
   resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
   resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
@@ -30,48 +31,33 @@ export interface ExplainParts extends Pick<AdminParts, 'db'>, MeteringParts {
   readonly routes: RouteTable;
 }
 
-export interface ExplainRequest {
-  /** The id of a user or a key. */
-  readonly subject?: string;
-  /** An API key or an access token, as a request would carry it. */
-  readonly credential?: string;
-  /** Stands for X-Tenant-ID. */
-  readonly tenant_id?: string;
-  readonly method: string;
-  readonly path: string;
-  /** Absent: the caller's; null: missing. */
-  readonly client_ip?: string | null;
-  /** RFC 3339; absent: now. */
-  readonly time?: string;
-  readonly body?: string;
-  readonly content_type?: string;
-}
-
-/** Who asks: a caller with the right to, or whoever runs the server, who needs none. */
+/** A caller, or the operator, who needs no permission. */
 export type Requester =
   | { readonly kind: 'caller'; readonly caller: Caller }
   | { readonly kind: 'operator'; readonly nowMs: number };
 
-/** Everything that the decision takes, and what its explanation shows beside it. */
+/** The input of the decision, and further parts of its explanation. */
 export interface ResolvedRequest extends Resolution {
   readonly input: CheckInput;
-  /** The instant that the question is about. */
+  /** The instant of the decision, in milliseconds since the epoch. */
   readonly nowMs: number;
-  /** The instant at which it is asked. */
+  /** The instant of the explain request. */
   readonly requestedAtMs: number;
-  /** Why the credential proves no principal; undefined if it proves one, or if an earlier step ends the decision. */
+  /**
+   * The reason why the credential proves no principal; undefined if it proves one or an earlier step ends the decision.
+   */
   readonly unproved: Unproved | undefined;
 }
 
-/** A resolution with the key or user that it is about. */
+/** A resolution with its key or user. */
 interface ResolvedSubject {
   readonly resolution: Resolution;
   readonly subject: ExplainSubject;
 }
 
 /**
- * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that is not there or of a tenant that the
- * caller may not act in; `tenant_mismatch` for a platform administrator in such a tenant
+ * @throws Refusal of the decision about the caller; `invalid_field`; `not_found` for a subject that does not exist or
+ *   belongs to a tenant that the caller may not act in; `tenant_mismatch` for a platform administrator in such a tenant
  */
 export async function resolveExplainRequest(
   parts: ExplainParts,
@@ -105,22 +91,37 @@ async function resolveSubject(
   nowMs: number,
 ): Promise<ResolvedSubject> {
   authorizeRequester(requester, (caller) => subject === selfId(caller));
-  const home = visibleTenant(requester);
-  const scope: TenantScope = home === undefined ? { kind: 'every' } : { kind: 'one', tenant: home };
-  const userId = parseId('usr', subject);
-  if (userId !== undefined) {
-    const userTenant = await tenantOfUser(parts.db.knex, scope, userId);
-    if (userTenant === undefined) throw notFound('subject');
-    const resolution = await parts.live.resolveUser(userId, tenant, nowMs);
-    return { resolution, subject: { kind: 'user', id: userId, tenant: userTenant, session: undefined } };
-  }
-  const keyId = parseId('key', subject);
-  const digest = keyId && (await keyDigest(parts.db.knex, scope, keyId));
-  if (digest === undefined) throw notFound('subject');
-  return { resolution: await parts.live.resolveKey(digest, tenant, nowMs), subject: { kind: 'key', digest } };
+  const found = await resolveById(parts, visibleTenant(requester), subject, tenant, nowMs);
+  if (found === undefined) throw notFound('subject');
+  return found;
 }
 
-/** A credential of a tenant that the caller may not act in is as good as unknown. */
+/**
+ * Resolves the user or key of an id.
+ * @param visible the only tenant whose subjects are found; undefined: all tenants
+ */
+export async function resolveById(
+  { db, live }: Pick<ExplainParts, 'db' | 'live'>,
+  visible: TenantId | undefined,
+  id: string,
+  tenant: string | undefined,
+  nowMs: number,
+): Promise<ResolvedSubject | undefined> {
+  const scope: TenantScope = visible === undefined ? { kind: 'every' } : { kind: 'one', tenant: visible };
+  const userId = parseId('usr', id);
+  if (userId !== undefined) {
+    const userTenant = await tenantOfUser(db.knex, scope, userId);
+    if (userTenant === undefined) return undefined;
+    const resolution = await live.resolveUser(userId, tenant, nowMs);
+    return { resolution, subject: { kind: 'user', id: userId, tenant: userTenant, session: undefined } };
+  }
+  const keyId = parseId('key', id);
+  const digest = keyId && (await keyDigest(db.knex, scope, keyId));
+  if (digest === undefined) return undefined;
+  return { resolution: await live.resolveKey(digest, tenant, nowMs), subject: { kind: 'key', digest } };
+}
+
+/** A credential of a tenant that the caller may not act in counts as unknown. */
 async function resolveCredential(
   parts: ExplainParts,
   requester: Requester,
@@ -148,26 +149,30 @@ function authorizeRequester(requester: Requester, aboutOneself: (caller: Caller)
     authorize(requester.caller, 'admin:policies', { self: aboutOneself(requester.caller) });
 }
 
-/** The tenant whose subjects may be asked about; undefined = every one. */
-function visibleTenant(requester: Requester): TenantId | undefined {
+/** Returns the only tenant whose subjects are visible; undefined: all tenants. */
+export function visibleTenant(requester: Requester): TenantId | undefined {
   return requester.kind === 'operator' || isPlatformAdmin(requester.caller.principal)
     ? undefined
     : requester.caller.principal.tenantId;
 }
 
 /**
- * A platform administrator may act in every tenant, and what is decided about one there tells of that tenant's policies, and whether there
- * is such a tenant: that is told to none but those who may act there too.
+ * Checks that the subject acts in a tenant that the requester may see. A platform administrator may act in every
+ * tenant, and a decision there reveals the tenant's existence and policies.
+ * @throws Refusal `tenant_mismatch`
  */
 function assertTenantVisible(requester: Requester, identity: Identity, tenant: HeaderValue): void {
-  const home = visibleTenant(requester);
-  if (home === undefined || identity.kind !== 'proved') return;
+  if (!actsOutside(visibleTenant(requester), identity, tenant)) return;
+  throw new Refusal('tenant_mismatch', 'The credential does not belong to the tenant that tenant_id names.', {
+    param: 'tenant_id',
+  });
+}
+
+/** Reports whether a proved principal acts in another tenant than the only visible one. */
+export function actsOutside(visible: TenantId | undefined, identity: Identity, tenant: HeaderValue): boolean {
+  if (visible === undefined || identity.kind !== 'proved') return false;
   const choice = effectiveTenant(identity.principal, tenant);
-  if (choice.kind === 'tenant' && choice.id !== home) {
-    throw new Refusal('tenant_mismatch', 'The credential does not belong to the tenant that tenant_id names.', {
-      param: 'tenant_id',
-    });
-  }
+  return choice.kind === 'tenant' && choice.id !== visible;
 }
 
 function requestedAt(requester: Requester): number {
@@ -177,21 +182,34 @@ function requestedAt(requester: Requester): number {
 const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
 const encoder = new TextEncoder();
 
-function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
-  const hasBody = request.body !== undefined && request.body !== '';
+/** Returns the input of the decision for a request whose credential is already resolved. */
+export function checkInput(
+  request: Pick<CheckInput, 'method' | 'path' | 'tenant' | 'contentType' | 'clientAddress'> & Partial<CheckInput>,
+  body: string | undefined,
+): CheckInput {
   return {
-    method: request.method,
-    path: request.path,
     authorization: undefined,
-    tenant: request.tenant_id,
     upgrade: undefined,
-    contentType: request.content_type ?? (hasBody ? 'application/json' : undefined),
     contentEncoding: undefined,
-    body: encoder.encode(request.body ?? ''),
+    body: encoder.encode(body ?? ''),
     bodyPartial: false,
     bodyMissing: false,
-    clientAddress: request.client_ip === undefined ? addressOf(requester) : (request.client_ip ?? undefined),
+    ...request,
   };
+}
+
+function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
+  const { method, path, body, tenant_id: tenant, client_ip: address, content_type: type } = request;
+  return checkInput(
+    {
+      method,
+      path,
+      tenant,
+      contentType: type ?? (body !== undefined && body !== '' ? 'application/json' : undefined),
+      clientAddress: address === undefined ? addressOf(requester) : (address ?? undefined),
+    },
+    body,
+  );
 }
 
 function addressOf(requester: Requester): string | undefined {

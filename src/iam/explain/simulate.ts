@@ -1,4 +1,4 @@
-/** Asks what would be decided about a request if proposed roles and policies were in force. Nothing is saved, counted or audited. */
+/** Explains the decision as if proposed roles and policies were in force. Nothing is saved, counted or recorded. */
 
 import type { Explanation } from '../../decision/explain.ts';
 import type { Snapshot, TenantView } from '../../decision/model.ts';
@@ -7,37 +7,29 @@ import type { Caller } from '../caller/caller.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { mayWriteOwner } from '../policies/rules.ts';
 import { explainer } from './explain.ts';
-import { type ProposalRequest, proposedNames, readProposal } from './proposal.ts';
-import { type ExplainParts, type ExplainRequest, resolveExplainRequest } from './resolve.ts';
+import { proposedNames, readProposal } from './proposal.ts';
+import { type ExplainParts, resolveExplainRequest } from './resolve.ts';
+import { MAX_PROPOSAL_BYTES, type ProposalRequest, type SimulateRequest } from './schemas.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
-export type SimulateRequest = ExplainRequest & ProposalRequest;
-
 export interface Simulation extends Explanation {
-  /** What is decided as things are. */
+  /** The decision without the proposal. */
   readonly current: Pick<Explanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
 }
 
-/** Proposed policies and roles together, as JSON without spaces in UTF-8. */
-export const MAX_PROPOSAL_BYTES = 65_536;
-
 /**
- * Explains a request under a proposal, which belongs to the tenant that the request acts in. The right to ask has been checked: compiling
- * a proposal costs more than an explanation, so a question about oneself needs the right as well.
- * @throws Refusal as an explanation does; `invalid_field` for a proposal that could not be saved or is too large, `escalation` for a
- * global policy of a caller that may not write one
+ * Explains a request under a proposal for the tenant that the request acts in. The endpoint requires `admin:policies`,
+ * also for a request about the caller itself, because the compilation of a proposal costs more than an explanation.
+ * @throws Refusal like an explanation; `invalid_field` for a proposal that could not be saved or is too large;
+ *   `escalation` for a global policy unless the caller may write one
  */
-export async function simulateRequest(
-  parts: ExplainParts,
-  caller: Caller,
-  request: SimulateRequest,
-): Promise<Simulation> {
+export async function simulate(parts: ExplainParts, caller: Caller, request: SimulateRequest): Promise<Simulation> {
   refuseLargeProposal(request);
-  const asked = await resolveExplainRequest(parts, { kind: 'caller', caller }, request);
-  const tenant = placeOf(asked.snapshot, caller);
+  const resolved = await resolveExplainRequest(parts, { kind: 'caller', caller }, request);
+  const tenant = tenantOf(resolved.snapshot, caller);
   const taken = await policiesNamed(parts.db.knex, tenant.id, proposedNames(request));
   const proposal = readProposal(request, { tenant, taken, mayWriteOwner: (owner) => mayWriteOwner(caller, owner) });
-  const explained = await explainer(parts, asked);
+  const explained = await explainer(parts, resolved);
   const { decision, status, code, detail, policy } = explained((snapshot) => snapshot);
   return {
     ...explained((snapshot) => withProposal(snapshot, proposal)),
@@ -55,7 +47,7 @@ function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
 
 const NO_ROLES: TenantView['roles'] = new Map();
 
-/** Where nobody is proved, or the tenant is none of theirs, it is the caller's. */
-function placeOf(snapshot: Snapshot | undefined, caller: Caller): Pick<TenantView, 'id' | 'roles'> {
+/** Returns the tenant of the proposal. Without a proved principal in its tenant, it is the caller's tenant. */
+function tenantOf(snapshot: Snapshot | undefined, caller: Caller): Pick<TenantView, 'id' | 'roles'> {
   return snapshot?.effective ?? caller.snapshot.effective ?? { id: caller.tenant, roles: NO_ROLES };
 }

@@ -1,6 +1,7 @@
 /**
- * Why a credential proves no principal, for callers that may manage its key or its user. For every other caller the reason is `unknown`, as
- * for a credential that was never issued: the answer must not tell which credentials exist.
+ * Finds the reason why a credential proves no principal, for requesters that may manage its key or user. For other
+ * requesters the reason is `unknown`, as for a credential that was never issued, so that the response does not reveal
+ * which exist.
  */
 
 import type { Unproved } from '../../decision/explain-steps.ts';
@@ -22,12 +23,12 @@ import { selfId } from '../caller/caller.ts';
 import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
 import type { Requester } from './resolve.ts';
 
-/** What an identity was asked about. */
+/** The key or user of an identity. */
 export type ExplainSubject =
   | { readonly kind: 'key'; readonly digest: KeyDigest }
   | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: SessionId | undefined }
   | { readonly kind: 'checksum' }
-  /** No key and no token of ours. */
+  /** Neither a key nor a token of Postern. */
   | { readonly kind: 'none' };
 
 /** The claims of a token whose signature was verified. */
@@ -66,7 +67,7 @@ function isVerified(identity: Identity): boolean {
   }
 }
 
-/** Returns what a credential was asked about, by its form and its verified claims. */
+/** Returns the subject of a credential, by its form and verified claims. */
 export function subjectOf(form: CredentialForm, claims: Claims | undefined): ExplainSubject {
   switch (form.kind) {
     case 'api_key':
@@ -85,7 +86,7 @@ export function subjectOf(form: CredentialForm, claims: Claims | undefined): Exp
   }
 }
 
-/** The instant that a question is about, and the one at which it is asked. */
+/** The instants of the decision and of the explain request. */
 export interface Instants {
   readonly nowMs: number;
   readonly requestedAtMs: number;
@@ -99,7 +100,7 @@ export async function whyUnproved(
 ): Promise<Unproved> {
   switch (subject.kind) {
     case 'checksum':
-      // Whoever holds the text can compute it.
+      // The holder of the text can compute the checksum, so the reason reveals nothing.
       return { reason: 'checksum', ...NOTHING };
     case 'none':
       return UNKNOWN;
@@ -118,7 +119,7 @@ export async function whyUnproved(
   }
 }
 
-/** @param userId the user whom it is about: everyone may manage their own keys and sessions */
+/** @param userId the user, or the key's owner: callers may manage their own keys and sessions */
 function mayManage(
   requester: Requester,
   permission: ManagementPermission,
@@ -135,7 +136,8 @@ function mayManage(
 function whyKey(key: KeyEnd, { nowMs, requestedAtMs }: Instants): Unproved {
   const { stoppedAt, revokedAt, expiresAt, owner } = key;
   const of = { key_id: key.id, user_id: key.userId ?? null };
-  // A secret that stopped before the key was revoked had ended already. One that has stopped by now ended, also in a question about the past.
+  // A secret that stopped before the revocation counts as rotated. One that has stopped since counts as well, even if
+  // the decision is in the past.
   const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, requestedAtMs));
   if (rotated) return { reason: 'rotated', ...of, time: stoppedAt.toISOString() };
   if (revokedAt !== null) return { reason: 'revoked', ...of, time: revokedAt.toISOString() };

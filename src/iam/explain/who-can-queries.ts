@@ -1,19 +1,18 @@
 /**
- * The people and keys of a tenant, for asking each what they may do. Every look-up passes over so many rows and no more, in the order of
- * their ids, so that a tenant of any size costs a page the same. Rows that it passes over may be no candidates.
+ * Scans the users and keys of a tenant in the order of their ids. Each statement reads a bounded number of rows, so a
+ * page costs the same for tenants of any size. Rows that are not candidates count as well.
  */
 
 import type { KeyId, PolicyName, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
-import { storedKey, storedPolicy, storedRole, storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface CandidateUser {
   readonly id: UserId;
-  readonly tenantId: TenantId;
+  readonly tenant_id: TenantId;
   readonly email: string | null;
   readonly name: string;
-  /** By hand and by the directory together. */
+  /** Assigned through the API or by a directory. */
   readonly roles: readonly RoleName[];
 }
 
@@ -21,59 +20,59 @@ export interface CandidateKey {
   readonly id: KeyId;
   readonly description: string;
   readonly scopes: readonly string[];
-  readonly constraints: ResourceConstraints;
-  readonly expiresAt: Date | null;
-  /** Undefined = the tenant's own. */
-  readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] } | undefined;
+  readonly resource_constraints: ResourceConstraints;
+  readonly expires_at: Date | null;
+  readonly user_id: UserId | null;
+  /** The roles of the owner. */
+  readonly roles: readonly RoleName[] | null;
 }
 
-/** Rows that were passed over: the last one's id, and those among them that may be the answer. */
 export interface Scanned<T> {
   readonly candidates: readonly T[];
-  /** Undefined: there was none. */
+  /** The id of the last row, candidate or not; undefined without rows. */
   readonly lastId: string | undefined;
-  /** How many rows. */
+  /** The number of rows that were read. */
   readonly passed: number;
-  /** There is nothing after them. */
+  /** True if there are no further rows. */
   readonly exhausted: boolean;
 }
 
-function scanned<Row extends { readonly id: string }, T>(
-  rows: readonly Row[],
-  take: number,
-  read: (row: Row) => T | undefined,
-): Scanned<T> {
+type Nullable<T, K extends keyof T> = Omit<T, K> & { readonly [Name in K]: T[Name] | null };
+
+type UserRow = Nullable<CandidateUser, 'roles'>;
+type KeyRow = Nullable<CandidateKey, 'scopes'>;
+
+const isUser = (row: UserRow): row is CandidateUser => row.roles !== null;
+const isKey = (row: KeyRow): row is CandidateKey => row.scopes !== null;
+
+async function scan<Row extends { readonly id: string }, T extends Row>(
+  q: Queryable,
+  sql: string,
+  bindings: { readonly after: string; readonly take: number } & Readonly<
+    Record<string, string | number | Date | readonly string[]>
+  >,
+  isCandidate: (row: Row) => row is T,
+): Promise<Scanned<T>> {
+  const { rows } = await q.raw<{ rows: Row[] }>(sql, bindings);
   return {
-    candidates: rows.flatMap((row) => read(row) ?? []),
+    candidates: rows.filter(isCandidate),
     lastId: rows.at(-1)?.id,
     passed: rows.length,
-    exhausted: rows.length < take,
+    exhausted: rows.length < bindings.take,
   };
 }
 
-interface UserRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly email: string | null;
-  readonly name: string;
-  /** null: no candidate. */
-  readonly roles: readonly string[] | null;
-}
-
-function toUser({ id, tenant_id, email, name, roles }: UserRow): CandidateUser | undefined {
-  if (roles === null) return undefined;
-  return { id: storedUser(id), tenantId: storedTenant(tenant_id), email, name, roles: roles.map(storedRole) };
-}
-
-/** One look-up for each row, which no plan turns into reading the table. */
+/** A subquery for each row: no plan can turn it into a scan of the whole table. */
 function roleNamesSql(userId: string): string {
   return `array(select distinct role_name collate "C" from user_roles where user_id = ${userId} order by 1)`;
 }
 
-/** From so many roles on, people are passed over one by one rather than looked up by each role. */
+const USER = 'u.id, u.tenant_id, u.email, u.name';
+
+/** With more roles than this, the statement scans users instead of the users of each role. */
 const MAX_ROLES = 50;
 
-/** Candidates are the active users of a tenant who hold one of the roles; `any`: all active users. */
+/** Scans the active users of a tenant. Candidates have one of the roles. */
 export function scanUsers(
   q: Queryable,
   tenant: TenantId,
@@ -81,114 +80,56 @@ export function scanUsers(
   after: string,
   take: number,
 ): Promise<Scanned<CandidateUser>> {
-  if (roles === 'any') return scanActiveUsers(q, tenant, after, take);
-  return roles.length > MAX_ROLES
-    ? scanByUser(q, tenant, roles, after, take)
-    : scanByRole(q, tenant, roles, after, take);
+  if (roles === 'any') return scan(q, ACTIVE_USERS, { tenant, after, take }, isUser);
+  return scan(q, roles.length > MAX_ROLES ? USERS_BY_ID : USERS_BY_ROLE, { tenant, roles, after, take }, isUser);
 }
 
-async function scanActiveUsers(
-  q: Queryable,
-  tenant: TenantId,
-  after: string,
-  take: number,
-): Promise<Scanned<CandidateUser>> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name, ${roleNamesSql('u.id')} as roles
-     from users u where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and u.id > :after order by u.id limit :take`,
-    { tenant, after, take },
-  );
-  return scanned(rows, take, toUser);
-}
+const ACTIVE_USERS = `select ${USER}, ${roleNamesSql('u.id')} as roles
+  from users u where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and u.id > :after
+  order by u.id limit :take`;
 
-/** Each role's holders are in order, so the first of all are among the first of each. */
-async function scanByRole(
-  q: Queryable,
-  tenant: TenantId,
-  roles: readonly RoleName[],
-  after: string,
-  take: number,
-): Promise<Scanned<CandidateUser>> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name, case when u.directory_suspension is null then ${roleNamesSql('u.id')} end as roles
-     from (
-       select distinct held.user_id from unnest(cast(:roles as text[])) role cross join lateral (
-         select user_id from user_roles
-         where tenant_id = :tenant and role_name = role and status = 'active' and user_id > :after
-         order by user_id limit :take
-       ) held
-       order by held.user_id limit :take
-     ) h join users u on u.id = h.user_id
-     order by u.id`,
-    { tenant, roles, after, take },
-  );
-  return scanned(rows, take, toUser);
-}
+/** The users of each role are ordered, so the first users of all roles are among the first users of each role. */
+const USERS_BY_ROLE = `select ${USER}, case when u.directory_suspension is null then ${roleNamesSql('u.id')} end as roles
+  from (
+    select distinct held.user_id from unnest(cast(:roles as text[])) role cross join lateral (
+      select user_id from user_roles
+      where tenant_id = :tenant and role_name = role and status = 'active' and user_id > :after
+      order by user_id limit :take
+    ) held
+    order by held.user_id limit :take
+  ) h join users u on u.id = h.user_id
+  order by u.id`;
 
-async function scanByUser(
-  q: Queryable,
-  tenant: TenantId,
-  roles: readonly RoleName[],
-  after: string,
-  take: number,
-): Promise<Scanned<CandidateUser>> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name,
-       case when (select true from user_roles r where r.user_id = u.id and r.role_name = any(cast(:roles as text[])) limit 1)
-         then ${roleNamesSql('u.id')} end as roles
-     from (select id, tenant_id, email, name from users
-           where tenant_id = :tenant and status = 'active' and directory_suspension is null and id > :after order by id limit :take) u
-     order by u.id`,
-    { tenant, roles, after, take },
-  );
-  return scanned(rows, take, toUser);
-}
+const USERS_BY_ID = `select ${USER},
+    case when (select true from user_roles r where r.user_id = u.id and r.role_name = any(cast(:roles as text[])) limit 1)
+      then ${roleNamesSql('u.id')} end as roles
+  from (select id, tenant_id, email, name from users
+        where tenant_id = :tenant and status = 'active' and directory_suspension is null and id > :after order by id limit :take) u
+  order by u.id`;
 
-/** Active holders of a role who belong to other tenants than this one, active ones too. */
-export async function scanHoldersElsewhere(
+/** Scans the active users with a role. Candidates belong to other active tenants than this one. */
+export function scanHoldersElsewhere(
   q: Queryable,
   role: RoleName,
   tenant: TenantId,
   after: string,
   take: number,
 ): Promise<Scanned<CandidateUser>> {
-  const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `select u.id, u.tenant_id, u.email, u.name,
-       case when u.tenant_id <> :tenant and u.directory_suspension is null and t.status = 'active' and t.deleted_at is null then ${roleNamesSql('u.id')} end as roles
+  return scan(
+    q,
+    `select ${USER}, case when u.tenant_id <> :tenant and u.directory_suspension is null and t.status = 'active' and t.deleted_at is null
+         then ${roleNamesSql('u.id')} end as roles
      from (select distinct user_id from user_roles
            where role_name = :role and status = 'active' and user_id > :after order by user_id limit :take) r
        join users u on u.id = r.user_id join tenants t on t.id = u.tenant_id
      order by u.id`,
     { role, tenant, after, take },
+    isUser,
   );
-  return scanned(rows, take, toUser);
 }
 
-interface KeyRow {
-  readonly id: string;
-  readonly description: string;
-  /** null: no candidate. */
-  readonly scopes: readonly string[] | null;
-  readonly resource_constraints: ResourceConstraints;
-  readonly expires_at: Date | null;
-  readonly user_id: string | null;
-  readonly roles: readonly string[] | null;
-}
-
-function toKey(row: KeyRow): CandidateKey | undefined {
-  if (row.scopes === null) return undefined;
-  return {
-    id: storedKey(row.id),
-    description: row.description,
-    scopes: row.scopes,
-    constraints: row.resource_constraints,
-    expiresAt: row.expires_at,
-    owner: row.user_id === null ? undefined : { id: storedUser(row.user_id), roles: (row.roles ?? []).map(storedRole) },
-  };
-}
-
-/** Candidates are the keys that stand, of an owner who is active, with one of these scopes. */
-export async function scanKeys(
+/** Scans the keys of a tenant. Candidates are active, have an active owner or none, and have one of the scopes. */
+export function scanKeys(
   q: Queryable,
   tenant: TenantId,
   scopes: readonly string[],
@@ -196,30 +137,32 @@ export async function scanKeys(
   after: string,
   take: number,
 ): Promise<Scanned<CandidateKey>> {
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(
-    `select k.id, k.description, k.resource_constraints, k.expires_at, k.user_id, case when k.stands then ${roleNamesSql('k.user_id')} end as roles,
-       case when k.stands and (k.user_id is null or (
+  return scan(
+    q,
+    `select k.id, k.description, k.resource_constraints, k.expires_at, k.user_id,
+       case when k.active then ${roleNamesSql('k.user_id')} end as roles,
+       case when k.active and (k.user_id is null or (
          select u.status = 'active' and u.directory_suspension is null from users u where u.id = k.user_id and u.tenant_id = k.tenant_id
        )) then k.scopes end as scopes
      from (select id, tenant_id, user_id, description, scopes, resource_constraints, expires_at,
-             revoked_at is null and (expires_at is null or expires_at > :now) and scopes && cast(:scopes as text[]) as stands
+             revoked_at is null and (expires_at is null or expires_at > :now) and scopes && cast(:scopes as text[]) as active
            from api_keys where tenant_id = :tenant and id > :after order by id limit :take) k
      order by k.id`,
     { tenant, scopes, now, after, take },
+    isKey,
   );
-  return scanned(rows, take, toKey);
 }
 
-/** Of these names those that policies in force in a tenant have, disabled ones too, and whether each is a global one's. */
+/** Returns the names that a policy of the tenant or a global one has, enabled or not. */
 export async function policiesNamed(
   q: Queryable,
   tenant: TenantId,
   names: readonly string[],
 ): Promise<ReadonlyMap<PolicyName, 'global' | 'tenant'>> {
-  const { rows } = await q.raw<{ rows: { name: string; global: boolean }[] }>(
+  const { rows } = await q.raw<{ rows: { name: PolicyName; global: boolean }[] }>(
     `select name, tenant_id is null as global from policies
      where name = any(cast(:names as text[])) and (tenant_id = :tenant or tenant_id is null)`,
     { tenant, names },
   );
-  return new Map(rows.map(({ name, global }) => [storedPolicy(name), global ? 'global' : 'tenant']));
+  return new Map(rows.map(({ name, global }) => [name, global ? 'global' : 'tenant']));
 }

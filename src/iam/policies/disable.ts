@@ -1,4 +1,7 @@
-/** Disables a policy for the operator, for example if the policy locks its author out. There is no caller whose permissions count. */
+/**
+ * Disables a policy for the operator, for example if the policy locks its author out. There is no caller whose
+ * permissions count.
+ */
 
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
@@ -13,7 +16,8 @@ import { policyNameOf } from './read.ts';
 /**
  * @param tenant the tenant of the policy; undefined if its name is unique. A global policy is found with any tenant.
  * @returns the policy's tenant; null for a global policy
- * @throws Refusal `not_found`; `invalid_parameter` if several tenants have a policy with that name and no tenant is named
+ * @throws Refusal `not_found`; `invalid_parameter` if several tenants have a policy with that name and no tenant is
+ *   named
  */
 export async function disablePolicy(
   parts: Pick<AdminParts, 'db' | 'feed' | 'flush'>,

@@ -197,7 +197,9 @@ export async function countPoliciesOfRole(
   return countUpTo(q, { sql, bindings: { tenant, role } }, most);
 }
 
-/** Inserts a policy with its attached roles. Throws an error of the constraint `policies_by_name` if the name is taken. */
+/**
+ * Inserts a policy with its attached roles. Throws an error of the constraint `policies_by_name` if the name is taken.
+ */
 export async function insertPolicy(q: Queryable, { attached_roles, ...values }: PolicyValues): Promise<PolicyRow> {
   const { id } = writtenRow(await policies(q).insert(values, ['id']));
   await setAttachedRoles(q, id, attached_roles);

@@ -1,4 +1,7 @@
-/** The rules for every write of a policy: the permission for global policies, the audience, and the check against locking oneself out. */
+/**
+ * The rules for every write of a policy: the permission for global policies, the audience, and the check against
+ * locking oneself out.
+ */
 
 import { compilePolicies } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
@@ -13,7 +16,10 @@ import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts'
 import { knownRoles } from '../users/checks.ts';
 import { type PolicyRow, type PolicyValues, policyRecord } from './entity.ts';
 
-/** @throws Refusal `escalation` for a global policy, unless the caller is a platform administrator. @param owner null: global */
+/**
+ * @throws Refusal `escalation` for a global policy, unless the caller is a platform administrator.
+ * @param owner null: global
+ */
 export function mayWriteOwner(caller: Caller, owner: TenantId | null): void {
   if (owner === null && !isPlatformAdmin(caller.principal)) {
     throw escalation('Only platform administrators may create, update or delete global policies.');

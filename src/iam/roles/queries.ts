@@ -32,7 +32,10 @@ function filterConditions({ q }: RoleFilter): readonly string[] {
   return q === undefined ? [] : [`position(lower(:q) in lower(name || E'\\n' || description)) > 0`];
 }
 
-/** Lists roles by name, then tenant. With the scope of every tenant, a search reads rows in order until the page is full. */
+/**
+ * Lists roles by name, then tenant. With the scope of every tenant, a search reads rows in order until the page is
+ * full.
+ */
 export async function listRoles(
   q: Queryable,
   scope: TenantScope,

@@ -49,8 +49,8 @@ export interface ActionAudit {
 }
 
 /**
- * The order of the actions. Names and email addresses become free before other resources take them. A resource is written
- * before others refer to it, and deleted after them.
+ * The order of the actions. Names and email addresses become free before other resources take them. A resource is
+ * written before others refer to it, and deleted after them.
  */
 const STAGES: readonly (readonly [kind: 'write' | 'delete', type: PlanAction['type']])[] = [
   ['delete', 'policy'],

@@ -1,6 +1,6 @@
 /**
- * Applies a setup for the operator. There is no caller whose permissions count. The operator first sees a plan. Then all of
- * its actions run in one transaction, or none.
+ * Applies a setup for the operator. There is no caller whose permissions count. The operator first sees a plan. Then
+ * all of its actions run in one transaction, or none.
  */
 
 import type { Database } from '../../store/database.ts';
@@ -51,7 +51,8 @@ const TAKEN: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Runs the planned actions and records each in the audit log, in one transaction. Setups are applied one after the other.
+ * Runs the planned actions and records each in the audit log, in one transaction. Setups are applied one after the
+ * other.
  * @param shown the actions that the operator accepted
  * @throws Refusal like `previewSetup`
  */

@@ -29,7 +29,9 @@ export interface CurrentState {
   /** The tenants that the setup does not name. Empty unless they are pruned. */
   readonly otherTenants: readonly TenantRow[];
   readonly globalPolicies: readonly PolicyRow[];
-  /** The users with the setup's email addresses in any tenant, and the local users of tenants whose users are pruned. */
+  /**
+   * The users with the setup's email addresses in any tenant, and the local users of tenants whose users are pruned.
+   */
   readonly users: readonly UserRow[];
 }
 

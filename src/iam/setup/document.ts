@@ -1,9 +1,9 @@
 /**
- * The form of a setup file: tenants with their roles, policies and users, and the global policies. It has no member for a
- * secret.
+ * The form of a setup file: tenants with their roles, policies and users, and the global policies. It has no member for
+ * a secret.
  *
- * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So several
- * files may each state a part of the same tenant.
+ * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So
+ * several files may each state a part of the same tenant.
  */
 
 import { type Static, type TSchema, Type } from 'typebox';

@@ -57,7 +57,10 @@ export async function refuseBrokenRules(
   await refuseTenantsInUse(trx, plan.removedTenants, new Date(nowMs));
 }
 
-/** A role is deleted only if no user has it afterwards. Users of a directory and users that the setup does not name count as well. */
+/**
+ * A role is deleted only if no user has it afterwards. Users of a directory and users that the setup does not name
+ * count as well.
+ */
 async function refuseRolesInUse(
   trx: Transaction,
   { wanted, policiesBefore, roles, policies, users }: TenantPlan,
@@ -104,8 +107,8 @@ async function refuseTooManyUsers(trx: Transaction, { wanted, stored, users }: T
 }
 
 /**
- * If there is an administrator who can log in, the setup must leave one. A user that the setup creates can log in if the
- * setup also creates a one-time token for the user.
+ * If there is an administrator who can log in, the setup must leave one. A user that the setup creates can log in if
+ * the setup also creates a one-time token for the user.
  */
 async function refuseNoAdministrator(trx: Transaction, { tenants }: WholePlan, setupTokens: boolean): Promise<void> {
   const before = await localAdministrators(trx);

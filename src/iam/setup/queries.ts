@@ -50,7 +50,10 @@ export async function lockUsers(
   );
 }
 
-/** Returns the users with these email addresses in any tenant, and all local users of these tenants that have one, by address. */
+/**
+ * Returns the users with these email addresses in any tenant, and all local users of these tenants that have one, by
+ * address.
+ */
 export async function usersForSetup(
   q: Queryable,
   emails: readonly string[],
@@ -109,7 +112,9 @@ export async function* localUsers(
   await trx.raw('close local_users');
 }
 
-/** Counts the tenant's users that a setup file cannot contain: those of a directory, and those without an email address. */
+/**
+ * Counts the tenant's users that a setup file cannot contain: those of a directory, and those without an email address.
+ */
 export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     `select count(*)::int as n from users where tenant_id = :tenant and (source <> 'local' or email is null)`,

@@ -192,7 +192,9 @@ class Reader {
     return [...new Set(read)];
   }
 
-  /** The names of a tenant's policies and of the global ones are unique together. The global policies are read first. */
+  /**
+   * The names of a tenant's policies and of the global ones are unique together. The global policies are read first.
+   */
   #policyOnce(name: string, at: string, tenant: TenantId | undefined): void {
     const global = this.#places.get(`policy ${name}`);
     if (tenant !== undefined && global !== undefined) {

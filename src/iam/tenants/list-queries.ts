@@ -1,8 +1,9 @@
 /**
  * Lists of tenants, by id, with their filters.
  *
- * A search (`q`) first reads the next tenants in the order of the list, because a text that many tenants have fills a page among few
- * tenants. If they do not fill the page, the search reads the index of lexemes. Both ways return the same tenants.
+ * A search (`q`) first reads the next tenants in the order of the list, because a text that many tenants have fills a
+ * page among few tenants. If they do not fill the page, the search reads the index of lexemes. Both ways return the
+ * same tenants.
  */
 
 import type { Page } from '../../store/paging.ts';
@@ -79,8 +80,8 @@ function isTenant<R extends Partial<TenantRow>>(row: R): row is R & TenantRow {
 }
 
 /**
- * A statement that gives the tenants of a search, in no order. The conditions that no index of text has are hidden from the planner, which
- * would otherwise walk through all tenants for them.
+ * A statement that gives the tenants of a search, in no order. The conditions that no index of text has are hidden from
+ * the planner, which would otherwise walk through all tenants for them.
  */
 export function tenantsByText(filter: TenantFilter, page: Page): NamedQuery {
   const others = [...conditionsOf(filter, page), HAS_TEXT].map((condition) => `(${condition}) is true`);

@@ -1,4 +1,7 @@
-/** Statements on tenants. A deleted tenant keeps its row, so that its id is not used again. No statement but the insert sees it. */
+/**
+ * Statements on tenants. A deleted tenant keeps its row, so that its id is not used again. No statement but the insert
+ * sees it.
+ */
 
 import type { TenantId } from '../../domain/ids.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
@@ -25,15 +28,17 @@ export function findTenant(q: Queryable, id: TenantId): Promise<TenantRow | unde
 }
 
 /**
- * Locks a tenant until the transaction ends and returns it. `share`: other transactions may add rows to it, but not delete
- * it. `update`: they may do neither.
+ * Locks a tenant until the transaction ends and returns it. `share`: other transactions may add rows to it, but not
+ * delete it. `update`: they may do neither.
  */
 export function lockTenant(q: Queryable, id: TenantId, mode: 'update' | 'share'): Promise<TenantRow | undefined> {
   const found = tenants(q).where({ id, deleted_at: null });
   return (mode === 'update' ? found.forUpdate() : found.forShare()).first(COLUMNS);
 }
 
-/** Locks a tenant like `lockTenant` with `share`, and returns the time as well, for rows that are added to the tenant. */
+/**
+ * Locks a tenant like `lockTenant` with `share`, and returns the time as well, for rows that are added to the tenant.
+ */
 export async function shareTenantNow(
   q: Queryable,
   id: TenantId,
@@ -43,8 +48,8 @@ export async function shareTenantNow(
 }
 
 /**
- * Locks the number of active users of a tenant until the transaction ends. The tenant's row cannot serve as the lock: each
- * change already holds it `for share`, so two changes would block each other.
+ * Locks the number of active users of a tenant until the transaction ends. The tenant's row cannot serve as the lock:
+ * each change already holds it `for share`, so two changes would block each other.
  */
 export async function lockPlaces(q: Queryable, id: TenantId): Promise<void> {
   await runPrepared(q, STATEMENTS.lockPlaces, [id]);

@@ -1,15 +1,87 @@
-/** The schemas of the responses of /v1/iam/explain, /v1/iam/explain/simulate and /v1/iam/explain/who-can. */
+/**
+ * The schemas of the requests and responses of /v1/iam/explain, /v1/iam/explain/simulate and /v1/iam/explain/who-can.
+ */
 
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ERRORS } from '../../domain/errors.ts';
-import { component, nullable } from '../schema/keywords.ts';
-
-import { Constraints, instant, keyId, text, texts, userId } from '../schema/resource-parts.ts';
+import { sizeText } from '../../http/body-limits.ts';
+import { newPolicy } from '../policies/entity.ts';
+import { newRole } from '../roles/entity.ts';
+import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
+import { asksAlso, component, nullable } from '../schema/keywords.ts';
+import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
-import { oneOf } from '../schema/schemas.ts';
+import { closed, oneOf } from '../schema/schemas.ts';
 
-const perhapsText = Type.Unsafe<string | null>({ type: ['string', 'null'] });
+const request = {
+  subject: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The id of a user or a key.' })),
+  credential: Type.Optional(Type.String({ maxLength: 16_384, description: 'An API key or an access token.' })),
+  tenant_id: Type.Optional(Type.String({ maxLength: 1024, description: 'The value of X-Tenant-ID.' })),
+  method: Type.String({ minLength: 1, maxLength: 64 }),
+  path: Type.String({ maxLength: 65_536 }),
+  client_ip: Type.Optional(
+    nullable(
+      Type.String({ maxLength: 128, description: "Default: the caller's address. Null is an unknown address." }),
+    ),
+  ),
+  time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Default: now.' })),
+  body: Type.Optional(Type.String({ maxLength: 131_072, description: 'The body of the request as text.' })),
+  content_type: Type.Optional(Type.String({ maxLength: 1024, description: 'Default: application/json.' })),
+};
+
+export const explainRequest = component(
+  'ExplainRequest',
+  Type.Object(request, { ...closed, ...notBoth('subject', 'credential') }),
+);
+export type ExplainRequest = Static<typeof explainRequest>;
+
+/** The size of proposed policies and roles together, as JSON without spaces in UTF-8. */
+export const MAX_PROPOSAL_BYTES = 65_536;
+const TOGETHER = `Policies and roles take at most ${sizeText(MAX_PROPOSAL_BYTES)} together, as JSON without spaces.`;
+
+export const simulateRequest = component(
+  'SimulateRequest',
+  Type.Object(
+    {
+      ...request,
+      policies: Type.Optional(
+        Type.Array(newPolicy, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
+      ),
+      roles: Type.Optional(
+        Type.Array(newRole, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
+      ),
+    },
+    { ...closed, ...notBoth('subject', 'credential') },
+  ),
+);
+
+export type SimulateRequest = Static<typeof simulateRequest>;
+export type ProposalRequest = Pick<SimulateRequest, 'policies' | 'roles'>;
+
+export const whoCanRequest = component(
+  'WhoCanRequest',
+  Type.Object(
+    {
+      permission: Type.String({
+        maxLength: 128,
+        ...aPermission,
+        description: 'One permission, <resource>:<action>, without wildcards.',
+      }),
+      resource: Type.Optional(
+        Type.String({
+          maxLength: 600,
+          ...asksAlso({ pattern: '^(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
+          description:
+            '<kind>/<name>; <kind>/ alone for one that the request does not name. Absent: a request without resources.',
+        }),
+      ),
+      tenant_id: Type.Optional(Type.String({ maxLength: 63, ...aTenantId })),
+    },
+    { ...closed, examples: [{ permission: 'chat:write', resource: 'models/llama-3' }] },
+  ),
+);
+export type WhoCanRequest = Omit<Static<typeof whoCanRequest>, 'tenant_id'>;
 
 const step = Type.Object({
   line: Type.Integer(),
@@ -124,55 +196,64 @@ export const Simulation = component(
   }),
 );
 
-const able = {
-  verdict: Type.Unsafe<string>({
-    type: 'string',
-    enum: ['allow', 'conditional'],
+const access = {
+  verdict: Type.Unsafe<'allow' | 'conditional'>({
+    ...oneOf('allow', 'conditional'),
     description: '`conditional`: the result depends on the conditions of the policies in `conditions`.',
   }),
   why: Type.Array(
     Type.Object({
       kind: oneOf('role', 'owner_role', 'scopes', 'policy'),
-      name: perhapsText,
+      name: nullable(text),
       constrained: Type.Boolean({ description: 'The grant covers only some resources.' }),
       conditional: Type.Boolean({ description: 'A policy that allows under conditions.' }),
     }),
   ),
   conditions: Type.Array(text, { description: 'Names of policies. `policies` has the policies.' }),
 };
+const grantedAccess = Type.Object(access);
+export type GrantedAccess = Static<typeof grantedAccess>;
+export type AccessReason = GrantedAccess['why'][number];
 
-const ableUser = Type.Object({
+const userWithAccess = Type.Object({
   type: oneOf('user'),
   id: userId,
-  email: perhapsText,
+  email: nullable(text),
   name: text,
-  tenant_id: text,
+  tenant_id: tenantId,
   platform_admin: Type.Boolean(),
-  roles: Type.Array(text),
-  ...able,
+  roles: texts,
+  ...access,
 });
+export type UserWithAccess = Static<typeof userWithAccess>;
 
-const ableKey = Type.Object({
+const keyWithAccess = Type.Object({
   type: oneOf('api_key'),
   id: keyId,
   description: text,
-  user_id: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Null if the tenant owns the key.' }),
-  expires_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-  ...able,
+  user_id: nullable(Type.String({ description: 'Null if the tenant owns the key.' })),
+  expires_at: Type.Unsafe<Date | null>({ type: ['string', 'null'], format: 'date-time' }),
+  ...access,
 });
+export type KeyWithAccess = Static<typeof keyWithAccess>;
+
+const namedPolicy = Type.Object({
+  name: text,
+  effect: oneOf('allow', 'deny'),
+  global: Type.Boolean(),
+  conditions: Conditions,
+});
+export type NamedPolicy = Static<typeof namedPolicy>;
 
 export const WhoCan = component(
   'WhoCan',
   Type.Object({
     permission: text,
-    resource: perhapsText,
-    tenant_id: text,
-    users: Type.Array(ableUser),
-    keys: Type.Array(ableKey),
-    policies: Type.Array(
-      Type.Object({ name: text, effect: oneOf('allow', 'deny'), global: Type.Boolean(), conditions: Conditions }),
-      { description: 'The policies that users and keys on this page name.' },
-    ),
+    resource: nullable(text),
+    tenant_id: tenantId,
+    users: Type.Array(userWithAccess),
+    keys: Type.Array(keyWithAccess),
+    policies: Type.Array(namedPolicy, { description: 'The policies that users and keys on this page name.' }),
     platform_administrators: oneOf('allow', 'conditional', 'deny'),
     has_more: Type.Boolean(),
     next_cursor: Type.Unsafe<string | null>({
@@ -181,3 +262,4 @@ export const WhoCan = component(
     }),
   }),
 );
+export type WhoCan = Static<typeof WhoCan>;
