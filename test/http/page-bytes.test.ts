@@ -201,7 +201,7 @@ describe('the store', () => {
             seen.push(...page.rows.map((row) => Object(row.after).n));
             const last = page.rows.at(-1);
             if (!page.more || last === undefined) break;
-            after = [String(last.timeMicros), String(last.id)];
+            after = [String(last.time_micros), String(last.id)];
           }
           expect(seen).toEqual(lengths.map((_, i) => lengths.length - 1 - i));
         },

@@ -1,6 +1,7 @@
-/** The audit log as one stream, newest first: every row that the filters let through. */
+/** Exports the audit log as one stream of NDJSON or CSV, newest first, with the filters of the list. */
 
 import type { AdminParts } from '../caller/caller.ts';
+import { csvLine } from '../list/csv.ts';
 import {
   type ExportCaller,
   type ExportFormat,
@@ -10,30 +11,52 @@ import {
   stoppedNdjson,
 } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
-import { AUDIT_CSV_HEADER, auditCsvLine } from './csv.ts';
-import { auditFilter } from './filter.ts';
-import { type AuditListQuery, positionIn, positionOf } from './list.ts';
 import { listAudit, type StoredAudit } from './queries.ts';
-import { auditResource } from './resource.ts';
+import { auditFilter, auditResource, positionIn, positionOf } from './read.ts';
+import type { AuditQuery } from './schemas.ts';
+
+const CSV_COLUMNS: Readonly<Record<string, (row: StoredAudit) => string | null>> = {
+  id: (row) => String(row.id),
+  time: (row) => row.time.toISOString(),
+  actor_type: (row) => row.actor_type,
+  actor_id: (row) => row.actor_id,
+  tenant_id: (row) => row.tenant_id,
+  address: (row) => row.address,
+  action: (row) => row.action,
+  target_type: (row) => row.target_type,
+  target_id: (row) => row.target_id,
+  result: (row) => row.result,
+  before: (row) => json(row.before),
+  after: (row) => json(row.after),
+  request_id: (row) => row.request_id,
+};
+
+function json(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
 
 const FORMATS = {
   ndjson: { header: '', line: (row) => `${JSON.stringify(auditResource(row))}\n`, stopped: stoppedNdjson },
-  csv: { header: AUDIT_CSV_HEADER, line: (row) => auditCsvLine(auditResource(row)), stopped: stoppedCsv },
+  csv: {
+    header: csvLine(Object.keys(CSV_COLUMNS)),
+    line: (row) => csvLine(Object.values(CSV_COLUMNS).map((read) => read(row))),
+    stopped: stoppedCsv,
+  },
 } as const satisfies Readonly<Record<string, ExportFormat<StoredAudit>>>;
 
 export type AuditExportFormat = keyof typeof FORMATS;
 
-/** Rows of one batch. */
+/** The number of rows of one batch. */
 const BATCH = 200;
 
 /**
- * Resolves when the first rows are fetched.
+ * Resolves after the first batch is read.
  * @throws Refusal `invalid_parameter`
  */
 export async function exportAudit(
   parts: Pick<AdminParts, 'db' | 'feed' | 'now'>,
   from: ExportCaller,
-  query: AuditListQuery,
+  query: AuditQuery,
   format: AuditExportFormat,
 ): Promise<AsyncIterable<string>> {
   const filter = auditFilter(query);

@@ -1,6 +1,6 @@
 /**
- * The audit log from a cursor on, in the order of its seals. A row is sealed after its transaction was committed, so a row that is
- * committed late comes late and is never missed, which an order by time or id could not promise.
+ * Reads the audit log after a cursor, in the order of its seals. A row is sealed after its transaction has committed,
+ * so no row is missed. An order by time or id could miss a row that is committed late.
  */
 
 import { Fault } from '../../domain/errors.ts';
@@ -8,34 +8,38 @@ import { hex, type Seal } from '../../store/audit-chain.ts';
 import { chainState, lastRemoval, sealsAfter } from '../../store/audit-seal-queries.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { auditRows } from './queries.ts';
-import { type AuditResource, auditResource } from './resource.ts';
+import { auditResource } from './read.ts';
+import type { AuditResource } from './schemas.ts';
 
-/** Rows of the seals up to `seal`, and of `seal` up to `row`, are delivered. */
+/** A position: the rows of all seals before `seal`, and the rows of `seal` up to `row`, are delivered. */
 export interface AuditCursor {
-  /** 0 = nothing is delivered. */
+  /** 0: nothing is delivered. */
   readonly seal: number;
   readonly row: number;
-  /** The beginning of the seal's hash: a database that was restored, or another one, has another seal of that number. */
+  /**
+   * The first digits of the seal's hash. They show whether a restored or different database has another seal with this
+   * number.
+   */
   readonly hash: string;
 }
 
 export interface FollowedRow {
   readonly row: AuditResource;
-  /** Names what comes after this row. */
+  /** The position after this row. */
   readonly cursor: AuditCursor;
 }
 
 export interface FollowPage {
   readonly rows: readonly FollowedRow[];
-  /** Names what comes after this page. */
+  /** The position after this page. */
   readonly next: AuditCursor;
-  /** Whether more is sealed already. */
+  /** True if further rows are sealed. */
   readonly more: boolean;
   /** Seals after the cursor that were removed because of their age (audit.retention) before they were delivered. */
   readonly lost: number;
 }
 
-/** The database does not have what the cursor names. The message says what to do. */
+/** The database does not have the seal of the cursor. The message has the next step. */
 export class UnknownCursorError extends Error {
   override readonly name = 'UnknownCursorError';
 }
@@ -46,7 +50,7 @@ const HASH_DIGITS = 16;
 /** Seals and rows of one page: a seal has up to 500 rows. */
 const MAX_SEALS = 20;
 const MAX_ROWS = 500;
-/** Most bytes of the rows of one page, as stored; one row may pass it. */
+/** The bound on the stored bytes of one page. One row may exceed it. */
 const MAX_BYTES = 512 * 1024;
 
 /** Returns the text of a cursor: `seal:row:hash`. */
@@ -54,7 +58,7 @@ export function formatCursor({ seal, row, hash }: AuditCursor): string {
   return `${seal}:${row}:${hash}`;
 }
 
-/** Undefined if the text is no cursor. */
+/** Returns undefined if the text is not a cursor. */
 export function parseCursor(text: string): AuditCursor | undefined {
   const [, seal, row, hash] = /^(\d{1,15}):(\d{1,15}):([0-9a-f]{16}|)$/.exec(text) ?? [];
   if (seal === undefined || row === undefined || hash === undefined) return undefined;
@@ -62,7 +66,7 @@ export function parseCursor(text: string): AuditCursor | undefined {
   return (cursor.seal === 0) === (hash === '') ? cursor : undefined;
 }
 
-/** Returns the cursor after everything that is sealed now. */
+/** Returns the position after all sealed rows. */
 export async function newestCursor(q: Queryable): Promise<AuditCursor> {
   const { newest } = await chainState(q, 0);
   if (newest === undefined) return FIRST_CURSOR;
@@ -104,7 +108,10 @@ export async function followAudit(q: Queryable, from: AuditCursor): Promise<Foll
   return found.more && last !== undefined ? { rows, next: last, more: true, lost } : { rows, next, more, lost };
 }
 
-/** Checks that the cursor's seal is there, or was removed by the chain itself. @returns the number of seals that were removed after it */
+/**
+ * Checks that the cursor's seal exists, or that a removal of the chain covers it.
+ * @returns the number of removed seals after it
+ */
 async function removedAfter(q: Queryable, from: AuditCursor, first: Seal | undefined): Promise<number> {
   if (from.seal === 0) return 0;
   if (first?.seq === from.seal) {

@@ -1,4 +1,4 @@
-/** Reading the audit log, newest first. */
+/** Statements that read the audit log, newest first. */
 
 import type { AuditRow } from '../../store/audit-rows.ts';
 import {
@@ -17,57 +17,52 @@ import type { Queryable } from '../../store/queryable.ts';
 export interface StoredAudit {
   readonly id: number;
   readonly time: Date;
-  /** The same instant in microseconds since the epoch: what rows are ordered by. */
-  readonly timeMicros: number;
-  readonly actorType: AuditRow['actorType'];
-  readonly actorId: string | null;
-  readonly tenantId: string | null;
+  /** The time in microseconds since the epoch, by which rows are ordered. */
+  readonly time_micros: number;
+  readonly actor_type: AuditRow['actorType'];
+  readonly actor_id: string | null;
+  readonly tenant_id: string | null;
   readonly address: string | null;
   readonly action: string;
-  readonly targetType: string | null;
-  readonly targetId: string | null;
+  readonly target_type: string | null;
+  readonly target_id: string | null;
   readonly result: AuditRow['result'];
   readonly before: unknown;
   readonly after: unknown;
-  readonly requestId: string | null;
+  readonly request_id: string | null;
 }
 
-export interface AuditFilter {
-  /** An id; for actors that have none, their type. */
+export interface AuditFilter extends Partial<Record<'action' | 'target_type' | 'target_id' | 'request_id', string>> {
+  /** An id, or the type of an actor without an id. */
   readonly actor?: string;
-  readonly action?: string;
-  readonly targetType?: string;
-  readonly targetId?: string;
   readonly result?: AuditRow['result'];
-  /** From then on. */
+  /** The start of the time span, included. */
   readonly from?: Date;
-  /** Up to then, that instant left out. */
+  /** The end of the time span, excluded. */
   readonly to?: Date;
-  readonly requestId?: string;
 }
 
 const CONDITIONS: Readonly<Record<keyof AuditFilter, string>> = {
-  // As the index has it.
+  // The expression of the index.
   actor: 'coalesce(actor_id, actor_type) = :actor',
   action: 'action = :action',
-  targetType: 'target_type = :targetType',
-  targetId: 'target_id = :targetId',
+  target_type: 'target_type = :target_type',
+  target_id: 'target_id = :target_id',
   result: 'result = :result',
   from: 'time >= :from',
   to: 'time < :to',
-  requestId: 'request_id = :requestId',
+  request_id: 'request_id = :request_id',
 };
 
 function isFilter(name: string): name is keyof AuditFilter {
   return name in CONDITIONS;
 }
 
-/** Rows from before the column have none. */
+/** Rows that are older than the column have no value in it. */
 const OCTETS = `coalesce(octets, coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)) + 200 as octets`;
 
-const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as "timeMicros", actor_type as "actorType",
-  actor_id as "actorId", tenant_id as "tenantId", address, action, target_type as "targetType", target_id as "targetId", result, before,
-  after, request_id as "requestId", ${OCTETS}`;
+const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as time_micros, actor_type, actor_id, tenant_id,
+  address, action, target_type, target_id, result, before, after, request_id, ${OCTETS}`;
 
 const ORDER = 'time desc, id desc';
 
@@ -78,7 +73,7 @@ function conditionsOf(scope: TenantScope, filter: AuditFilter): readonly string[
 
 /** Counts the rows of a list, up to `most`. */
 export async function countAudit(q: Queryable, scope: TenantScope, filter: AuditFilter, most: number): Promise<number> {
-  // With knex's values rather than a prepared statement: its plan depends on the filter's values, as that of a page does.
+  // Not a prepared statement, because the plan depends on the filter's values.
   const { rows } = await q.raw<{ rows: { rows: number }[] }>(
     `select count(*)::float8 as rows
      from (select from audit_log where ${conditionsOf(scope, filter).join(' and ')} order by time desc, id desc limit :most) counted`,
@@ -87,7 +82,7 @@ export async function countAudit(q: Queryable, scope: TenantScope, filter: Audit
   return rows[0]?.rows ?? 0;
 }
 
-/** @param page its position is `timeMicros` and `id` of the row before, both as digits */
+/** @param page its position is `time_micros` and `id` of the previous row, both as digits */
 export async function listAudit(
   q: Queryable,
   scope: TenantScope,
@@ -115,8 +110,8 @@ export async function listAudit(
 }
 
 /**
- * Reads rows by their ids, in the order of `ids`, up to the one with which they take `maxBytes`. A row that no longer exists is left out.
- * @returns the rows, and whether others were left for the next call
+ * Reads rows by their ids, in the order of `ids`, up to `maxBytes`. It leaves out a row that does not exist.
+ * @returns the rows, and whether further rows remain
  */
 export async function auditRows(
   q: Queryable,

@@ -6,41 +6,9 @@ import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
-import { auditChain } from './chain.ts';
 import { type AuditExportFormat, exportAudit } from './export.ts';
-import { listAuditPage } from './list.ts';
-import { AuditChain, AuditRow } from './response-schemas.ts';
-
-const instant = (description: string) =>
-  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
-
-const filters = Type.Object(
-  {
-    ...countedPage,
-    ...tenantFilter,
-    actor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: 'An id, or `system` or `anonymous` for actors without an id.',
-      }),
-    ),
-    action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
-    target: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 400,
-        description: 'An id or a name, or with its type before it: role/auditor.',
-      }),
-    ),
-    result: Type.Optional(oneOf('success', 'failure', 'refused')),
-    from: instant('The start of the time span, included.'),
-    to: instant('The end of the time span, excluded.'),
-    request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-  },
-  closed,
-);
+import { auditChain, listAuditPage } from './read.ts';
+import { AuditChain, AuditRow, auditQuery } from './schemas.ts';
 
 const EXPORTS: Readonly<
   Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>
@@ -74,7 +42,7 @@ export function auditEndpoints(parts: AdminParts): readonly Endpoint[] {
         'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'audit:read',
       body: NOTHING,
-      query: filters,
+      query: auditQuery,
       answers,
       refusals: [],
       handler: async ({ caller, again, query, header }): Promise<Answer> => {

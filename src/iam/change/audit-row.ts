@@ -81,7 +81,7 @@ export function auditRow(
 const SECRET =
   /^(?:key|digest|previous_digest|token|nonce|secret|.*password(?!_changed_at$).*|.*_(?:token|secret|digest|hash|sealed))$/i;
 
-/** Returns a copy without the values of members that hold secrets, whatever a use case records. */
+/** Returns a copy in which the values of members with secrets are masked. */
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;

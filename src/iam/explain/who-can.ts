@@ -1,7 +1,7 @@
 /**
- * Lists who has a permission in a tenant: its users, then, for platform administrators, platform administrators of
- * other tenants, then its keys. `evaluateAccess` of the decision evaluates each. A page reads a bounded number of rows,
- * so it may show fewer than `limit` rows, or none, although there are more.
+ * Lists the users and keys that have a permission in a tenant: its users, then, for platform administrators, platform
+ * administrators of other tenants, then its keys. `evaluateAccess` of the decision evaluates each. A page reads a
+ * bounded number of rows, so it may show fewer than `limit` rows, or none, although there are more.
  */
 
 import type { Ability } from '../../decision/effective-access.ts';

@@ -1,7 +1,4 @@
-/**
- * The rules for every write of a policy: the permission for global policies, the audience, and the check against
- * locking oneself out.
- */
+/** The rules for every write of a policy: permission for global policies, audience, and lock-out of the author. */
 
 import { compilePolicies } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';

@@ -1,0 +1,85 @@
+/** The schemas of /v1/iam/audit. */
+
+import { type Static, Type } from 'typebox';
+import { component, nullable } from '../schema/keywords.ts';
+import { instant, text } from '../schema/resource-parts.ts';
+import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
+
+const auditResult = oneOf('success', 'failure', 'refused');
+
+export const AuditRow = component(
+  'AuditRow',
+  Type.Object({
+    id: text,
+    time: instant,
+    actor: Type.Object({
+      type: oneOf('user', 'api_key', 'system', 'anonymous'),
+      id: nullable(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
+    }),
+    tenant_id: nullable(Type.String({ description: 'Null if the event belongs to no tenant.' })),
+    address: nullable(text),
+    action: Type.String({ examples: ['user.create', 'auth.login'] }),
+    target: Type.Object({ type: nullable(text), id: nullable(text) }),
+    result: auditResult,
+    before: Type.Unknown({ description: 'The state before the change, without secrets. Null if nothing is recorded.' }),
+    after: Type.Unknown({ description: 'The state after the change, or details of the event, without secrets.' }),
+    request_id: nullable(text),
+  }),
+);
+export type AuditResource = Static<typeof AuditRow>;
+
+/** The bound on the count of unsealed rows. A running server seals rows within seconds. */
+export const MAX_UNSEALED = 100_000;
+
+export const AuditChain = component(
+  'AuditChain',
+  Type.Object({
+    rows: Type.Integer({ minimum: 0, description: 'The number of audit rows that are sealed.' }),
+    seals: Type.Integer({ minimum: 0 }),
+    unsealed: Type.Integer({
+      minimum: 0,
+      maximum: MAX_UNSEALED,
+      description: `Rows that wait for a seal, at most ${MAX_UNSEALED}.`,
+    }),
+    newest_seal: nullable(
+      Type.Object(
+        {
+          number: Type.Integer({ minimum: 1 }),
+          hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+          time: instant,
+        },
+        { description: 'Null if there is none yet.' },
+      ),
+    ),
+  }),
+);
+
+const bound = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+
+export const auditQuery = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    actor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'An id, or `system` or `anonymous` for actors without an id.',
+      }),
+    ),
+    action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
+    target: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 400,
+        description: 'An id or a name, or with its type before it: role/auditor.',
+      }),
+    ),
+    result: Type.Optional(auditResult),
+    from: bound('The start of the time span, included.'),
+    to: bound('The end of the time span, excluded.'),
+    request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  closed,
+);
+export type AuditQuery = Static<typeof auditQuery>;
