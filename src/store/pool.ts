@@ -1,9 +1,9 @@
 /**
- * One pool of connections, for knex and for prepared statements alike. It bounds every wait: for a free connection, for
- * a new one, and for each answer. PostgreSQL itself ends a statement that waits too long for a lock or takes too long,
- * so the connection serves the next statement. If no answer comes even then, the server hangs, the network is cut, or a
- * pooler has dropped the limits. The statement is then cancelled and loses its connection, and its caller gets a Fault,
- * because the outcome is unknown.
+ * The pool of connections of knex and of prepared statements. It bounds every wait: for a free connection, for a new
+ * one, and for each result. PostgreSQL ends a statement that waits too long for a lock or runs too long, so its
+ * connection stays usable. If no result comes even then, the server hangs, the network is cut, or a pooler has dropped
+ * the limits. The pool then cancels the statement and closes its connection, and the caller gets a Fault, because the
+ * outcome is unknown.
  */
 
 import type { Writable } from 'node:stream';
@@ -18,9 +18,9 @@ import { tracedStatement } from './traced-statement.ts';
 export interface PoolOptions {
   readonly url: string;
   readonly max: number;
-  /** The longest wait for a connection, new or in use by others. */
+  /** Bounds the wait for a connection. */
   readonly acquireTimeoutMs: number;
-  /** The longest wait for the answer to one statement. */
+  /** Bounds the wait for the result of one statement. */
   readonly queryTimeoutMs: number;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;
@@ -28,7 +28,7 @@ export interface PoolOptions {
   readonly reports?: DatabaseReports | undefined;
 }
 
-/** A statement; one with a name is prepared once per connection. */
+/** A statement. If it has a name, each connection prepares it once. */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
@@ -39,28 +39,16 @@ export type Row = Readonly<Record<string, unknown>>;
 
 type Done<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void;
 
-/** A connection for knex: it has the one method of a pg client that knex calls. */
-export interface PooledConnection {
-  readonly __knexUid: string;
-  query<R extends pg.QueryResultRow = Row>(statement: string | Statement, done: Done<R>): void;
-}
-
+/** A pool in the form that knex accepts. */
 export interface Pool {
   acquire(): { readonly promise: Promise<PooledConnection> };
   release(connection: PooledConnection): boolean;
-  /** Closes all connections; those that do not say goodbye in time are cut. */
+  /** Closes all connections, by force if they do not end in time. */
   destroy(): Promise<void>;
   run<R extends pg.QueryResultRow = Row>(statement: Statement): Promise<readonly R[]>;
   numFree(): number;
   numUsed(): number;
   numPendingAcquires(): number;
-}
-
-interface Use {
-  readonly client: pg.PoolClient;
-  /** Why this connection must not be used again; undefined while it may. */
-  broken: string | undefined;
-  transaction: TransactionState;
 }
 
 type TransactionState =
@@ -71,7 +59,7 @@ type TransactionState =
   /** The COMMIT or ROLLBACK was sent. */
   | { readonly kind: 'over' };
 
-/** PostgreSQL lets a transaction sit idle with its locks for at most this time, if its owner is stopped or cut off. */
+/** PostgreSQL ends an idle transaction, with its locks, after this time, in case its owner is stopped or cut off. */
 const MAX_IDLE_TRANSACTION = '10s';
 /** A pooler may give each transaction another connection, with settings of its own. */
 const LIMIT = `set local idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
@@ -82,8 +70,80 @@ const NO_RESULT = { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
 const CLOSE_TIMEOUT_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
 
+let connections = 0;
+
+/** One use of a connection: by one statement, or by one transaction. */
+export class PooledConnection {
+  /** knex reads it. */
+  readonly __knexUid = `c${++connections}`;
+  readonly #client: pg.PoolClient;
+  readonly #options: PoolOptions;
+  /** The reason why this connection must not be used again. */
+  #broken: string | undefined;
+  #transaction: TransactionState = { kind: 'none' };
+
+  constructor(client: pg.PoolClient, options: PoolOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** The one method of a pg client that knex calls. */
+  query<R extends pg.QueryResultRow = Row>(statement: string | Statement, done: Done<R>): void {
+    const text = typeof statement === 'string' ? statement : statement.text;
+    const before = this.#transaction;
+    // PostgreSQL would run a statement after the transaction's end by itself, and its caller would take it for part of
+    // the transaction.
+    const refusal = this.#broken ?? (before.kind === 'over' ? 'the transaction is over' : undefined);
+    if (refusal !== undefined) {
+      // The server rolls a transaction back when its connection ends. A failed ROLLBACK would hide the error before it.
+      queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(refusal))));
+      return;
+    }
+    const [, begin] = BEGINS.exec(text) ?? [];
+    if (begin !== undefined) this.#transaction = { kind: 'pending', begin };
+    else if (before.kind !== 'none') this.#transaction = { kind: ENDS.test(text) ? 'over' : 'open' };
+    if (begin !== undefined || (before.kind === 'pending' && this.#transaction.kind === 'over')) {
+      queueMicrotask(() => done(null, NO_RESULT));
+      return;
+    }
+    if (before.kind === 'pending') this.#begin(before.begin);
+    this.#send(statement, done);
+  }
+
+  /** Ends the use. Returns false if the connection must be closed. */
+  end(): boolean {
+    const isFit = this.#broken === undefined;
+    // The last user may still send statements when the connection belongs to another use.
+    this.#broken ??= 'the connection was given back';
+    const status = this.#client.getTransactionStatus();
+    // The user failed to end its transaction. The server rolls it back when the connection ends.
+    return isFit && status !== 'T' && status !== 'E';
+  }
+
+  /** If BEGIN fails, PostgreSQL may run the statements after it by themselves, so all of them are reported as failed. */
+  #begin(begin: string): void {
+    send(this.#client, `${begin}; ${LIMIT}`, this.#options, (error) => {
+      if (error !== null) this.#broken = `a transaction could not be started: ${error.message}`;
+    });
+  }
+
+  #send<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>): void {
+    const isRollback = ROLLBACK.test(typeof statement === 'string' ? statement : statement.text);
+    send<R>(this.#client, statement, this.#options, (error, result) => {
+      if (error === null) {
+        if (this.#broken === undefined) done(null, result);
+        else done(new Fault(this.#broken));
+        return;
+      }
+      if (isRollback || spoilsConnection(error.cause ?? error)) this.#broken ??= error.message;
+      if (isRollback) done(null, NO_RESULT);
+      else done(error);
+    });
+  }
+}
+
 export function createPool(options: PoolOptions): Pool {
-  // Statements are written as they come, without waiting for the answers of those before; the server answers in order.
+  // pg writes a statement without waiting for the results of earlier ones. The server answers in order.
   const clients = new pg.Pool({
     ...clientOptions(options),
     pipeline: true,
@@ -91,12 +151,11 @@ export function createPool(options: PoolOptions): Pool {
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
   });
   const open = new Set<pg.PoolClient>();
-  const held = new Map<PooledConnection, Use>();
-  let connections = 0;
+  const used = new Map<PooledConnection, pg.PoolClient>();
   let closing: Promise<void> | undefined;
-  const hide = options.reports?.pool(() => ({
+  const stopReporting = options.reports?.pool(() => ({
     max: options.max,
-    used: held.size,
+    used: used.size,
     idle: clients.idleCount,
     waiting: clients.waitingCount,
   }));
@@ -104,8 +163,7 @@ export function createPool(options: PoolOptions): Pool {
   clients.on('connect', (client) => {
     open.add(client);
     client.on('end', () => open.delete(client));
-    // A connection may fail while it is in use or idle; without a listener that would end the process. Its statements
-    // fail by themselves.
+    // Without a listener, the failure of a connection would end the process. Its statements fail by themselves.
     client.on('error', () => undefined);
     // Sent together with the first statement. If it fails, the limits of the client remain.
     client.query(serverLimits(options.queryTimeoutMs)).catch(() => undefined);
@@ -116,73 +174,24 @@ export function createPool(options: PoolOptions): Pool {
     const client = await clients.connect().catch((error: unknown) => {
       throw connectionFault(error);
     });
-    const use: Use = { client, broken: undefined, transaction: { kind: 'none' } };
-    const connection: PooledConnection = {
-      __knexUid: `c${++connections}`,
-      query<R extends pg.QueryResultRow>(statement: string | Statement, done: Done<R>) {
-        const text = typeof statement === 'string' ? statement : statement.text;
-        const { transaction } = use;
-        // PostgreSQL would run a statement after the transaction's end by itself, and its caller would take it for part
-        // of the transaction.
-        const refusal = use.broken ?? (transaction.kind === 'over' ? 'the transaction is over' : undefined);
-        if (refusal !== undefined) {
-          // The server rolls a transaction back when its connection ends. A failed ROLLBACK would only hide the error
-          // before it.
-          queueMicrotask(() => (ROLLBACK.test(text) ? done(null, NO_RESULT) : done(new Fault(refusal))));
-          return;
-        }
-        const [, begin] = BEGINS.exec(text) ?? [];
-        if (begin !== undefined) use.transaction = { kind: 'pending', begin };
-        else if (transaction.kind !== 'none') use.transaction = { kind: ENDS.test(text) ? 'over' : 'open' };
-        if (begin !== undefined || (transaction.kind === 'pending' && use.transaction.kind === 'over')) {
-          queueMicrotask(() => done(null, NO_RESULT));
-          return;
-        }
-        if (transaction.kind === 'pending') {
-          // PostgreSQL answers it first. If it fails, the statements after it may run by themselves, so all of them are
-          // reported as failed.
-          send(client, `${transaction.begin}; ${LIMIT}`, options, (error) => {
-            if (error !== null) use.broken = `a transaction could not be started: ${error.message}`;
-          });
-        }
-        send<R>(client, statement, options, (error, result) => {
-          if (error !== null && spoilsConnection(error.cause ?? error)) use.broken ??= error.message;
-          if (error !== null && ROLLBACK.test(text)) {
-            use.broken ??= error.message;
-            done(null, NO_RESULT);
-          } else if (error === null && use.broken !== undefined) done(new Fault(use.broken));
-          else done(error, result);
-        });
-      },
-    };
-    held.set(connection, use);
+    const connection = new PooledConnection(client, options);
+    used.set(connection, client);
     return connection;
   }
 
   function release(connection: PooledConnection): boolean {
-    const use = held.get(connection);
-    if (use === undefined) {
-      return false;
-    }
-    held.delete(connection);
-    // Should its last holder still ask, it may be somebody else's by now.
-    const unfit = use.broken !== undefined;
-    use.broken ??= 'the connection was given back';
-    const status = use.client.getTransactionStatus();
-    // An open transaction means that its owner failed to end it; the server rolls it back when the connection goes.
-    use.client.release(unfit || status === 'T' || status === 'E');
+    const client = used.get(connection);
+    if (client === undefined) return false;
+    used.delete(connection);
+    client.release(!connection.end());
     return true;
   }
 
   async function close(): Promise<void> {
-    hide?.();
+    stopReporting?.();
     const cut = setTimeout(() => {
-      for (const client of open) {
-        client.connection.stream.destroy();
-      }
-      for (const connection of held.keys()) {
-        release(connection);
-      }
+      for (const client of open) client.connection.stream.destroy();
+      for (const connection of used.keys()) release(connection);
     }, CLOSE_TIMEOUT_MS);
     await clients.end();
     while (open.size > 0) {
@@ -207,12 +216,12 @@ export function createPool(options: PoolOptions): Pool {
       }
     },
     numFree: () => clients.idleCount,
-    numUsed: () => held.size,
+    numUsed: () => used.size,
     numPendingAcquires: () => clients.waitingCount,
   };
 }
 
-/** Runs one statement on a connection in hand. */
+/** Runs one statement on a connection. */
 export function runOn<R extends pg.QueryResultRow = Row>(
   connection: PooledConnection,
   statement: Statement,
@@ -223,8 +232,8 @@ export function runOn<R extends pg.QueryResultRow = Row>(
 }
 
 /**
- * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the answer still
- * arrives. Waiting for a lock ends first: callers that wait for one lock must leave connections to all others.
+ * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the result still
+ * arrives. The lock timeout is the lowest, because callers that wait for one lock must leave connections to others.
  */
 function serverLimits(queryTimeoutMs: number): string {
   return `set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.875)};
@@ -232,7 +241,7 @@ function serverLimits(queryTimeoutMs: number): string {
     set idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
 }
 
-/** How any connection of ours is opened. */
+/** The options of every connection. */
 export function clientOptions(options: Pick<PoolOptions, 'url' | 'acquireTimeoutMs'>): pg.ClientConfig {
   return {
     connectionString: options.url,
@@ -243,7 +252,7 @@ export function clientOptions(options: Pick<PoolOptions, 'url' | 'acquireTimeout
   };
 }
 
-/** Says goodbye to the server, and hangs up when it does not answer. */
+/** Ends a connection, by force if the server does not answer in time. */
 export async function endClient(client: pg.Client): Promise<void> {
   const cut = setTimeout(() => client.connection.stream.destroy(), CLOSE_TIMEOUT_MS);
   await client.end().catch(() => undefined);
@@ -254,18 +263,18 @@ function send<R extends pg.QueryResultRow>(
   client: pg.PoolClient,
   statement: string | Statement,
   { queryTimeoutMs: timeoutMs, tracing, reports }: Pick<PoolOptions, 'queryTimeoutMs' | 'tracing' | 'reports'>,
-  unmeasured: Done<R>,
+  report: Done<R>,
 ): void {
   const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
-  const untraced = reports === undefined ? unmeasured : measuredStatement(reports, unmeasured);
-  const done = tracing === undefined ? untraced : tracedStatement(tracing, { text, name }, untraced);
+  const measured = reports === undefined ? report : measuredStatement(reports, report);
+  const done = tracing === undefined ? measured : tracedStatement(tracing, { text, name }, measured);
   let late = false;
   const timer = setTimeout(() => {
     late = true;
     cancelStatement(client);
     client.connection.stream.destroy();
   }, timeoutMs);
-  gatherWrites(client.connection.stream);
+  joinWrites(client.connection.stream);
   const config = {
     text,
     ...(name === undefined ? {} : { name }),
@@ -280,7 +289,7 @@ function send<R extends pg.QueryResultRow>(
           : statementError(error),
       );
     } else if (result.command === 'ROLLBACK' && /^\s*commit\b/i.test(text)) {
-      // PostgreSQL answers so when a statement before it failed: nothing was kept, and nobody may believe otherwise.
+      // PostgreSQL's answer to a COMMIT after a failed statement: the transaction was rolled back.
       done(new Fault('the transaction could not be committed: a statement in it had failed'));
     } else {
       done(null, result);
@@ -296,15 +305,15 @@ function measuredStatement<R extends pg.QueryResultRow>({ statement }: DatabaseR
   };
 }
 
-const gathering = new WeakSet<Writable>();
+const joining = new WeakSet<Writable>();
 
-/** What is written until the work at hand is done goes out by one system call. */
-function gatherWrites(stream: Writable): void {
-  if (gathering.has(stream)) return;
-  gathering.add(stream);
+/** Sends all statements that are written in the same tick by one system call. */
+function joinWrites(stream: Writable): void {
+  if (joining.has(stream)) return;
+  joining.add(stream);
   stream.cork();
   process.nextTick(() => {
-    gathering.delete(stream);
+    joining.delete(stream);
     stream.uncork();
   });
 }
