@@ -1,32 +1,26 @@
 /**
- * Writes what was decided, in batches away from every check. What could not be written is added the next time; a
- * connection that is lost amid a write may count that batch twice, for these are figures to look at, and decide
- * nothing.
+ * Writes counts of decisions. Counts that could not be written are added to the next batch. If a connection is lost
+ * during a write, the batch may count twice: the counts are statistics, and no decision uses them.
  */
 
-import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import type { Database } from './database.ts';
-import { statementError } from './faults.ts';
+import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
-/** What is counted until it is written. */
+/** Holds counts until they are written. */
 export interface Tally {
   take(): readonly DecisionCount[];
   putBack(counts: readonly DecisionCount[]): void;
 }
 
-export interface DecisionCountsOptions {
+export interface DecisionCountsOptions extends WriterOptions {
   readonly db: Pick<Database, 'query'>;
   readonly tally: Tally;
-  /** Rows in one statement at most; 2000 unless told. */
+  /** Most rows of one statement. Default: 2000. */
   readonly batchSize?: number;
-  /** 5000 unless told. */
-  readonly flushIntervalMs?: number;
-  /** Writing failed after it had worked; told once, until it works again. Nothing here may throw. */
-  readonly onError?: (error: Error) => void;
 }
 
-/** In one order, so that two servers that add to the same rows wait for each other and never in a circle. */
+/** Locks rows in one order, so that two servers that add to the same rows cannot deadlock. */
 const ADD = {
   name: 'add_decision_counts',
   text: `
@@ -38,38 +32,27 @@ const ADD = {
     on conflict (tenant_id, minute, code, route) do update set decisions = decision_counts.decisions + excluded.decisions`,
 };
 
-export class DecisionCounts {
-  readonly #options: Required<DecisionCountsOptions>;
-  readonly #flushing: PeriodicFlush;
-  #failing = false;
+export class DecisionCounts extends PeriodicWriter {
+  readonly #db: Pick<Database, 'query'>;
+  readonly #tally: Tally;
+  readonly #batchSize: number;
 
   constructor(options: DecisionCountsOptions) {
-    this.#options = { batchSize: 2000, flushIntervalMs: 5000, onError: () => undefined, ...options };
-    this.#flushing = startPeriodicFlush(() => this.#write(), this.#options.flushIntervalMs);
+    const { db, tally, batchSize = 2000, flushIntervalMs = 5000, onError = () => undefined } = options;
+    super({ flushIntervalMs, onError });
+    this.#db = db;
+    this.#tally = tally;
+    this.#batchSize = batchSize;
   }
 
-  /** Writes what was counted. Never rejects: what could not be written is counted again. */
-  flush(): Promise<void> {
-    return this.#flushing.flush();
-  }
-
-  /** Writes what is counted now, and nothing after it; for the end of the process. */
-  stop(): Promise<void> {
-    return this.#flushing.stop();
-  }
-
-  async #write(): Promise<void> {
-    const { db, tally, batchSize, onError } = this.#options;
-    const counts = tally.take();
-    for (let at = 0; at < counts.length; at += batchSize) {
+  protected override async write(): Promise<void> {
+    const counts = this.#tally.take();
+    for (let at = 0; at < counts.length; at += this.#batchSize) {
       try {
-        await db.query({ ...ADD, values: columnsOf(counts.slice(at, at + batchSize)) });
-        this.#failing = false;
+        await this.#db.query({ ...ADD, values: columnsOf(counts.slice(at, at + this.#batchSize)) });
       } catch (error) {
-        tally.putBack(counts.slice(at));
-        if (!this.#failing) onError(statementError(error));
-        this.#failing = true;
-        return;
+        this.#tally.putBack(counts.slice(at));
+        throw error;
       }
     }
   }

@@ -1,35 +1,30 @@
 /**
- * When API keys were last used: told in memory, and written in batches away from every request.
+ * Writes the times at which API keys were last used.
  *
- * What is told is written when what is stored is a minute older, so that several processes together write a key at most
- * once a minute, and none puts an earlier time over a later one. Whoever tells spares the work by not telling of each
- * use (credential-cache/noting.ts); then what is stored is never later than the true last use and never more than a
- * minute earlier, and `flushIntervalMs` late.
+ * A time is written if the stored one is a minute older. Several processes therefore write a key at most once a minute
+ * together, and none replaces a later time by an earlier one. Callers do not report every use
+ * (credential-cache/noting.ts). The stored time is never later than the true last use, and at most a minute and
+ * `flushIntervalMs` earlier.
  *
- * The keys that wait to be written are bounded: one that finds no room is not noted and is counted. What could not be
- * written waits for the next time.
+ * The number of waiting keys is bounded. A use beyond it is not written and is counted. Uses that could not be written
+ * wait for the next batch.
  */
 
-import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import type { KeyId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
-import { statementError } from './faults.ts';
+import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
-export interface KeyUsesOptions {
+export interface KeyUsesOptions extends WriterOptions {
   readonly db: Pick<Database, 'query'>;
-  /** Keys waiting, at most; 200000 unless told. */
+  /** Most waiting keys. Default: 200000. */
   readonly maxKeys?: number;
-  /** Keys in one statement at most; 1000 unless told. */
+  /** Most keys of one statement. Default: 1000. */
   readonly batchSize?: number;
-  /** 5000 unless told. */
-  readonly flushIntervalMs?: number;
-  /** Writing failed after it had worked; told once, until it works again. Nothing here may throw. */
-  readonly onError?: (error: Error) => void;
 }
 
 /**
- * Rows that somebody holds are left for the next time, so that this neither waits for a change of a key nor stands in a
- * circle with one. Answers with those.
+ * Skips locked rows, so that it neither waits for a change of a key nor takes part in a deadlock. Returns the ids of the
+ * skipped rows.
  */
 const WRITE = {
   name: 'write_key_uses',
@@ -49,37 +44,33 @@ const WRITE = {
     select id from due where id not in (select id from held)`,
 };
 
-export class KeyUses {
+export class KeyUses extends PeriodicWriter {
   readonly #db: Pick<Database, 'query'>;
   readonly #maxKeys: number;
   readonly #batchSize: number;
-  readonly #onError: (error: Error) => void;
-  /** The use last told of each key, milliseconds since the epoch. */
+  /** The last use of each key, milliseconds since the epoch. */
   readonly #waiting = new Map<KeyId, number>();
-  readonly #flushing: PeriodicFlush;
-  #failing = false;
   #dropped = 0;
 
   constructor(options: KeyUsesOptions) {
     const { db, maxKeys = 200_000, batchSize = 1000, flushIntervalMs = 5000, onError = () => undefined } = options;
+    super({ flushIntervalMs, onError });
     this.#db = db;
     this.#maxKeys = maxKeys;
     this.#batchSize = batchSize;
-    this.#onError = onError;
-    this.#flushing = startPeriodicFlush(() => this.#write(), flushIntervalMs);
   }
 
-  /** Uses that found no room to wait. */
+  /** Number of uses beyond `maxKeys`. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Keys waiting to be written. */
+  /** Number of keys that wait to be written. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** A key proved itself. For the path of every request: it neither waits nor throws. False when there is no room. */
+  /** Records a use. On the path of every request: it neither waits nor throws. Returns false if too many keys wait. */
   note(key: KeyId, nowMs: number): boolean {
     if (this.#waiting.size >= this.#maxKeys && !this.#waiting.has(key)) {
       this.#dropped++;
@@ -89,30 +80,17 @@ export class KeyUses {
     return true;
   }
 
-  /** Writes what waits. Never rejects: what could not be written goes on waiting. */
-  flush(): Promise<void> {
-    return this.#flushing.flush();
-  }
-
-  /** Writes what is noted now, and nothing after it; for the end of the process. */
-  stop(): Promise<void> {
-    return this.#flushing.stop();
-  }
-
-  async #write(): Promise<void> {
-    // One round over what waits now: what is put back, or comes meanwhile, is for the next.
+  protected override async write(): Promise<void> {
+    // Uses that come or are put back during this run wait for the next one.
     const batches = Math.ceil(this.#waiting.size / this.#batchSize);
     for (let batch = 0; batch < batches; batch++) {
       const uses = this.#take();
       try {
         const rows = await this.#db.query({ ...WRITE, values: [[...uses.keys()], [...uses.values()]] });
         this.#putBack(uses, new Set(rows.map((row) => row['id'])));
-        this.#failing = false;
       } catch (error) {
         this.#putBack(uses, undefined);
-        if (!this.#failing) this.#onError(statementError(error));
-        this.#failing = true;
-        return;
+        throw error;
       }
     }
   }
@@ -131,7 +109,7 @@ export class KeyUses {
   #putBack(uses: ReadonlyMap<KeyId, number>, which: ReadonlySet<unknown> | undefined): void {
     for (const [key, usedMs] of uses) {
       if (which !== undefined && !which.has(key)) continue;
-      // A later use may have been noted meanwhile.
+      // A later use was recorded during the write.
       if (this.#waiting.has(key)) continue;
       if (this.#waiting.size >= this.#maxKeys) this.#dropped++;
       else this.#waiting.set(key, usedMs);

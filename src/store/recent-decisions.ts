@@ -1,14 +1,13 @@
 /**
- * Writes recorded decisions, in batches away from every check. A batch that the database could not take is written
- * again before another is taken, so a database that is away costs the memory of one batch. A batch that the database
- * rejects is dropped and counted.
+ * Writes recorded decisions. While the database is unreachable, the writer repeats one batch and takes no other, so an
+ * outage costs the memory of one batch. A batch that the database rejects is dropped and counted.
  */
 
-import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RecentDecisionRow } from '../telemetry/recent-decision.ts';
 import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
+import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
 /** Holds decisions until they are written. */
 export interface RecentDecisionSource {
@@ -17,13 +16,9 @@ export interface RecentDecisionSource {
   lost(rows: readonly RecentDecisionRow[]): void;
 }
 
-export interface RecentDecisionWriterOptions {
+export interface RecentDecisionWriterOptions extends WriterOptions {
   readonly db: Pick<Database, 'query'>;
   readonly source: RecentDecisionSource;
-  /** Default: 1000. */
-  readonly flushIntervalMs?: number;
-  /** Called when writing fails after it had worked. Must not throw. */
-  readonly onError?: (error: Error) => void;
 }
 
 /** The same batch may be written twice: a connection can break after the commit. */
@@ -37,43 +32,30 @@ const WRITE = {
     on conflict (request_id) do nothing`,
 };
 
-export class RecentDecisionWriter {
-  readonly #options: Required<RecentDecisionWriterOptions>;
-  readonly #flushing: PeriodicFlush;
+export class RecentDecisionWriter extends PeriodicWriter {
+  readonly #db: Pick<Database, 'query'>;
+  readonly #source: RecentDecisionSource;
   #pending: readonly RecentDecisionRow[] = [];
-  #failing = false;
 
   constructor(options: RecentDecisionWriterOptions) {
-    this.#options = { flushIntervalMs: 1000, onError: () => undefined, ...options };
-    this.#flushing = startPeriodicFlush(() => this.#write(), this.#options.flushIntervalMs);
+    const { db, source, flushIntervalMs = 1000, onError = () => undefined } = options;
+    super({ flushIntervalMs, onError });
+    this.#db = db;
+    this.#source = source;
   }
 
-  /** Writes what is recorded. Never rejects. */
-  flush(): Promise<void> {
-    return this.#flushing.flush();
-  }
-
-  /** Writes what is recorded now, and nothing after it; for the end of the process. */
-  stop(): Promise<void> {
-    return this.#flushing.stop();
-  }
-
-  async #write(): Promise<void> {
-    const { db, source, onError } = this.#options;
-    if (this.#pending.length === 0) this.#pending = source.take();
+  protected override async write(): Promise<void> {
+    if (this.#pending.length === 0) this.#pending = this.#source.take();
     if (this.#pending.length === 0) return;
     try {
-      await db.query({ ...WRITE, values: [JSON.stringify(this.#pending)] });
+      await this.#db.query({ ...WRITE, values: [JSON.stringify(this.#pending)] });
       this.#pending = [];
-      this.#failing = false;
-    } catch (cause) {
-      const error = statementError(cause);
-      if (!(error instanceof Fault)) {
-        source.lost(this.#pending);
+    } catch (error) {
+      if (!(statementError(error) instanceof Fault)) {
+        this.#source.lost(this.#pending);
         this.#pending = [];
       }
-      if (!this.#failing) onError(error);
-      this.#failing = true;
+      throw error;
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The signing keys' table. */
+/** The table of signing keys. */
 
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
@@ -7,10 +7,7 @@ import type { Database } from './database.ts';
 import type { Queryable } from './queryable.ts';
 import { transaction } from './transaction.ts';
 
-/**
- * Held to the end of the transaction: whoever decides on the ring sees what the one before decided. Unlike the other
- * locks of the schema.
- */
+/** An advisory lock. No other lock of the schema has this number. */
 const RING_LOCK = 726543490;
 
 interface KeyRow {
@@ -19,6 +16,12 @@ interface KeyRow {
   readonly private_sealed: Uint8Array;
   readonly signs_from: Date;
   readonly retired_at: Date | null;
+}
+
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    signing_keys: KeyRow;
+  }
 }
 
 export function signingKeyStore(db: Database): SigningKeyStore {
@@ -37,7 +40,7 @@ export function signingKeyStore(db: Database): SigningKeyStore {
   };
 }
 
-/** What servers do to the keys by themselves is written down like everything else. */
+/** Audits the changes that servers make by themselves. */
 async function recordUpkeep(trx: Queryable, planned: SigningKeyChange | undefined): Promise<void> {
   if (planned === undefined || planned.insert.length + planned.retire.length + planned.remove.length === 0) return;
   await insertAudit(trx, {
@@ -59,60 +62,55 @@ async function recordUpkeep(trx: Queryable, planned: SigningKeyChange | undefine
   });
 }
 
-/** As `SigningKeyStore.change`, inside a transaction. */
+/** Like `SigningKeyStore.change`, in a transaction. */
 export async function changeSigningKeys(
   trx: Queryable,
   plan: Parameters<SigningKeyStore['change']>[0],
 ): Promise<readonly StoredSigningKey[]> {
-  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
-  const { insert, retire, remove } = plan(await loadKeys(trx));
-  for (const key of insert) {
-    await insertKey(trx, key);
-  }
+  const { insert, retire, remove } = plan(await lockKeys(trx));
+  if (insert.length > 0) await trx('signing_keys').insert(insert.map(rowOf));
   for (const { kid, retiredAtMs } of retire) {
-    await trx.raw('update signing_keys set retired_at = :at where kid = :kid', { kid, at: new Date(retiredAtMs) });
+    await trx('signing_keys')
+      .where({ kid })
+      .update({ retired_at: new Date(retiredAtMs) });
   }
-  for (const kid of remove) {
-    await trx.raw('delete from signing_keys where kid = :kid', { kid });
-  }
+  if (remove.length > 0) await trx('signing_keys').whereIn('kid', remove).delete();
   return loadKeys(trx);
 }
 
-/** Replaces what `reseal` gives for a key; undefined leaves it. Resolves with how many it replaced. */
+/** Replaces a key's sealed part by the result of `reseal`, unless it is undefined. Returns the number of replaced keys. */
 export async function resealSigningKeys(
   trx: Queryable,
   reseal: (key: StoredSigningKey) => Uint8Array | undefined,
 ): Promise<number> {
-  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
   let replaced = 0;
-  for (const key of await loadKeys(trx)) {
+  for (const key of await lockKeys(trx)) {
     const sealed = reseal(key);
     if (sealed === undefined) continue;
-    await trx.raw('update signing_keys set private_sealed = :sealed where kid = :kid', { kid: key.kid, sealed });
+    await trx('signing_keys').where({ kid: key.kid }).update({ private_sealed: sealed });
     replaced++;
   }
   return replaced;
 }
 
-async function loadKeys(q: Queryable): Promise<readonly StoredSigningKey[]> {
-  const { rows } = await q.raw<{ rows: KeyRow[] }>(
-    'select kid, public_jwk, private_sealed, signs_from, retired_at from signing_keys order by signs_from, kid',
-  );
-  return rows.map(keyOf);
+/** Reads the keys under a lock until the transaction ends, so that each change sees the one before it. */
+async function lockKeys(trx: Queryable): Promise<readonly StoredSigningKey[]> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
+  return loadKeys(trx);
 }
 
-async function insertKey(q: Queryable, key: StoredSigningKey): Promise<void> {
-  await q.raw(
-    `insert into signing_keys (kid, public_jwk, private_sealed, signs_from, retired_at)
-     values (:kid, :publicJwk, :privateSealed, :signsFrom, :retiredAt)`,
-    {
-      kid: key.kid,
-      publicJwk: JSON.stringify(key.publicJwk),
-      privateSealed: key.privateSealed,
-      signsFrom: new Date(key.signsFromMs),
-      retiredAt: key.retiredAtMs === undefined ? null : new Date(key.retiredAtMs),
-    },
-  );
+async function loadKeys(q: Queryable): Promise<readonly StoredSigningKey[]> {
+  return (await q('signing_keys').select().orderBy(['signs_from', 'kid'])).map(keyOf);
+}
+
+function rowOf(key: StoredSigningKey): KeyRow {
+  return {
+    kid: key.kid,
+    public_jwk: key.publicJwk,
+    private_sealed: key.privateSealed,
+    signs_from: new Date(key.signsFromMs),
+    retired_at: key.retiredAtMs === undefined ? null : new Date(key.retiredAtMs),
+  };
 }
 
 function keyOf(row: KeyRow): StoredSigningKey {
