@@ -1,7 +1,6 @@
 /**
- * The loads of the live cache: prepared statements, each of which also says how far along the change feed its own
- * snapshot was. Keys are read together, as many as are requested at a time. Rules come in pieces, and become records in
- * steps.
+ * Loads entries of the credential cache. Each prepared statement also returns the position of the change feed in its
+ * own snapshot. Concurrent loads of keys share a statement. Rules are read in pieces and parsed in steps.
  */
 
 import type { CacheLoader, Loaded } from '../credential-cache/ports.ts';
@@ -15,16 +14,18 @@ import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from './rows.ts';
 
-/** Bytes of rules in one piece, but for the last rule in it: what is parsed in one go on the deciding thread. */
+/**
+ * Bytes of rules in one piece, not counting its last rule. The thread that decides requests parses it without a pause.
+ */
 const PIECE_BYTES = 32_768;
 
-/** Lists of POLICY_MEMBERS and ROLE_MEMBERS: half the work of objects that name each member again. */
+/** Arrays in the order of POLICY_MEMBERS and ROLE_MEMBERS (rows.ts): they take half the work of objects. */
 export const POLICY = `json_build_array(
   p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
   array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name))`;
 export const ROLE = 'json_build_array(p.name, p.permissions, p.resource_constraints)';
 
-/** The rules of one table as pieces of JSON, by name. */
+/** Returns SQL for the rules of one table as pieces of JSON, ordered by name. */
 const pieces = (table: 'policies' | 'roles', rule: string, where: string): string => `
   select '${table}' as list, p.piece, json_agg(${rule} order by p.name collate "C")::text as rules
   from (
@@ -32,7 +33,7 @@ const pieces = (table: 'policies' | 'roles', rule: string, where: string): strin
   ) p
   group by p.piece`;
 
-/** Of the users `u`: one whom a directory suspends counts as deactivated. */
+/** SQL for the status of user `u`: a user that a directory suspended counts as deactivated. */
 export const USER_STATUS = `case when u.directory_suspension is null then u.status else 'deactivated' end`;
 
 /** Columns of `k` for `keyRecord`, except `by_previous`. */
@@ -41,10 +42,7 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
         k.revoked_at is not null as revoked`;
 
-/**
- * Each gives a row for each request even when there is nothing, so that the position is always known; then `id` is
- * null.
- */
+/** Each returns a row for a missing entry as well, with `id` null, so that the position is always known. */
 export const STATEMENTS = {
   key: {
     name: 'live_key',
@@ -52,7 +50,7 @@ export const STATEMENTS = {
       select feed_position() as as_of, ${KEY}, k.digest <> $1 as by_previous
       from (select) one left join api_keys k on k.digest = $1 or k.previous_digest = $1`,
   },
-  /** One snapshot for all of them, and so one position. */
+  /** All keys are read from one snapshot and have one position. */
   keys: {
     name: 'live_keys',
     text: `
@@ -94,16 +92,16 @@ export const STATEMENTS = {
   },
 } as const;
 
-/** Connections that loads of rules take at most: a large tenant's take long, and other loads need some too. */
+/** Most connections for loads of rules. Those of a large tenant take long, and other loads need connections as well. */
 const MAX_RULE_LOADS = 4;
 const MAX_RULE_WAIT_MS = 2000;
-/** More than the live cache lets run. */
+/** More than the cache's own limit of loads. */
 const MAX_RULE_LOADS_WAITING = 1000;
 
 export class PostgresCacheLoader implements CacheLoader {
   readonly #db: Database;
   readonly #rules: ConnectionPermits;
-  /** Keys that were found before are not read together with others, which may be many. */
+  /** Keys that were found before do not share a statement with unknown keys, which may be many. */
   readonly #keys: { readonly [Class in 'known' | 'unseen']: BatchQueue<Buffer, Row> };
 
   constructor(db: Database) {
@@ -142,7 +140,7 @@ export class PostgresCacheLoader implements CacheLoader {
     return { value: policyRecords(piecesOf(rows, 'policies')), asOf: position(first(rows)) };
   }
 
-  /** A row for each digest, in their order. */
+  /** Returns a row for each digest, in order. */
   async #keyRows(digests: readonly Buffer[]): Promise<readonly Row[]> {
     if (digests.length === 1) return [first(await this.#query(STATEMENTS.key, digests))];
     const rows = new Map((await this.#query(STATEMENTS.keys, [digests])).map((row) => [row['ordinality'], row]));
@@ -154,7 +152,7 @@ export class PostgresCacheLoader implements CacheLoader {
     values: readonly unknown[],
   ): Promise<readonly Row[]> {
     return this.#db.query({ ...statement, values }).catch((error: unknown) => {
-      // These statements take any value, so even an answer of the server is a failure of ours.
+      // The statements accept any value, so every error is a failure of the server.
       throw error instanceof Fault ? error : new Fault('the database rejected a lookup', { cause: error });
     });
   }

@@ -1,10 +1,10 @@
 /**
- * Cancels a statement at the server, on a connection of its own: CancelRequest in PostgreSQL's documentation of the
- * protocol, "Message Formats". PostgreSQL does not notice that a client has left while a statement runs, so the
- * statement would keep its locks.
+ * Cancels a statement at the server, on a separate connection: CancelRequest in "Message Formats" of PostgreSQL's
+ * protocol documentation. PostgreSQL does not detect the end of a client while a statement runs, so the statement would
+ * keep its locks.
  *
- * The request is not encrypted, also if the connection is: PostgreSQL reads it before TLS begins. Its key can only
- * cancel statements of this connection, which is cut at the same time. A proxy that admits only TLS drops the request.
+ * The request is never encrypted, because PostgreSQL reads it before TLS begins. Its key can only cancel statements of
+ * this connection, which is closed at the same time. A proxy that admits only TLS drops the request.
  */
 
 import { connect } from 'node:net';
@@ -14,10 +14,7 @@ const CANCEL_REQUEST = 80_877_102;
 const PACKET_BYTES = 16;
 const TIMEOUT_MS = 2_000;
 
-/**
- * Asks the server to end the statement that runs on the connection. Never throws: if the server does not answer, the
- * statement goes on.
- */
+/** Requests the end of the statement that runs on the connection. Never throws and does not wait for the effect. */
 export function cancelStatement(client: ClientBase): void {
   const { host, port, processID, secretKey }: Readonly<Record<string, unknown>> = { ...client };
   if (typeof host !== 'string' || typeof port !== 'number') return;
@@ -29,7 +26,7 @@ export function cancelStatement(client: ClientBase): void {
   packet.writeInt32BE(secretKey, 12);
   const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
-  // The connection of the statement is cut in any case.
+  // The connection of the statement is closed in any case.
   socket.on('error', () => undefined);
   socket.end(packet);
 }

@@ -1,13 +1,12 @@
-/**
- * The way into PostgreSQL: one pool, and knex over it for the values of statements. Transactions are in transaction.ts.
- */
+/** A connection pool to PostgreSQL with knex on it. Transactions are in transaction.ts. */
 
-import createKnex, { type Knex } from 'knex';
+import createKnex from 'knex';
 import pg from 'pg';
 import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
+import type { Queryable } from './queryable.ts';
 
 export interface DatabaseOptions {
   /**
@@ -15,11 +14,11 @@ export interface DatabaseOptions {
    * socket.
    */
   readonly url: string;
-  /** Connections at most; 10 unless told. */
+  /** Most connections. Default: 10. */
   readonly poolMax?: number;
-  /** The longest wait for a connection; 2000 unless told. */
+  /** Bounds the wait for a connection. Default: 2000. */
   readonly acquireTimeoutMs?: number;
-  /** The longest wait for the answer to one statement; 2000 unless told. */
+  /** Bounds the wait for the result of one statement. Default: 2000. */
   readonly queryTimeoutMs?: number;
   /** Default: no traces. */
   readonly tracing?: Tracing | undefined;
@@ -28,41 +27,33 @@ export interface DatabaseOptions {
 }
 
 export interface Database {
-  /**
-   * For building statements. Fails with a Fault when the database cannot answer in time, with pg's DatabaseError
-   * otherwise.
-   */
-  readonly knex: Knex;
-  /** The connections of all of them. */
+  readonly knex: Queryable;
   readonly pool: Pool;
-  /** Runs one statement, outside any transaction; rows as they come. Fails like `knex`. */
+  /** Runs one statement outside of transactions, without knex. For statements of the hot path. Rejects like `knex`. */
   query(statement: Statement): Promise<readonly Row[]>;
-  /**
-   * A connection of one's own, not yet connected and not of the pool: for LISTEN, and for locks held across
-   * transactions.
-   */
+  /** Returns an unconnected client outside of the pool: for LISTEN, and for locks that outlast transactions. */
   newClient(): pg.Client;
-  /** Bounds the transactions at once, so that connections are left for everything else. */
+  /** Bounds the number of transactions, so that connections are left for single statements. */
   readonly permits: ConnectionPermits;
-  /** A second pool to the same database, with other bounds. */
+  /** Opens a second pool to the same database, with other bounds. */
   reopen(changes: Omit<DatabaseOptions, 'url'>): Database;
   close(): Promise<void>;
 }
 
-/** Connections that transactions leave to single statements, where there are so many. */
-const SPARED = 2;
-/** Less than proxies wait for an answer: a client is told to come again before they give up. */
+/** Connections that transactions leave to single statements, if the pool is large enough. */
+const RESERVED_CONNECTIONS = 2;
+/** Shorter than the timeout of proxies, so that a client gets a 503 with Retry-After. */
 const MAX_PERMIT_WAIT_MS = 8000;
 const MAX_WAITING = 1000;
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing, reports } = options;
-  const permits = Math.max(1, poolMax - SPARED);
+  const permits = Math.max(1, poolMax - RESERVED_CONNECTIONS);
   const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing, reports });
   const knex = createKnex({
     client: 'pg',
     connectionPool: pool,
-    // Else knex writes every bound value, secrets too, into the message of an error.
+    // Otherwise knex would write the values of a statement, also secrets, into error messages.
     compileSqlOnError: false,
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });

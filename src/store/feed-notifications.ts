@@ -1,4 +1,4 @@
-/** Listens for PostgreSQL's notifications on a connection of its own, and comes back whenever that is lost. */
+/** Listens for PostgreSQL's notifications on a separate connection, and reconnects when that is lost. */
 
 import type pg from 'pg';
 import type { Fault } from '../domain/errors.ts';
@@ -11,22 +11,19 @@ const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
 
 export interface NotificationEvents {
-  /** @param session the id of the PostgreSQL process that sends notifications from now on */
+  /** @param session id of the PostgreSQL process that sends notifications on the new connection */
   onConnect(session: number): void;
   /**
-   * Something may have changed: a notification came, or some may have been missed before this connection was made.
-   * @param seq the change that it was about; undefined where that cannot be told
+   * A notification arrived, or notifications may have been missed before the connection was open.
+   * @param seq sequence number of the change; undefined if unknown
    */
   onChange(seq: number | undefined): void;
-  /**
-   * A writer asks every replica to report how far it has applied the feed, or may have asked before this connection was
-   * made.
-   */
+  /** A writer requested reports of the applied position, or may have done so before the connection was open. */
   onReportRequest(): void;
   onError(error: Fault): void;
 }
 
-/** Begins at once, in the background. The function that it gives ends it. */
+/** Starts in the background. Returns a function that stops it. */
 export function listenForChanges(db: Database, events: NotificationEvents): () => Promise<void> {
   let stopped = false;
   let client: pg.Client | undefined;
@@ -35,31 +32,31 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
   let connecting = connect();
 
   async function connect(): Promise<void> {
-    const mine = db.newClient();
-    client = mine;
+    const own = db.newClient();
+    client = own;
     let lost = false;
     const lose = (error: unknown): void => {
       if (lost || stopped) {
         return;
       }
       lost = true;
-      mine.connection.stream.destroy();
+      own.connection.stream.destroy();
       events.onError(connectionFault(error));
       retry = setTimeout(() => {
         connecting = connect();
       }, backoffMs);
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     };
-    mine.on('error', lose);
-    mine.on('end', () => lose(new Error('the connection for notifications ended')));
-    mine.on('notification', ({ channel, payload }) => {
+    own.on('error', lose);
+    own.on('end', () => lose(new Error('the connection for notifications ended')));
+    own.on('notification', ({ channel, payload }) => {
       if (channel === REPORT_CHANNEL) events.onReportRequest();
       else events.onChange(seqIn(payload));
     });
     try {
-      await mine.connect();
-      const { rows } = await mine.query('select pg_backend_pid() as pid');
-      await mine.query(`listen postern_changes; listen ${REPORT_CHANNEL}`);
+      await own.connect();
+      const { rows } = await own.query('select pg_backend_pid() as pid');
+      await own.query(`listen postern_changes; listen ${REPORT_CHANNEL}`);
       backoffMs = FIRST_BACKOFF_MS;
       events.onConnect(Number(rows[0]?.pid));
       events.onChange(undefined);

@@ -1,19 +1,16 @@
-/** Keeps the change feed short. */
+/** Removes old changes from the feed. */
 
 import type { Database } from './database.ts';
 import { transaction } from './transaction.ts';
 
-/**
- * One server prunes at a time. Any number does, as long as nothing else in the same database uses it for an advisory
- * lock.
- */
+/** Admits one server at a time. Nothing else in the same database may use this number for an advisory lock. */
 const LOCK = 726543483;
 const BATCH = 5000;
 const MAX_BATCHES = 200;
 
 /**
- * Deletes changes older than `keepMs`, in small transactions, and raises the mark that tells a server which slept
- * through them. Resolves with how many are gone; 0 too when another server is at it.
+ * Deletes changes older than `keepMs`, in small transactions, and records the last deleted one, so that a server that
+ * has not read them flushes its caches. Returns the number of deleted changes, or 0 if another server prunes.
  */
 export async function pruneChanges(db: Database, keepMs: number): Promise<number> {
   let total = 0;

@@ -1,4 +1,4 @@
-/** One look at the change feed: where it stands and what comes next, all from one snapshot. */
+/** Reads a page of the change feed and the feed's state from one snapshot. */
 
 import pg from 'pg';
 import type { Change, ChangeKind } from '../credential-cache/ports.ts';
@@ -8,36 +8,36 @@ import type { Row } from './pool.ts';
 
 export interface FeedPage {
   readonly epoch: string;
-  /** The server's timeline, which changes at every fail-over; undefined where it cannot be told. */
+  /** The server's timeline, which changes at every failover; undefined if it is unknown. */
   readonly timeline: string | undefined;
   readonly prunedThrough: number;
   /** The last change in this snapshot. */
   readonly position: number;
   readonly changes: readonly Change[];
-  /** The kinds of changes that this program does not know, each once: a newer replica wrote them. */
+  /** Kinds of changes that this program does not know, each once: a newer replica wrote them. */
   readonly unknownKinds: readonly string[];
-  /** The sequence number of the page's last row, of a known kind or not; undefined when the page is empty. */
+  /** Sequence number of the page's last row of any kind; undefined if the page is empty. */
   readonly last: number | undefined;
-  /** Reports whether the page has as many rows as were requested, so that more may follow. */
+  /** True if the page has as many rows as requested, so that more may follow. */
   readonly full: boolean;
-  /** Age of the page's first row by the server's clock; 0 when the page is empty. */
+  /** Age of the page's first row by the server's clock; 0 if the page is empty. */
   readonly oldestAgeMs: number;
   /** The server's clock while the statement ran, milliseconds since the epoch. */
   readonly nowMs: number;
 }
 
-export interface FeedQuestion {
+export interface FeedRequest {
   readonly after: number;
   readonly limit: number;
   readonly withTimeline: boolean;
 }
 
-/** The timeline as the names of log files begin with it. A standby cannot tell it. */
+/** The timeline: the beginning of the names of WAL files. A standby has none. */
 const TIMELINE =
   'case when pg_is_in_recovery() then null else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end';
 
-/** Whether this server lets us see its timeline; some hosted ones do not. */
-export async function tellsTimeline(db: Database): Promise<boolean> {
+/** Reports whether this role may read the server's timeline; some hosted servers do not permit it. */
+export async function canReadTimeline(db: Database): Promise<boolean> {
   try {
     await db.query({ text: `select ${TIMELINE}` });
     return true;
@@ -49,11 +49,11 @@ export async function tellsTimeline(db: Database): Promise<boolean> {
   }
 }
 
-export async function readPage(db: Database, { after, limit, withTimeline }: FeedQuestion): Promise<FeedPage> {
+export async function readPage(db: Database, { after, limit, withTimeline }: FeedRequest): Promise<FeedPage> {
   const rows = await db.query({
     name: `feed_page_${limit}${withTimeline ? '_timeline' : ''}`,
-    // What is compared with is put where the planner does not look: else it would plan anew each time, for as long as
-    // the reading takes.
+    // The subquery hides the value from the planner. Otherwise PostgreSQL would plan each execution again, which takes
+    // as long as the read.
     text: `
       select s.epoch, s.pruned_through, greatest((select max(seq) from changes), s.pruned_through) as position,
         ${withTimeline ? TIMELINE : 'null'} as timeline, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,

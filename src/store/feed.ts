@@ -1,17 +1,15 @@
 /**
- * The change feed, read. Every transaction that touches a cached row leaves numbered lines in `changes`, in commit
- * order; this reads them on, each second and at once when PostgreSQL notifies, and hands them to the caches batch by
- * batch.
+ * Reads the change feed. Every transaction that changes a cached row writes numbered rows to `changes`, in commit
+ * order. The feed reads them each second, and at once after a notification of PostgreSQL, and passes them to the caches
+ * in batches.
  *
- * The place is lost when the feed's epoch or the server's timeline is another, when the server is behind what was read
- * (it failed over to a standby that lagged), or when lines not yet read have been pruned. Then the caches are told to
- * forget everything.
+ * The position is lost when the feed's epoch or the server's timeline changes, when the server is behind the position
+ * (it failed over to a lagging standby), or when unread changes were pruned. The feed then flushes all caches.
  *
  * During an upgrade a newer replica may write a kind of change that this program does not know. Such a change may
- * invalidate anything, so it flushes the caches, and the feed reads on.
+ * invalidate any entry, so it flushes all caches, and the feed continues after it.
  *
- * One read runs at a time. Whoever calls catchUp() waits for a read that began after the call, shared by all who called
- * meanwhile.
+ * One read runs at a time. catchUp() waits for a read that begins after the call. Concurrent calls share it.
  */
 
 import type { ChangeListener, FeedClock } from '../credential-cache/ports.ts';
@@ -21,22 +19,19 @@ import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
 import { listenForChanges } from './feed-notifications.ts';
 import { pruneChanges } from './feed-prune.ts';
-import { type FeedPage, readPage, tellsTimeline } from './feed-read.ts';
+import { canReadTimeline, type FeedPage, readPage } from './feed-read.ts';
 
 export type FlushReason = 'epoch' | 'timeline' | 'behind' | 'pruned' | 'listener' | 'unknown_kind';
 
 /** Characters of an unknown kind that are reported. */
 const MAX_KIND_LENGTH = 64;
-/** Unknown kinds that are reported; the flushes for further ones are only counted. */
+/** Most unknown kinds that are reported. Flushes for further kinds are only counted. */
 const MAX_REPORTED_KINDS = 100;
 
-/** What happens in the feed, for logs and counters. Nothing here may throw. */
+/** Events of the feed, for logs and metrics. The listeners must not throw. */
 export interface FeedEvents {
   onError?(error: Fault): void;
-  /**
-   * @param lagMs how long ago, by the server's clock, the oldest change just applied was committed; 0 when there was
-   * none
-   */
+  /** @param lagMs age of the oldest applied change since its commit, by the server's clock; 0 without a change */
   onPoll?(lagMs: number): void;
   onFlush?(reason: FlushReason): void;
   /** Called once for each kind of change that this program does not know. Every such change flushes the caches. */
@@ -46,30 +41,24 @@ export interface FeedEvents {
 export interface FeedOptions {
   readonly db: Database;
   readonly listeners: readonly ChangeListener[];
-  /**
-   * False where a pooler is in between that cannot pass notifications on; then changes arrive with the poll. True
-   * unless told.
-   */
+  /** False behind a pooler that does not forward notifications: changes then arrive with the poll. Default: true. */
   readonly notifications?: boolean;
-  /** 1000 unless told. */
+  /** Default: 1000. */
   readonly pollIntervalMs?: number;
-  /** Changes in one batch at most; 1000 unless told. */
+  /** Most changes of one batch. Default: 1000. */
   readonly batchSize?: number;
-  /**
-   * The longest that catchUp() waits; 4000 unless told: one read under way and one of its own, each as long as a
-   * statement may take.
-   */
+  /** Bounds catchUp(). Default: 4000, twice the statement timeout, because it may wait for a running read first. */
   readonly catchUpTimeoutMs?: number;
-  /** Learns the server's clock from each read. */
+  /** Each read updates it with the server's clock. */
   readonly clock?: StoreClock;
-  /** How long changes are kept; an hour unless told. */
+  /** Retention of changes. Default: an hour. */
   readonly keepMs?: number;
-  /** 5 minutes unless told. */
+  /** Default: 5 minutes. */
   readonly pruneIntervalMs?: number;
   readonly events?: FeedEvents;
 }
 
-interface Place {
+interface FeedPosition {
   readonly epoch: string;
   readonly timeline: string | undefined;
   readonly last: number;
@@ -79,15 +68,15 @@ type Waiters = ReturnType<typeof Promise.withResolvers<void>>;
 
 export class ChangeFeed implements FeedClock {
   readonly #options: Required<Omit<FeedOptions, 'events'>> & { readonly events: FeedEvents };
-  /** A pool of its own, so that a crowd of look-ups never delays the news that something was revoked. */
+  /** A separate pool, so that lookups never delay a revocation. */
   readonly #db: Database;
   #polledAtMs = Number.NEGATIVE_INFINITY;
-  #place: Place | undefined;
+  #position: FeedPosition | undefined;
   #withTimeline = false;
   #waiting: Waiters | undefined;
   #reading: Promise<void> | undefined;
   #wanted = 0;
-  /** The last change that a notification was about. */
+  /** Sequence number of the last notification. */
   #announced = 0;
   #state: 'new' | 'reading' | 'stopped' = 'new';
   #timers: NodeJS.Timeout[] = [];
@@ -115,9 +104,9 @@ export class ChangeFeed implements FeedClock {
     return this.#polledAtMs;
   }
 
-  /** The last change applied; undefined before start(). */
+  /** Sequence number of the last applied change; undefined before start(). */
   get position(): number | undefined {
-    return this.#place?.last;
+    return this.#position?.last;
   }
 
   /** The PostgreSQL process that sends notifications; undefined before the first one. */
@@ -125,24 +114,18 @@ export class ChangeFeed implements FeedClock {
     return this.#session;
   }
 
-  /**
-   * Sets what is called when a writer asks how far this process has applied the feed; without notifications it never
-   * is.
-   */
+  /** Sets the listener for requests of a writer to report the applied position. They come as notifications. */
   onReportRequest(listener: () => void): void {
     this.#reportListener = listener;
   }
 
-  /**
-   * Finds the place to read on from, and begins. Rejects with a Fault when the database cannot be read; it may be
-   * called again then.
-   */
+  /** Reads the current position and starts the timers. Rejects with a Fault if the read fails; the caller may retry. */
   async start(): Promise<void> {
     const startedAtMs = performance.now();
     try {
-      this.#withTimeline = await tellsTimeline(this.#db);
+      this.#withTimeline = await canReadTimeline(this.#db);
       const page = await this.#readPage(0, 0);
-      this.#place = { epoch: page.epoch, timeline: page.timeline, last: page.position };
+      this.#position = { epoch: page.epoch, timeline: page.timeline, last: page.position };
     } catch (error) {
       throw connectionFault(error);
     }
@@ -184,7 +167,7 @@ export class ChangeFeed implements FeedClock {
     }
   }
 
-  /** Deletes changes that everybody has had time to read, unless another server is doing so. Resolves with how many. */
+  /** Deletes changes older than `keepMs`, unless another server does so. Returns their number. */
   prune(): Promise<number> {
     return pruneChanges(this.#db, this.#options.keepMs);
   }
@@ -201,19 +184,19 @@ export class ChangeFeed implements FeedClock {
     await this.#db.close();
   }
 
-  /** A change is committed: to be read, unless it was. */
+  /** Handles the notification of a committed change: reads it, unless a read has already shown it. */
   #announce(seq: number | undefined): void {
     if (seq === undefined) {
       this.#wake();
       return;
     }
     this.#announced = Math.max(this.#announced, seq);
-    // A read under way may show it.
+    // The running read may show the change.
     if (this.#isBehind()) this.#reading ??= this.#readWhileWanted();
   }
 
   #isBehind(): boolean {
-    return this.#place !== undefined && this.#place.last < this.#announced;
+    return this.#position !== undefined && this.#position.last < this.#announced;
   }
 
   #wake(): void {
@@ -222,14 +205,14 @@ export class ChangeFeed implements FeedClock {
   }
 
   async #readWhileWanted(): Promise<void> {
-    // So that all who call in this moment share the read.
+    // Calls of the same tick share the read.
     await undefined;
     while ((this.#wanted > 0 || this.#isBehind()) && this.#state === 'reading') {
       this.#wanted = 0;
       const announced = this.#announced;
       const waiting = this.#waiting;
       this.#waiting = undefined;
-      // Whoever asked may have stopped waiting, and an error without a listener would end the process.
+      // The callers may have timed out. A rejection without a handler would end the process.
       waiting?.promise.catch(() => undefined);
       try {
         await this.#readToEnd();
@@ -239,11 +222,10 @@ export class ChangeFeed implements FeedClock {
         this.#options.events.onError?.(fault);
         waiting?.reject(fault);
       }
-      // A look that began after it was announced shows it, or it is not to be seen here: then looking again and again
-      // would not help.
+      // A read that began after the notification shows the change. If it does not, more reads would not show it either.
       if (this.#announced === announced) this.#announced = 0;
     }
-    // In the same breath as the last look at #wanted, so that no wake-up falls in between.
+    // In the same tick as the last check of #wanted, so that no wake-up is lost.
     this.#reading = undefined;
   }
 
@@ -251,15 +233,15 @@ export class ChangeFeed implements FeedClock {
     const limit = this.#options.batchSize;
     let lagMs = 0;
     for (let full = true; full; ) {
-      const place = this.#place;
-      if (place === undefined || this.#state !== 'reading') {
+      const before = this.#position;
+      if (before === undefined || this.#state !== 'reading') {
         throw new Fault('the change feed has stopped');
       }
       const startedAtMs = performance.now();
-      const page = await this.#readPage(place.last, limit);
-      const lost = lostPlace(place, page);
+      const page = await this.#readPage(before.last, limit);
+      const lost = lostPosition(before, page);
       if (lost === undefined) {
-        this.#apply(place, page);
+        this.#apply(before, page);
         lagMs = Math.max(lagMs, page.oldestAgeMs);
         full = page.full;
       } else {
@@ -280,34 +262,34 @@ export class ChangeFeed implements FeedClock {
     return page;
   }
 
-  #apply(place: Place, page: FeedPage): void {
+  #apply(before: FeedPosition, page: FeedPage): void {
     const { last } = page;
     if (last === undefined) {
       return;
     }
     if (page.unknownKinds.length > 0) {
-      this.#flushUnknown(place, last, page.unknownKinds);
+      this.#flushUnknown(before, last, page.unknownKinds);
       return;
     }
     for (const listener of this.#options.listeners) {
       try {
         listener.apply(page.changes);
       } catch (error) {
-        // A cache that could not take a change must not go on with what it has.
+        // A cache that failed to apply a change must not keep its entries.
         listener.flush(last);
         this.#options.events.onFlush?.('listener');
         this.#options.events.onError?.(new Fault('a cache could not apply a change', { cause: error }));
       }
     }
-    this.#place = { ...place, last };
+    this.#position = { ...before, last };
   }
 
-  /** Nothing is known of what these changes are about, so every cache is flushed; the position goes on as usual. */
-  #flushUnknown(place: Place, last: number, kinds: readonly string[]): void {
+  /** Flushes every cache, because changes of unknown kinds may invalidate any entry. The position advances as usual. */
+  #flushUnknown(before: FeedPosition, last: number, kinds: readonly string[]): void {
     for (const listener of this.#options.listeners) {
       listener.flush(last);
     }
-    this.#place = { ...place, last };
+    this.#position = { ...before, last };
     this.#options.events.onFlush?.('unknown_kind');
     for (const kind of kinds.map((text) => text.slice(0, MAX_KIND_LENGTH))) {
       if (this.#reportedKinds.has(kind) || this.#reportedKinds.size >= MAX_REPORTED_KINDS) continue;
@@ -320,7 +302,7 @@ export class ChangeFeed implements FeedClock {
     for (const listener of this.#options.listeners) {
       listener.flush(page.position);
     }
-    this.#place = { epoch: page.epoch, timeline: page.timeline, last: page.position };
+    this.#position = { epoch: page.epoch, timeline: page.timeline, last: page.position };
     this.#options.events.onFlush?.(lost);
   }
 
@@ -329,15 +311,10 @@ export class ChangeFeed implements FeedClock {
   }
 }
 
-function lostPlace(place: Place, page: FeedPage): FlushReason | undefined {
-  if (place.epoch !== page.epoch) {
-    return 'epoch';
-  }
-  if (place.timeline !== page.timeline) {
-    return 'timeline';
-  }
-  if (page.position < place.last) {
-    return 'behind';
-  }
-  return place.last < page.prunedThrough ? 'pruned' : undefined;
+/** Returns why the position is lost; undefined if it is not. */
+function lostPosition(before: FeedPosition, page: FeedPage): FlushReason | undefined {
+  if (before.epoch !== page.epoch) return 'epoch';
+  if (before.timeline !== page.timeline) return 'timeline';
+  if (page.position < before.last) return 'behind';
+  return before.last < page.prunedThrough ? 'pruned' : undefined;
 }

@@ -1,12 +1,12 @@
-/** The rights of the servers' database role, for an installation whose migrations run as another role. */
+/** Grants to the servers' database role, for an installation whose migrations run as another role. */
 
 import type { Database } from './database.ts';
 import { transaction } from './transaction.ts';
 
 /**
- * Statements for everything that the connected role owns in its schema: the servers read and write rows, and change no
- * object. The record of migrations is read-only for them. The last three apply to objects that a later migration makes,
- * from its commit on.
+ * Returns GRANT statements for all objects that the connected role owns in its schema. The servers read and write rows
+ * and change no object. The record of migrations is read-only for them. The last three statements apply to the objects
+ * of later migrations.
  */
 const STATEMENTS = `
   select format('grant usage on schema %I to %I', current_schema(), role) as statement from given
@@ -28,8 +28,8 @@ const STATEMENTS = `
   from given, unnest(array['select, insert, update, delete on tables', 'usage, select on sequences', 'execute on routines']) as rights`;
 
 /**
- * Grants the role what a server needs on the objects of the connected role, now and after later migrations. All of it
- * at once, so a server that has one right has all.
+ * Grants the role all rights of a server on the objects of the connected role, now and after later migrations. It runs
+ * in one transaction, so a server that has one right has all.
  */
 export async function grantTo(db: Database, role: string): Promise<void> {
   await transaction(db, async (trx) => {
@@ -37,7 +37,7 @@ export async function grantTo(db: Database, role: string): Promise<void> {
       `with given as (select cast(:role as text) as role) ${STATEMENTS}`,
       { role },
     );
-    // A question mark is knex's place for a binding; a backslash makes it itself.
+    // knex replaces a question mark by a binding, except after a backslash.
     for (const { statement } of rows) await trx.raw(statement.replaceAll('?', '\\?'));
   });
 }

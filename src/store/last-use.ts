@@ -23,8 +23,8 @@ export interface KeyUsesOptions extends WriterOptions {
 }
 
 /**
- * Skips locked rows, so that it neither waits for a change of a key nor takes part in a deadlock. Returns the ids of the
- * skipped rows.
+ * Skips locked rows, so that it neither waits for a change of a key nor takes part in a deadlock. Returns the ids of
+ * the skipped rows.
  */
 const WRITE = {
   name: 'write_key_uses',

@@ -1,4 +1,4 @@
-/** Brings a database's schema up to this program: numbered SQL files, each run once, by one server at a time. */
+/** Migrates a database's schema with numbered SQL files. Each runs once, and one server migrates at a time. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import { grantTo } from './grants.ts';
 import { recordAdditive, recordedAdditive } from './meta.ts';
 import { endClient } from './pool.ts';
 
-/** The schema is not one that this program can bring up to itself. The message says what to do. */
+/** This program cannot migrate the schema. The message states the next step. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
 
 const DIRECTORY = join(import.meta.dirname, 'migrations');
 const TABLE = 'postern_migrations';
-/** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+/** Nothing else in the same database may use this number for an advisory lock. */
 const LOCK = 726543481;
 const LOCK_TIMEOUT_MS = 60_000;
 const WAIT_MS = 1000;
@@ -32,7 +32,7 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
     getMigrationName: (name) => name,
     getMigration: async (name) => ({
       async up(trx) {
-        // A question mark is knex's place for a binding; a backslash makes it itself.
+        // knex replaces a question mark by a binding, except after a backslash.
         await trx.raw(readFileSync(join(folder, name), 'utf8').replaceAll('?', '\\?'));
       },
       async down() {
@@ -43,12 +43,12 @@ function sourceIn(folder: string): Knex.MigrationSource<string> {
 }
 
 /**
- * Runs what is pending and gives its names. Any number of servers may call it at once: an advisory lock lets one at a
- * time in, and goes with its connection, so one that is killed in the middle leaves nothing half-done and nothing
- * locked. A schema that is newer than this program by additive migrations only stays as it is. Rejects with a
- * MigrationError when the schema is newer in another way, with a Fault when the database cannot be reached.
+ * Runs the pending migrations and returns their names. Several servers may call it at once: an advisory lock admits one
+ * at a time and ends with its connection, so a killed server leaves no partial migration and no lock. A schema that is
+ * newer than this program only by additive migrations stays unchanged. Rejects with a MigrationError if it is newer in
+ * another way, and with a Fault if the database is unreachable.
  * @param folder of the migrations; default: this program's
- * @param serverRole role that gets the rights of a server, if servers connect as another role than this one
+ * @param serverRole role that gets the rights of a server, if servers connect with another role
  */
 export async function migrate(
   db: Database,
@@ -70,19 +70,19 @@ export async function migrate(
 async function runPending(wide: Database, folder: string): Promise<readonly string[]> {
   const difference = await schemaDifference(wide, folder);
   if (difference?.kind === 'newer') throw newerError(difference.unknown);
-  // knex takes a migration that it does not know for a lost file.
+  // knex reports an unknown migration as a lost file.
   if (difference === undefined && (await completed(wide)).length > migrationNames(folder).length) return [];
   const config: Knex.MigratorConfig = { migrationSource: sourceIn(folder), tableName: TABLE };
-  // knex's own lock is a row that a killed run leaves behind; ours makes it needless.
+  // A killed run leaves knex's lock, a row, behind. The advisory lock replaces it.
   await wide.knex.migrate.forceFreeMigrationsLock(config);
   const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
-  // Recorded after the migrations: until the record is there, an older program refuses to start, which is safe.
+  // Recorded after the migrations: without the record, an older program refuses to start, which is safe.
   await recordAdditive(wide, additiveMigrations(folder));
   return names;
 }
 
 /**
- * Resolves when another program has brought the schema up to this program, and this role may read the record of it.
+ * Waits until another program has migrated the schema to this program's, and this role may read the record of it.
  * Changes nothing. Rejects like `migrate`.
  * @param onWait called once if the schema is not ready
  */
@@ -99,7 +99,7 @@ export async function migratedElsewhere(db: Database, onWait: () => void): Promi
   }
 }
 
-/** How the schema of a database differs from this program's; undefined = not at all. */
+/** The difference between a database's schema and this program's. */
 export type SchemaDifference =
   | { readonly kind: 'missing' }
   /** `lacks` is never empty. */
@@ -108,10 +108,10 @@ export type SchemaDifference =
   | { readonly kind: 'newer'; readonly unknown: readonly string[] };
 
 /**
- * Compares the schema and changes nothing. A schema that has everything of this program's, and besides only migrations
- * that a newer program has recorded as additive, does not differ. Rejects with a Fault when the database cannot be
- * reached.
+ * Compares the schemas and changes nothing. Migrations that a newer program recorded as additive are no difference.
+ * Rejects with a Fault if the database is unreachable.
  * @param folder of the migrations; default: this program's
+ * @returns undefined if the schemas do not differ
  */
 export async function schemaDifference(
   db: Database,
@@ -129,13 +129,10 @@ export async function schemaDifference(
   return lacks.length > 0 ? { kind: 'older', lacks } : undefined;
 }
 
-/**
- * How a migration declares that servers without it go on deciding, and may start, on the schema that it leaves.
- * docs/operations.md has the rule.
- */
+/** A migration declares so that older servers can run and start on its schema. docs/operations.md has the rule. */
 const ADDITIVE = /^-- Additive: /;
 
-/** The migrations that declare themselves additive. */
+/** Returns the names of additive migrations. */
 export function additiveMigrations(folder: string = DIRECTORY): readonly string[] {
   return migrationNames(folder).filter((name) => ADDITIVE.test(readFileSync(join(folder, name), 'utf8')));
 }

@@ -120,7 +120,9 @@ export class PooledConnection {
     return isFit && status !== 'T' && status !== 'E';
   }
 
-  /** If BEGIN fails, PostgreSQL may run the statements after it by themselves, so all of them are reported as failed. */
+  /**
+   * If BEGIN fails, PostgreSQL may run the statements after it by themselves, so all of them are reported as failed.
+   */
   #begin(begin: string): void {
     send(this.#client, `${begin}; ${LIMIT}`, this.#options, (error) => {
       if (error !== null) this.#broken = `a transaction could not be started: ${error.message}`;

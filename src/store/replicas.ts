@@ -27,7 +27,7 @@ export interface AppliedFeed {
    */
   readonly session: number | undefined;
   catchUp(): Promise<void>;
-  /** Sets what is called when a writer asks for a report. */
+  /** Sets the listener for a writer's request of a report. */
   onReportRequest(listener: () => void): void;
 }
 
@@ -38,7 +38,7 @@ export interface ReplicaOptions {
   readonly id: string;
   /** The same for all processes of one server. */
   readonly server: string;
-  /** How long this process decides by its cache without hearing of a change, in milliseconds. */
+  /** Bounds the time for which this process decides by its cache without a poll of the feed. */
   readonly maxStalenessMs: number;
   /** Default: 5000. */
   readonly heartbeatMs?: number;
@@ -128,7 +128,7 @@ export async function removeReplica(db: Pick<Database, 'query'>, id: string): Pr
 
 export type AppliedByReplicas =
   | { readonly kind: 'applied' }
-  /** `replicas`: servers that have not applied the change; undefined = the database does not say. */
+  /** `replicas`: number of servers that have not applied the change; undefined = unknown. */
   | { readonly kind: 'partial'; readonly replicas: number | undefined };
 
 const FIRST_POLL_MS = 2;
@@ -158,7 +158,7 @@ interface Waiter {
   readonly resolve: (outcome: AppliedByReplicas) => void;
 }
 
-/** Waits for replicas on behalf of writes. However many wait, one statement at a time polls for all of them. */
+/** Waits for replicas on behalf of writes. One statement at a time polls for all waiting writes. */
 export class ReplicaWaits {
   readonly #db: Pick<Database, 'query'>;
   readonly #waiters = new Set<Waiter>();
@@ -208,7 +208,7 @@ export class ReplicaWaits {
       for (const { resolve } of this.#waiters) resolve({ kind: 'partial', replicas: undefined });
       this.#waiters.clear();
     } finally {
-      // In the same step as the last look at the waiters, so that none joins a loop that has ended.
+      // In the same tick as the last check of the waiters, so that none joins a loop that has ended.
       this.#polling = undefined;
     }
   }

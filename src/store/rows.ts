@@ -1,4 +1,4 @@
-/** From rows to the domain's records. A row that is not what the schema promises is a fault: it decides nothing. */
+/** Decodes rows into the domain's records. A row that does not match the schema is a fault. */
 
 import { Fault } from '../domain/errors.ts';
 import {
@@ -23,11 +23,11 @@ import type {
 import type { Steps } from '../domain/steps.ts';
 import type { Row } from './pool.ts';
 
-/** @param asked the digest that found the row: the key's own, or the one before its last rotation */
-export function keyRecord(row: Row, asked: KeyDigest): KeyRecord {
+/** @param requested digest that found the row: the key's own, or the one before its last rotation */
+export function keyRecord(row: Row, requested: KeyDigest): KeyRecord {
   return {
     id: must(parseId('key', text(row, 'id')), 'id'),
-    digest: asked,
+    digest: requested,
     tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
     userId: row['user_id'] === null ? undefined : must(parseId('usr', text(row, 'user_id')), 'user_id'),
     scopes: texts(row['scopes'], 'scopes'),
@@ -57,7 +57,7 @@ export function sessionRecord(row: Row): SessionRecord {
   };
 }
 
-/** The lists of a tenant's rules as the live cache's statements bring them: JSON, cut into pieces of some 32 KB. */
+/** A tenant's rules in pieces of JSON of about 32 KB, as cache-loader.ts reads them. */
 export interface RulePieces {
   readonly roles: readonly string[];
   readonly policies: readonly string[];
@@ -89,7 +89,7 @@ function* itemsOf<T>(pieces: readonly string[], name: string, read: (item: unkno
   return items;
 }
 
-/** What the lists of the live cache's statements hold, in their order. */
+/** The members of the arrays in cache-loader.ts, in order. */
 const ROLE_MEMBERS = ['name', 'permissions', 'resource_constraints'] as const;
 const POLICY_MEMBERS = [
   'name',
@@ -122,7 +122,7 @@ function policyRecord(row: Row): PolicyRecord {
     effect: oneOf(row, 'effect', ['allow', 'deny']),
     actions: texts(row['actions'], 'actions'),
     resources: texts(row['resources'], 'resources'),
-    // Compiling them decides what a condition means that this program cannot read.
+    // The compiler decides the effect of a condition that this program does not know.
     conditions: object(row['conditions'], 'conditions'),
     appliesTo: oneOf(row, 'applies_to', ['everyone', 'roles']),
     attachedRoles: roleNames(row['attached_roles']),
@@ -132,10 +132,7 @@ function policyRecord(row: Row): PolicyRecord {
 
 const CONSTRAINED_KINDS: ReadonlySet<string> = new Set(['models', 'collections', 'agents']);
 
-/**
- * A kind that this program does not know must not be passed over: without it, the grant would reach more than was
- * given.
- */
+/** An unknown kind is a fault: without its constraint, the grant would cover more than intended. */
 function constraints(value: unknown): ResourceConstraints {
   const row = object(value, 'resource_constraints');
   const unknown = Object.keys(row).find((kind) => !CONSTRAINED_KINDS.has(kind));
@@ -177,7 +174,7 @@ function optionalTexts<Name extends string>(row: Row, name: Name): { readonly [N
   );
 }
 
-/** An object with the member, or without it when there is no value: absent and null mean the same. */
+/** Returns an object with the member, or without it if there is no value: absent and null mean the same. */
 function present<Name extends string, T>(name: Name, value: T | undefined): { readonly [N in Name]?: T } {
   const made: { [N in Name]?: T } = {};
   if (value !== undefined) {

@@ -78,7 +78,9 @@ export async function changeSigningKeys(
   return loadKeys(trx);
 }
 
-/** Replaces a key's sealed part by the result of `reseal`, unless it is undefined. Returns the number of replaced keys. */
+/**
+ * Replaces a key's sealed part by the result of `reseal`, unless it is undefined. Returns the number of replaced keys.
+ */
 export async function resealSigningKeys(
   trx: Queryable,
   reseal: (key: StoredSigningKey) => Uint8Array | undefined,

@@ -1,11 +1,11 @@
-/** The database's clock, for rows whose times are told before they are written. */
+/** The database's clock, for rows whose times must be known before the write. */
 
 import { Fault } from '../domain/errors.ts';
 import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
 export interface DatabaseTime {
-  /** To the microsecond, as PostgreSQL reads it. */
+  /** To the microsecond, in a form that PostgreSQL parses. */
   readonly text: string;
   readonly date: Date;
 }
@@ -13,8 +13,7 @@ export interface DatabaseTime {
 const NOW: Prepared = { name: 'database_time', text: 'select t::text as text, t as date from clock_timestamp() t' };
 
 /**
- * As it is now, not when the transaction began: of two who hold a row one after the other, the second has the later
- * time.
+ * Returns the current time, not that of the transaction's start: a transaction that locks a row later has a later time.
  */
 export async function databaseTime(q: Queryable): Promise<DatabaseTime> {
   const [now] = await runPrepared<{ text: string; date: Date }>(q, NOW, []);

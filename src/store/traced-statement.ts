@@ -1,13 +1,11 @@
-/**
- * A span for a statement. It names the operation and the table: text and values of a statement never leave the process.
- */
+/** Spans of statements. They name operation and table. Text and values of a statement never leave the process. */
 
 import type { Tracing } from '../telemetry/tracing.ts';
 
 const OPERATION = /^\s*([a-z]+)/i;
 const TABLE = /\b(?:from|into|update|table)\s+"?([a-z_][a-z0-9_]*)/i;
 
-/** Returns a callback that ends the statement's span first; `done` itself outside of any span. */
+/** Returns a callback that ends the statement's span and calls `done`, or `done` itself outside of a span. */
 export function tracedStatement<Args extends readonly unknown[]>(
   tracing: Tracing,
   { text, name }: { readonly text: string; readonly name?: string | undefined },
