@@ -2,12 +2,12 @@
  * Handles one check: one CheckRequest in, one CheckResponse out.
  *
  * The stages are: read the message, match the route, resolve the credential, limit the bytes of bodies, decide, apply
- * the limits, answer. If everything is cached, no stage awaits. Every answer is a denial until the last stage writes the
- * bytes of an `Allow`. An error in any stage is a 503 for that request only.
+ * the limits, answer. If everything is cached, no stage awaits. Every answer is a denial until the last stage writes
+ * the bytes of an `Allow`. An error in any stage is a 503 for that request only.
  *
  * A check that waits ends before the time of its caller is over, so that the client gets this server's 503 with
- * `Retry-After` and not Envoy's empty one. A check whose call is over is not decided. What the limits reserve for it is
- * released when they have answered.
+ * `Retry-After` and not Envoy's empty one. A check whose call is over is not decided. If the limits then make a
+ * reservation for it, the handler releases the reservation.
  */
 
 import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';

@@ -13,8 +13,8 @@ import { type Draft, newDraft, noteHeader } from './draft.ts';
 import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } from './wire-read.ts';
 
 /**
- * The entry of `context_extensions` by which Envoy's configuration marks a route whose bodies are not sent. No client can
- * set it. Without it, a request without Content-Length on such a route looks like one with an empty body.
+ * The entry of `context_extensions` by which Envoy's configuration marks a route whose bodies are not sent. No client
+ * can set it. Without it, a request without Content-Length on such a route looks like one with an empty body.
  */
 const BODY_MARK = Buffer.from('postern.body');
 const BODY_NOT_SENT = Buffer.from('not_sent');
@@ -147,7 +147,9 @@ function readRequest(draft: Draft, end: number): void {
   }
 }
 
-/** AttributeContext.HttpRequest: method = 2, headers = 3, path = 4, size = 9, body = 11, raw_body = 12, header_map = 13. */
+/**
+ * AttributeContext.HttpRequest: method = 2, headers = 3, path = 4, size = 9, body = 11, raw_body = 12, header_map = 13.
+ */
 function readHttp(draft: Draft, end: number): void {
   while (draft.at < end) {
     const tag = readTag(draft, end);

@@ -1,12 +1,15 @@
 /**
- * Recognizes other spellings of the headers that an allow sets or removes. Some servers give a request's headers to the application
- * under folded names: CGI, WSGI and PHP read `x_tenant_id` as `x-tenant-id`, and lighttpd writes every character except letters and
- * digits as `_`. The upstream must find one value under any such name, so every spelling except the true one is removed.
+ * Recognizes other spellings of the headers that an allow sets or removes. Some servers give a request's headers to the
+ * application under folded names: CGI, WSGI and PHP read `x_tenant_id` as `x-tenant-id`, and lighttpd writes every
+ * character except letters and digits as `_`. The upstream must find one value under any such name, so every spelling
+ * except the true one is removed.
  */
 
 export const TENANT_ID = 'x-tenant-id';
 
-/** Headers by which some frameworks let a client change the method or the path after the decision was made for another. */
+/**
+ * Headers by which some frameworks let a client change the method or the path after the decision was made for another.
+ */
 export const OVERRIDES = [
   'x-http-method-override',
   'x-http-method',
@@ -43,8 +46,9 @@ const X = 0x78;
 const folded = new Uint8Array(MAX_FOLDED_BYTES + 1);
 
 /**
- * Reports whether `bytes[start, end)` is a header's name that must be removed by name. This applies to every spelling of a name that
- * begins with `x-postern-`, and to every spelling of a guarded name except the true one. Letters are compared without case.
+ * Reports whether `bytes[start, end)` is a header's name that must be removed by name. This applies to every spelling
+ * of a name that begins with `x-postern-`, and to every spelling of a guarded name except the true one. Letters are
+ * compared without case.
  */
 export function isAlias(bytes: Uint8Array, start: number, end: number): boolean {
   const first = (bytes[start] ?? 0) | 0x20;

@@ -160,7 +160,10 @@ function readEntry(cursor: Cursor, end: number): Draft {
   return draft;
 }
 
-/** AccessLogCommon: time_to_first_upstream_tx_byte = 7, metadata = 17, intermediate_log_entry = 27, access_log_type = 33. */
+/**
+ * AccessLogCommon: time_to_first_upstream_tx_byte = 7, metadata = 17, intermediate_log_entry = 27, access_log_type =
+ * 33.
+ */
 function readCommon(cursor: Cursor, end: number, draft: Draft): void {
   while (cursor.at < end) {
     const tag = readTag(cursor, end);

@@ -64,7 +64,9 @@ export function responseOf({ responseId, responseStatus, responseBackground }: U
     : undefined;
 }
 
-/** Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found. */
+/**
+ * Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found.
+ */
 export function usageOf({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
   return (
     measured(counts, model) ??

@@ -2,7 +2,7 @@
  * Calls that grpc-js serves, and the handlers that pass their messages to the methods as raw bytes.
  *
  * grpc-js reports a cancellation after every call. An interceptor therefore observes the trailers, which grpc-js writes
- * when nghttp2 has taken the last byte of the answer. From then on, the answer counts as delivered.
+ * when nghttp2 has taken the last byte of the answer. After that, the answer counts as delivered.
  */
 
 import {
@@ -219,7 +219,8 @@ export class GrpcJsCalls {
 
   #closed(call: TrackedCall): void {
     if (call.isPending) {
-      // grpc-js reports a call that it ends itself as a cancellation: after `grpc-timeout`, or if it rejects the message.
+      // grpc-js reports a call that it ends itself as a cancellation: after `grpc-timeout`, or if it rejects the
+      // message.
       if (this.#nowMs() + CLOCK_TOLERANCE_MS >= call.deadlineMs) this.#expired += 1;
       else if (call.isBegun) this.#cancelled += 1;
     }

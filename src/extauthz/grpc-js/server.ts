@@ -1,4 +1,6 @@
-/** The gRPC server on `@grpc/grpc-js`. The definitions of its methods come from `protos/`, and messages stay raw bytes. */
+/**
+ * The gRPC server on `@grpc/grpc-js`. The definitions of its methods come from `protos/`, and messages stay raw bytes.
+ */
 
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';

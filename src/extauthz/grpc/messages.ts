@@ -164,7 +164,10 @@ export class MessageParts {
     return undefined;
   }
 
-  /** Adds a block for the next `bytes`, with half of what arrived as room for more, so that many small chunks need few blocks. */
+  /**
+   * Adds a block for the next `bytes`, with half of what arrived as room for more, so that many small chunks need few
+   * blocks.
+   */
   #addBlock(bytes: number): void {
     const room = Math.min(this.#arrived >> 1, MAX_BLOCK_BYTES, this.#announced - this.#arrived);
     this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, room));

@@ -1,7 +1,10 @@
 /** Frames: their head, their types and flags, and the error codes (RFC 9113, sections 4.1, 6 and 7). */
 
 export const FRAME_HEAD_BYTES = 9;
-/** The largest payload that this server accepts: the protocol's minimum, because it does not raise SETTINGS_MAX_FRAME_SIZE. */
+/**
+ * The largest payload that this server accepts: the protocol's minimum, because it does not raise
+ * SETTINGS_MAX_FRAME_SIZE.
+ */
 export const MAX_FRAME_BYTES = 16_384;
 /** RFC 9113, section 6.9.2 */
 export const DEFAULT_WINDOW = 65_535;

@@ -1,4 +1,7 @@
-/** Listens for HTTP/2 connections: TCP or a Unix socket, plain with prior knowledge or TLS with ALPN (RFC 9113, sections 3.2 and 3.3). */
+/**
+ * Listens for HTTP/2 connections: TCP or a Unix socket, plain with prior knowledge or TLS with ALPN (RFC 9113, sections
+ * 3.2 and 3.3).
+ */
 
 import { createServer, type Server, type Socket } from 'node:net';
 import {

@@ -52,7 +52,9 @@ export class Output {
     return this.#socket.writableLength === 0;
   }
 
-  /** Whether so many bytes wait for the socket that the caller must not add bytes that can wait. */
+  /**
+   * Whether the bytes that wait for the socket exceed the bound, so that the caller must not add bytes that can wait.
+   */
   get isClogged(): boolean {
     return this.length + this.#socket.writableLength > this.#maxBacklog;
   }

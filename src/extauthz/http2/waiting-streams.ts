@@ -1,4 +1,7 @@
-/** The streams of one connection that have more to send than the peer's flow control or the socket takes (RFC 9113, section 5.2). */
+/**
+ * The streams of one connection that have more to send than the peer's flow control or the socket takes (RFC 9113,
+ * section 5.2).
+ */
 
 import type { Connection } from './connection.ts';
 import type { Stream } from './stream.ts';
