@@ -9,7 +9,7 @@ export interface CacheStats {
   readonly waiting: number;
   /** By class of the loaded entries. */
   readonly loads: Readonly<Record<string, CacheLoadStats>>;
-  /** Checks that were answered with a fault because too many waited, by class of their credential. */
+  /** Checks that were answered with a fault because too many checks waited, by class of their credential. */
   readonly rejectedResolutions: { readonly known: number; readonly unseen: number };
   /** Estimated memory of the compiled rules of tenants and of the global policies. */
   readonly rulesBytes: number;
@@ -18,9 +18,9 @@ export interface CacheStats {
 export interface CacheLoadStats {
   readonly inFlight: number;
   readonly waiting: number;
-  /** Because too many of the class were waiting. */
+  /** Loads that were rejected because too many of their class waited. */
   readonly rejected: number;
-  /** Never begun, because no check waited for them any longer. */
+  /** Loads that did not start because no check waited for them any longer. */
   readonly abandoned: number;
 }
 

@@ -1,4 +1,6 @@
-/** Counts checks by code and by route in plain numbers. A route is a line of the route table, never what a client sent. */
+/**
+ * Counts checks by code and by route in plain numbers. A route is an entry of the route table, never text of a client.
+ */
 
 import { BODY_SETTING } from '../decision/body.ts';
 import type { Route } from '../decision/model.ts';
@@ -13,7 +15,7 @@ interface CodeCount {
 
 type RouteCount = Record<OutcomeKind, number>;
 
-/** Above any route table; what comes beyond it is counted by code alone. */
+/** More than any route table has. Checks of further routes are counted by code only. */
 const MAX_ROUTES = 2000;
 
 export class CheckMeter {
@@ -49,7 +51,7 @@ export class CheckMeter {
     );
   }
 
-  /** Requests whose body Envoy did not send, by route. */
+  /** Returns the requests whose body Envoy did not send, by route. */
   bodiesNotSent(): readonly (readonly [method: string, template: string, setting: string, number])[] {
     return Array.from(this.#notSent, ([{ method, template }, count]) => [method, template, BODY_SETTING, count]);
   }

@@ -1,4 +1,4 @@
-/** Counts, logs and records for the gate: one call per check, after the answer was made. */
+/** Counts, logs and records the gate's checks: one call per check, after its answer. */
 
 import type { CheckMeter } from './check-meter.ts';
 import { type CheckOutcome, routeOf } from './check-outcome.ts';

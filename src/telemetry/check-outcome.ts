@@ -1,4 +1,4 @@
-/** What telemetry is told of one check. The gate's outcome has this shape. */
+/** The facts of one check for telemetry. The gate's outcome has this shape. */
 
 import type { CheckInput, Decision, Route } from '../decision/model.ts';
 import type { ErrorCode } from '../domain/errors.ts';
@@ -10,13 +10,15 @@ export interface CheckOutcome {
   readonly requestId: string;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
-  /** The request, with its credential and body: a listener must not keep it. Undefined if the check could not be read. */
+  /**
+   * The request, with its credential and body. A listener must not keep it. Undefined if the check could not be read.
+   */
   readonly input: CheckInput | undefined;
   /** Envoy's `x-request-id`, if any. */
   readonly clientRequestId: string | undefined;
-  /** The trace that the request belongs to; undefined unless traces are on and the request is sampled. */
+  /** The trace of the request. Undefined unless traces are configured and the request is sampled. */
   readonly traceId?: string | undefined;
-  /** Undefined when it did not come to one. */
+  /** Undefined if the check reached no decision. */
   readonly decision: Decision | undefined;
   /** The cause of a fault. */
   readonly error: unknown;
@@ -26,7 +28,7 @@ export interface CheckOutcome {
 
 export type OutcomeKind = 'allow' | 'deny' | 'fault';
 
-/** Also of a code that was kept as text. */
+/** Accepts also a code that was stored as text. */
 export function outcomeKind(code: string): OutcomeKind {
   return code === 'allow' || code === 'public' ? 'allow' : code === 'unavailable' ? 'fault' : 'deny';
 }
@@ -35,7 +37,10 @@ export function routeOf(decision: Decision | undefined): Route | undefined {
   return decision === undefined || decision.kind === 'public' ? undefined : decision.route;
 }
 
-/** Returns the tenant that a decision belongs to: the effective tenant if it is known, else the principal's. Empty if neither is known. */
+/**
+ * Returns the tenant of a decision: the effective tenant if it is known, otherwise the principal's. Empty if neither is
+ * known.
+ */
 export function tenantOf(decision: Decision | undefined): string {
   switch (decision?.kind) {
     case 'allow':

@@ -1,8 +1,8 @@
 /**
- * The metrics of several worker processes as one. Counters are added; what is an age or a peak shows the worst.
+ * Aggregates the metrics of several worker processes: sums, and the maximum of ages and lags.
  *
- * A worker says when it begins to answer, and only who has said so is asked: one that is still starting has counted nothing, and would
- * keep the others' numbers waiting.
+ * A worker announces when it can respond, and the supervisor requests metrics only from such workers. A worker that is
+ * still starting has no counts, and would delay the response.
  */
 
 import cluster from 'node:cluster';
@@ -11,34 +11,35 @@ import { withHistogramHeadings } from './histogram.ts';
 
 type Samples = MetricObjectWithValues<MetricValue<string>>[];
 
-/** From a worker. */
+/** A message of a worker. */
 type Reply =
-  | { readonly kind: 'metrics here' }
-  | { readonly kind: 'metrics'; readonly question: number; readonly samples: Samples };
+  | { readonly kind: 'metrics ready' }
+  | { readonly kind: 'metrics'; readonly request: number; readonly samples: Samples };
 
-interface Question {
-  readonly kind: 'metrics?';
-  readonly question: number;
+interface MetricsRequest {
+  readonly kind: 'metrics request';
+  readonly request: number;
 }
 
-/** One question under way. */
+/** A request that waits for responses. */
 interface Collection {
   readonly missing: Set<number>;
   readonly done: () => void;
 }
 
-/** A process that does not answer in time, because it is stuck or stopped, is shown as it was when it last answered. */
+/** The aggregate has the last values of a process that does not respond in time. */
 const ANSWER_TIMEOUT_MS = 1_000;
 
 /**
- * For the first process, before it starts the workers. The function collects the metrics of all processes.
- * @param own the first process's own metrics
+ * Must be called in the supervisor before it starts the workers. The returned function collects the metrics of all
+ * processes.
+ * @param own the supervisor's own metrics
  */
 export function clusterMetrics(own: Registry): () => Promise<string> {
   const last = new Map<number, Samples>();
   const answering = new Set<number>();
   const open = new Map<number, Collection>();
-  let questions = 0;
+  let requests = 0;
 
   const settle = (workerId: number, { missing, done }: Collection): void => {
     if (missing.delete(workerId) && missing.size === 0) done();
@@ -46,12 +47,12 @@ export function clusterMetrics(own: Registry): () => Promise<string> {
   cluster.on('message', (worker, message: unknown) => {
     if (!isReply(message)) return;
     switch (message.kind) {
-      case 'metrics here':
+      case 'metrics ready':
         answering.add(worker.id);
         break;
       case 'metrics': {
         if (answering.has(worker.id)) last.set(worker.id, message.samples);
-        const collection = open.get(message.question);
+        const collection = open.get(message.request);
         if (collection !== undefined) settle(worker.id, collection);
         break;
       }
@@ -59,7 +60,7 @@ export function clusterMetrics(own: Registry): () => Promise<string> {
         message satisfies never;
     }
   });
-  // Its numbers are gone with it.
+  // The values of an exited worker no longer count.
   cluster.on('exit', ({ id }) => {
     answering.delete(id);
     last.delete(id);
@@ -67,45 +68,45 @@ export function clusterMetrics(own: Registry): () => Promise<string> {
   });
 
   return async () => {
-    const question: Question = { kind: 'metrics?', question: questions++ };
+    const request: MetricsRequest = { kind: 'metrics request', request: requests++ };
     const { promise, resolve } = Promise.withResolvers<void>();
     const collection: Collection = { missing: new Set(answering), done: resolve };
     const late = setTimeout(resolve, ANSWER_TIMEOUT_MS);
-    open.set(question.question, collection);
+    open.set(request.request, collection);
     try {
-      for (const id of answering) cluster.workers?.[id]?.send(question, () => undefined);
+      for (const id of answering) cluster.workers?.[id]?.send(request, () => undefined);
       if (answering.size > 0) await promise;
     } finally {
       clearTimeout(late);
-      open.delete(question.question);
+      open.delete(request.request);
     }
     const samples = [await own.getMetricsAsJSON(), ...last.values()];
     return withHistogramHeadings(await AggregatorRegistry.aggregate(samples).metrics());
   };
 }
 
-/** For a worker, once: answers for this registry from now on. */
+/** Must be called once in a worker. The worker then responds to requests with this registry. */
 export function answerMetrics(registry: Registry): void {
   process.on('message', (message: unknown) => {
-    if (isQuestion(message)) void answer(registry, message);
+    if (isRequest(message)) void answer(registry, message);
   });
-  say({ kind: 'metrics here' });
+  send({ kind: 'metrics ready' });
 }
 
-async function answer(registry: Registry, { question }: Question): Promise<void> {
-  say({ kind: 'metrics', question, samples: await registry.getMetricsAsJSON() });
+async function answer(registry: Registry, { request }: MetricsRequest): Promise<void> {
+  send({ kind: 'metrics', request, samples: await registry.getMetricsAsJSON() });
 }
 
-function say(reply: Reply): void {
+function send(reply: Reply): void {
   process.send?.(reply, undefined, {}, () => undefined);
 }
 
 function isReply(message: unknown): message is Reply {
-  return isKind(message, 'metrics here') || isKind(message, 'metrics');
+  return isKind(message, 'metrics ready') || isKind(message, 'metrics');
 }
 
-function isQuestion(message: unknown): message is Question {
-  return isKind(message, 'metrics?');
+function isRequest(message: unknown): message is MetricsRequest {
+  return isKind(message, 'metrics request');
 }
 
 function isKind(message: unknown, kind: string): boolean {

@@ -1,6 +1,7 @@
 /**
- * The decision log in a file. All workers of a server append to it, each a batch of whole lines at a time, so that lines never mix. The
- * file is opened again when its path names another one: rotation is renaming it, without a signal.
+ * The decision log in a file. All workers of a server append to it, each a batch of whole lines at a time, so that
+ * lines never mix. The sink opens the file again when the path names another file, so a rotation renames the file and
+ * needs no signal.
  */
 
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -9,7 +10,7 @@ import type { DecisionSink } from './decision-log.ts';
 
 /** The owner writes, and the group of a log shipper reads. */
 const MODE = 0o640;
-/** How often the path is compared with the open file. */
+/** How often the sink compares the path with the open file. */
 const CHECK_EVERY_MS = 1000;
 
 export class DecisionFile implements DecisionSink {
@@ -17,7 +18,7 @@ export class DecisionFile implements DecisionSink {
   readonly #path: string;
   #handle: FileHandle | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
-  /** The file ends within a line, because a write failed: the next batch begins with a line end. */
+  /** True if a write failed within a line. The next batch then begins with a line end. */
   #isTorn = false;
 
   constructor(path: string) {
@@ -54,7 +55,7 @@ export class DecisionFile implements DecisionSink {
     this.#handle = undefined;
   }
 
-  /** Returns the file that the path names, opened or created if it is not the open one. */
+  /** Returns the file of the path. Opens or creates it if it is not the open one. */
   async #current(): Promise<FileHandle> {
     const nowMs = performance.now();
     if (this.#handle !== undefined && nowMs - this.#checkedAtMs < CHECK_EVERY_MS) return this.#handle;

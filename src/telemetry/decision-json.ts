@@ -1,23 +1,29 @@
 /**
- * One decision as a line of JSON. With `log.decisions.allow-one-in: 1` the gate makes a line for each check, so this file concatenates the
- * line itself: ids and codes that this program made need neither quoting nor masking, and the few texts that requests have in common are
- * quoted and masked once. A test compares every line with JSON.stringify.
+ * Encodes one decision as a line of JSON. With `log.decisions.allow-one-in: 1` the gate writes a line for each check,
+ * so this file concatenates the line itself. Ids and codes of this program need neither quoting nor masking. The texts
+ * that many requests have in common are quoted and masked once. A test compares every line with JSON.stringify.
  */
 
 import type { DecisionLine } from './decision-line.ts';
 import { maskText } from './masking.ts';
 
-/** Texts of requests that are kept quoted, such as methods, paths and models; each has at most 256 characters. */
+/** A cache of quoted texts of requests, such as methods, paths and models, of at most 256 characters each. */
 const MAX_QUOTED = 1000;
-/** Texts without a character that JSON quotes, and without the beginning of a secret: UUIDs and other hexadecimal ids. */
+/**
+ * Matches text without a character that JSON quotes and without the beginning of a secret: UUIDs and other hexadecimal
+ * ids.
+ */
 const HEXADECIMAL = /^[0-9a-f-]+$/;
-/** `took_ms` is kept as text up to this many microseconds. */
+/** Texts of `took_ms` are cached up to this number of microseconds. */
 const MAX_KEPT_US = 10_000;
 
 const quotedTexts = new Map<string, string>();
 const tookTexts: string[] = [];
 
-/** Returns a line without secrets, its line end included. @param atMs when the check began, in milliseconds since the epoch */
+/**
+ * Returns a line without secrets, with its line end. @param atMs the start of the check, in milliseconds since the
+ * epoch
+ */
 export function jsonLine(line: DecisionLine, atMs: number): string {
   return (
     beginning(atMs) +
@@ -50,7 +56,7 @@ export function jsonLine(line: DecisionLine, atMs: number): string {
 let shownMs = Number.NaN;
 let shown = '';
 
-/** The members before those of the decision. Many checks begin in the same millisecond. */
+/** The members before those of the decision. Many checks start in the same millisecond. */
 function beginning(atMs: number): string {
   if (atMs !== shownMs) {
     shownMs = atMs;
@@ -59,12 +65,14 @@ function beginning(atMs: number): string {
   return shown;
 }
 
-/** For ids, names and codes: their grammars hold nothing that JSON quotes, and nothing that looks like a secret. */
+/**
+ * For ids, names and codes. Their grammars have no character that JSON quotes, and no text that looks like a secret.
+ */
 function plain(start: string, value: string | undefined): string {
   return value === undefined ? '' : `${start}${value}"`;
 }
 
-/** Returns a text in quotes and masked. A text with a secret is not kept, so that no secret stays in memory. */
+/** Returns a text quoted and masked. The cache must not hold a secret, so a text with a secret is not cached. */
 function quoted(value: string): string {
   const known = quotedTexts.get(value);
   if (known !== undefined) return known;
@@ -80,7 +88,7 @@ function text(start: string, value: string | undefined): string {
   return value === undefined ? '' : start + quoted(value);
 }
 
-/** For a text that is different in every request, and a UUID in most. */
+/** For a text that differs in every request and is mostly a UUID. */
 function id(start: string, value: string | undefined): string {
   if (value === undefined) return '';
   return HEXADECIMAL.test(value) ? `${start}"${value}"` : start + JSON.stringify(maskText(value));

@@ -1,4 +1,4 @@
-/** One decision as the members of a log line. Every text that comes from a request is bounded. */
+/** One decision as the members of a log line. Every text of a request is bounded. */
 
 import { BODY_SETTING } from '../decision/body.ts';
 import {
@@ -53,7 +53,10 @@ const MAX_TEXT = 256;
 const MAX_METHOD = 32;
 const MAX_ADDRESS = 64;
 const MAX_RESOURCES = 16;
-/** Room behind a bound in which the end of a secret is still recognized before the text is cut. */
+/**
+ * The text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the
+ * cut.
+ */
 const MASKING_ROOM = 1024;
 
 /** Returns the members of a check's line. */
@@ -125,13 +128,13 @@ const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
   err: undefined,
 };
 
-/** A text that is cut is masked before: the part of a secret that is left may no longer look like one. */
+/** Masks a text before it is cut, because the rest of a secret may no longer look like one. */
 function cut(text: string | undefined, max: number): string | undefined {
   if (text === undefined || text.length <= max) return text;
   return maskText(text.slice(0, max + MASKING_ROOM)).slice(0, max);
 }
 
-/** Made once for each route: joining the texts for each line takes longer than all other members of it. */
+/** Cached for each route, because joining the texts takes longer than all other members of a line. */
 const routeNames = new WeakMap<Route, string>();
 
 function nameOfRoute(route: Route): string {

@@ -1,20 +1,27 @@
 /**
- * A log of decisions that never delays one: every denial, one allow in many, and faults of each kind up to a rate and then their number.
- * The log encodes each line at once into a batch in memory, bounded for each outcome, so a flood of faults takes no room from denials.
- * Batches go to the sink, one at a time. A line that finds no room, and a batch that the sink cannot deliver, are dropped and counted.
+ * The decision log, which never delays a decision. It has a line for every denial, for one allow in `allowOneIn`, and
+ * for faults of each kind up to a rate, then their number. The log encodes each line at once into a batch in memory.
+ * Each outcome has its own memory bound, so a flood of faults does not displace denials. Batches go to the sink one at
+ * a time. The log drops and counts lines beyond the bound and batches that the sink cannot deliver.
  */
 
 import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { countedLine, type DecisionLine, lineOf } from './decision-line.ts';
 import { FaultSampler } from './fault-sampler.ts';
 
-/** Where lines go. */
+/** The destination of lines. */
 export interface DecisionSink {
-  /** Returns the text of one line, its line end included, without secrets. @param atMs when the check began, in milliseconds since the epoch */
+  /**
+   * Returns the text of one line without secrets, with its line end. @param atMs the start of the check, in
+   * milliseconds since the epoch
+   */
   render(line: DecisionLine, atMs: number): string;
   /** Prepares the sink. Rejects with a sentence for the operator if it cannot be used. */
   open?(): Promise<void>;
-  /** Resolves when the lines, in UTF-8, are out of this process; rejects if they are lost. One call at a time: the bytes change afterwards. */
+  /**
+   * Resolves when the lines (in UTF-8) have left this process. Rejects if they are lost. The log makes one call at a
+   * time, and reuses the bytes afterwards.
+   */
   deliver(lines: Buffer): Promise<void>;
   /** Called once, after the last batch. */
   close?(): Promise<void>;
@@ -23,15 +30,18 @@ export interface DecisionSink {
 export interface DecisionLogParts {
   readonly sink: DecisionSink;
   readonly monotonicMs: () => number;
-  /** Milliseconds since the epoch; default: this machine's clock. */
+  /** Milliseconds since the epoch. Default: this machine's clock. */
   readonly now?: () => number;
-  /** One allow in this many is logged; 0 = none; default: 1000. */
+  /** The log has one allow in this many. 0: none. Default: 1000. */
   readonly allowOneIn?: number;
-  /** Faults of one kind; the others of that second are one line with their number. Default: 10. */
+  /**
+   * Faults of one kind in a second that have their own lines. The others of that second are one line with their number.
+   * Default: 10.
+   */
   readonly faultsPerSecond?: number;
-  /** Bytes of each outcome held until they are delivered; default: 1 Mi. */
+  /** The bytes of each outcome that may wait for delivery. Default: 1 Mi. */
   readonly maxHeld?: number;
-  /** Called for the first batch that is lost after one that was delivered. */
+  /** Called for the first lost batch after a delivered one. */
   readonly onLost?: (error: unknown) => void;
 }
 
@@ -44,12 +54,12 @@ interface Batch {
 }
 
 const DELIVER_EVERY_MS = 100;
-/** Size of a batch, unless one line is longer. A full batch does not wait for the timer. */
+/** The size of a batch, unless one line is longer. A full batch is sent at once. */
 const BATCH_BYTES = 262_144;
-/** Most bytes of one UTF-16 unit in UTF-8. */
+/** The maximum bytes of one UTF-16 unit in UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 const DEFAULT_MAX_HELD = 1_048_576;
-/** How long the end of the process waits for the sink. */
+/** How long the shutdown waits for the sink. */
 const CLOSE_TIMEOUT_MS = 2000;
 
 export class DecisionLog {
@@ -60,11 +70,11 @@ export class DecisionLog {
   readonly #onLost: (error: unknown) => void;
   readonly #faults: FaultSampler;
   readonly #dropped: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
-  /** Bytes by outcome, those of the batch under way included. */
+  /** Bytes by outcome, including those of the batch in delivery. */
   readonly #held: Record<OutcomeKind, number> = { allow: 0, deny: 0, fault: 0 };
-  /** The oldest first; lines are added to the last. */
+  /** The oldest batch first. Lines go to the last one. */
   readonly #batches: Batch[] = [];
-  /** A delivered batch, to be filled again. */
+  /** A delivered batch whose memory is used again. */
   #spare: Batch | undefined;
   #allowsToSkip: number;
   #timer: NodeJS.Timeout | undefined;
@@ -83,8 +93,8 @@ export class DecisionLog {
   }
 
   /**
-   * Checks that have no line of their own, by outcome: faults over their rate, and lines that found no room or were lost on the way.
-   * Allows that were not sampled are not among them.
+   * Checks without their own line, by outcome: faults beyond their rate, lines beyond the memory bound, and lines that
+   * were lost in delivery. Allows that were not sampled do not count.
    */
   get dropped(): Readonly<Record<OutcomeKind, number>> {
     return this.#dropped;
@@ -102,7 +112,7 @@ export class DecisionLog {
     else this.#hold(kind, lineOf(outcome), outcome.startedAtMs);
   }
 
-  /** Delivers everything that is held, as far as the sink takes it within two seconds; for the end of the process. */
+  /** Delivers all waiting lines within two seconds, at shutdown. */
   async close(): Promise<void> {
     this.#writeCounted(this.#faults.takeAll());
     let timer: NodeJS.Timeout | undefined;
@@ -156,7 +166,7 @@ export class DecisionLog {
     this.#schedule();
   }
 
-  /** Returns the batch for the next line, with room for it. */
+  /** Returns the batch for the next line, with enough space for it. */
   #batchFor(bytes: number): Batch {
     const last = this.#batches.at(-1);
     if (last !== undefined && last.used + bytes <= last.bytes.length) return last;

@@ -1,4 +1,4 @@
-/** Where the decision log goes: nowhere, to standard output, to a file, or to an OpenTelemetry collector. */
+/** The sinks of the decision log: standard output, a file, or an OpenTelemetry collector. */
 
 import { DecisionFile } from './decision-file.ts';
 import { jsonLine } from './decision-json.ts';
@@ -13,7 +13,10 @@ export type DecisionTarget =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'otlp'; readonly target: OtlpTarget };
 
-/** Returns the sink; undefined if nothing would be written: standard output, with a log level above `info`. */
+/**
+ * Returns the sink. Undefined if standard output is the target and the log level is above `info`, because then the log
+ * has no lines.
+ */
 export function sinkFor(
   target: DecisionTarget,
   { log, write }: Pick<Logging, 'log' | 'write'>,

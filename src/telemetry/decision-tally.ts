@@ -1,19 +1,20 @@
 /**
- * Counts decisions by the minute, tenant, code and route until somebody takes the counts to keep them. For the path of every check: it
- * adds one to a number. The counters are bounded: a decision that would need one more is not counted here, and that is counted.
+ * Counts decisions by minute, tenant, code and route until a writer takes the counts. Every check calls it: it
+ * increments one number. The number of counters is bounded. A decision that needs another counter is dropped and
+ * counted as such.
  */
 
 import type { Route } from '../decision/model.ts';
 import { type CheckCode, type CheckOutcome, routeOf, tenantOf } from './check-outcome.ts';
 
-/** How often something was decided in one minute. */
+/** The number of equal decisions in one minute. */
 export interface DecisionCount {
-  /** Milliseconds since the epoch at its start. */
+  /** The start of the minute, in milliseconds since the epoch. */
   readonly minuteMs: number;
-  /** Empty where nobody was known. */
+  /** Empty if no tenant is known. */
   readonly tenant: string;
   readonly code: CheckCode;
-  /** Method and template of a line of the route table; empty where none was matched, or needed. */
+  /** Method and template of a route. Empty if no route matched or was needed. */
   readonly route: string;
   readonly decisions: number;
 }
@@ -21,7 +22,7 @@ export interface DecisionCount {
 export interface DecisionTallyOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Counters, at most; 20000 unless told. */
+  /** The maximum number of counters. Default: 20,000. */
   readonly maxCounters?: number;
 }
 
@@ -39,7 +40,7 @@ export class DecisionTally {
   readonly #maxCounters: number;
   #minute = 0;
   #tenants = new Map<string, ByRoute>();
-  /** Of minutes that are over, and those that were put back. */
+  /** Counts of past minutes, and counts that a writer put back. */
   #waiting: DecisionCount[] = [];
   #counters = 0;
   #dropped = 0;
@@ -49,7 +50,7 @@ export class DecisionTally {
     this.#maxCounters = maxCounters;
   }
 
-  /** Decisions that found no counter. */
+  /** Decisions beyond the bound of counters. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -62,7 +63,7 @@ export class DecisionTally {
     else counter.decisions++;
   }
 
-  /** Hands out what was counted since the last time. */
+  /** Returns the counts since the last call. */
   take(): readonly DecisionCount[] {
     this.#begin(this.#minute);
     const counts = this.#waiting;
@@ -71,7 +72,7 @@ export class DecisionTally {
     return counts;
   }
 
-  /** Counts that could not be kept; they are handed out again. */
+  /** Puts counts back that the writer could not store. The next `take` returns them again. */
   putBack(counts: readonly DecisionCount[]): void {
     const room = Math.max(0, this.#maxCounters - this.#counters);
     this.#waiting.push(...counts.slice(0, room));
@@ -87,7 +88,7 @@ export class DecisionTally {
       this.#tenants.set(tenant, routes);
     }
     const counters = routes.get(route) ?? [];
-    // A route ends in a handful of codes.
+    // The codes of one route, mostly fewer than ten.
     for (const counter of counters) if (counter.code === code) return counter;
     if (this.#counters >= this.#maxCounters) return undefined;
     this.#counters++;
@@ -97,7 +98,7 @@ export class DecisionTally {
     return counter;
   }
 
-  /** Another minute, or the rest of this one. */
+  /** Starts the counts of another minute, or of the rest of this one. */
   #begin(minute: number): void {
     for (const [tenant, routes] of this.#tenants) {
       for (const [route, counters] of routes) {

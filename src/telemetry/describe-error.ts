@@ -1,6 +1,9 @@
-/** What logs and traces say of an error. Its other members stay out: libraries hang requests, connections and bound values on them. */
+/**
+ * Describes an error for logs and traces. Its other members are left out, because libraries attach requests,
+ * connections and bound values to errors.
+ */
 
-/** A text or the name of a type describes a thrown value that is no Error. */
+/** A thrown value that is no Error is described by its text or its type. */
 export type DescribedError =
   | string
   | {
@@ -13,7 +16,7 @@ export type DescribedError =
 
 const MAX_CAUSES = 5;
 
-/** Returns what is said of an error and of up to five causes. */
+/** Returns the description of an error and of at most five causes. */
 export function describeError(error: unknown, depth = 0): DescribedError {
   if (!(error instanceof Error)) {
     return typeof error === 'string' ? error : typeof error;

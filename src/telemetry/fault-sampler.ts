@@ -1,12 +1,12 @@
 /**
- * Decides which faults are logged one by one. While a dependency is away every check may be a fault for the same reason, so of each
- * kind the first few of a second get a line each, and the others are counted.
+ * Samples faults for the log. While a dependency is unreachable, every check may be a fault with the same reason. So
+ * the first faults of each kind in a second have their own lines, and the others are counted.
  */
 
-/** Faults of one kind that were counted and not logged. */
+/** Faults of one kind that were counted and have no line. */
 export interface CountedFaults {
   readonly count: number;
-  /** The first of them; it stands for all. */
+  /** The first of these faults, as an example. */
   readonly error: unknown;
 }
 
@@ -17,7 +17,7 @@ interface Kind {
 }
 
 const SECOND_MS = 1000;
-/** Kinds told apart in one second. All further kinds share one place. */
+/** The maximum number of kinds in one second. All further kinds share one count. */
 const MAX_KINDS = 16;
 const MAX_KIND_LENGTH = 128;
 const OTHER = 'other';
@@ -28,21 +28,21 @@ export class FaultSampler {
   readonly #kinds = new Map<string, Kind>();
   #windowStartMs = Number.NEGATIVE_INFINITY;
 
-  /** @param linesPerSecond how many faults of one kind get a line of their own in a second */
+  /** @param linesPerSecond the number of lines for one kind of fault in a second */
   constructor(linesPerSecond: number, monotonicMs: () => number) {
     this.#linesPerSecond = linesPerSecond;
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Reports whether counted faults wait to be taken. */
+  /** Reports whether counted faults wait. */
   get isCounting(): boolean {
     for (const { count } of this.#kinds.values()) if (count > 0) return true;
     return false;
   }
 
-  /** Reports whether this fault gets a line of its own; otherwise counts it. */
+  /** Reports whether this fault gets its own line. Otherwise counts it. */
   admit(error: unknown): boolean {
-    // A second that is over with counted faults goes on until these are taken, so that no count is lost.
+    // A past second with counted faults stays open until they are taken, so that no count is lost.
     if (this.#isOver() && !this.isCounting) this.#begin();
     const kind = this.#kindOf(error);
     if (kind.linesLeft > 0) {
@@ -54,12 +54,12 @@ export class FaultSampler {
     return false;
   }
 
-  /** Returns what a second that is over has counted, and begins the next one. Empty while the second lasts. */
+  /** Returns the counts of a past second, and starts the next one. Empty while the second lasts. */
   takeFinished(): readonly CountedFaults[] {
     return this.#isOver() ? this.takeAll() : [];
   }
 
-  /** Returns what was counted so far, and begins a second. */
+  /** Returns the counts so far, and starts a second. */
   takeAll(): readonly CountedFaults[] {
     const counted = [...this.#kinds.values()]
       .filter(({ count }) => count > 0)
@@ -88,7 +88,7 @@ export class FaultSampler {
   }
 }
 
-/** What two faults of one kind have in common. */
+/** Identifies faults of one kind. */
 function nameOf(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : typeof error).slice(0, MAX_KIND_LENGTH);
 }

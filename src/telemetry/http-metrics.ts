@@ -41,7 +41,7 @@ export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => vo
   };
 }
 
-/** Returns the function that counts each refused request by its code, which the error catalog bounds. */
+/** Returns the function that counts each rejected request by its code, which the error catalog bounds. */
 export function httpRefusals(metrics: Metrics): (code: ErrorCode) => void {
   const counts = new Map<ErrorCode, number>();
   metrics.show('postern_http_refusals_total', () => counts);

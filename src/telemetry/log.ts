@@ -1,4 +1,7 @@
-/** Logs: one JSON object per line on standard output. Writing never blocks; what the reader does not take in time is dropped and counted. */
+/**
+ * Logs: one JSON object per line on standard output. Writing never blocks. Lines that the reader does not accept in
+ * time are dropped and counted.
+ */
 
 import { fstatSync } from 'node:fs';
 import { type DestinationStream, destination, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
@@ -9,27 +12,30 @@ export type Log = Logger;
 
 export interface LogOptions {
   readonly level: Level | 'silent';
-  /** Where lines go; default: standard output. */
+  /** The destination of lines. Default: standard output. */
   readonly stream?: DestinationStream;
 }
 
 export interface Logging {
   readonly log: Log;
   /**
-   * Writes finished lines, in UTF-8 and masked by the caller, among those of the log. Resolves when the reader of standard output has
-   * taken them; rejects if there is no reader. The bytes may change after the call.
+   * Writes complete lines, in UTF-8 and masked by the caller, between those of the log. Resolves when the reader of
+   * standard output has them. Rejects if there is no reader. The bytes may change after the call.
    */
   readonly write: (lines: Buffer) => Promise<void>;
-  /** Lines that were not written because the reader of standard output was too slow. */
+  /** Lines that were dropped because the reader of standard output was too slow. */
   readonly dropped: () => number;
-  /** Writes what is still held back; for the end of the process. */
+  /** Writes the waiting lines, at shutdown. */
   readonly flush: () => void;
 }
 
 const MAX_HELD_BYTES = 4 * 1_048_576;
-/** The processes of one server share standard output. A pipe takes this much as a whole (PIPE_BUF): no line of another process gets between. */
+/**
+ * The processes of one server share standard output. A pipe accepts a write of this size as a whole (PIPE_BUF), so
+ * lines of two processes do not mix.
+ */
 const PIPE_WRITE_BYTES = 4096;
-/** Files and terminals take any write as a whole. */
+/** Files and terminals accept any write as a whole. */
 const FILE_WRITE_BYTES = 65_536;
 const STANDARD_OUTPUT = 1;
 const LINE_END = 0x0a;
@@ -43,7 +49,7 @@ export function startLogging({ level, stream }: LogOptions): Logging {
   const maxWrite = maxWriteBytes();
   const out = destination({ dest: STANDARD_OUTPUT, sync: false, maxLength: MAX_HELD_BYTES, maxWrite });
   out.on('drop', () => dropped++);
-  // A closed pipe is no reason to stop deciding.
+  // A closed pipe must not stop the server.
   out.on('error', () => dropped++);
   const flush = (): void => {
     try {
@@ -70,7 +76,7 @@ function maxWriteBytes(): number {
   }
 }
 
-/** Joins whole lines up to the size of one write; a longer line is a piece of its own. */
+/** Joins whole lines up to the size of one write. A longer line is a piece of its own. */
 function* pieces(lines: Buffer, maxBytes: number): Generator<string> {
   for (let at = 0, end = 0; at < lines.length; at = end) {
     end = at + maxBytes;
@@ -103,7 +109,7 @@ function makeLog(level: LogOptions['level'], stream: DestinationStream): Log {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: (error: unknown) => describeError(error), error: (error: unknown) => describeError(error) },
-      // On the finished line: what is bound to a child logger passes no other place.
+      // Masks the finished line, because the bindings of a child logger are in no other place.
       hooks: { streamWrite: maskLine },
     },
     stream,

@@ -1,16 +1,16 @@
 /**
- * Keeps secrets out of logs, twice: by the name of the member that holds them, and by the form of the text that is about to be written.
- * The second catches what ends up in a message, a stack or a URL.
+ * Masks secrets in logs twice: by the name of the member that holds them, and by the form of the text of the line. The
+ * second also masks secrets in messages, stacks and URLs.
  */
 
 const MASKED = '***';
-/** Deeper than that nothing is logged. */
+/** The log has no members below this depth. */
 const MAX_DEPTH = 10;
-/** Names in snake case. `key` means an API key; `key_id` and `max_tokens` are no secrets. */
+/** Names in snake case. `key` means an API key. `key_id` and `max_tokens` are no secrets. */
 const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
 
 const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [
-  // Keys, refresh and one-time tokens. The eight characters of a key that lists show are shorter than this.
+  // API keys, refresh tokens and one-time tokens. The eight characters of a key that lists show are shorter.
   [/\b(psk|prt|pst)_[0-9A-Za-z_-]{8,}/g, `$1_${MASKED}`],
   // JSON Web Tokens.
   [/\beyJ[0-9A-Za-z_-]{8,}(\.[0-9A-Za-z_-]*){1,2}/g, `eyJ${MASKED}`],
@@ -20,17 +20,19 @@ const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [
   [/\$argon2[^\s"\\]+/g, `$argon2${MASKED}`],
 ];
 
-/** One line of JSON without secrets, its line end included. */
+/** Returns one line of JSON without secrets, with its line end. */
 export function maskLine(line: string): string {
   const members: unknown = JSON.parse(line);
   const text = `${JSON.stringify(maskValue(members, 0))}\n`;
   return maskText(text);
 }
 
-/** Matches every text with a secret of one of the forms above, and few others: one search instead of four for most texts. */
+/**
+ * Matches every text with a secret of the forms above, and few others, so most texts need one search instead of four.
+ */
 const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
 
-/** Returns the text with everything that has the form of a secret replaced. */
+/** Replaces every text that has the form of a secret. */
 export function maskText(text: string): string {
   if (!HINT.test(text)) return text;
   return SECRET_FORMS.reduce((masked, [form, replacement]) => masked.replace(form, replacement), text);

@@ -30,16 +30,16 @@ export interface MeteringStats {
   readonly unknown: number;
   readonly late: number;
   readonly dropped: number;
-  /** Of the last batch. */
+  /** The lag of the last batch. */
   readonly settlementLagMs: number;
-  /** Now. */
+  /** The current number. */
   readonly settlementsWaiting: number;
   readonly changesWaiting: number;
-  /** Requests whose ends no proxy reports, now; 0 while ends are reported. */
+  /** The current number of requests whose ends no proxy reports. 0 while ends are reported. */
   readonly unreported: number;
   readonly statements: number;
   readonly faults: number;
-  /** Now, as what follows. */
+  /** Current numbers, like all following members. */
   readonly rates: {
     readonly subjects: number;
     readonly held: number;
@@ -57,7 +57,7 @@ export interface MeteringStats {
 }
 
 export interface AccessLogStats {
-  /** Now. */
+  /** The current number. */
   readonly streams: number;
   readonly entries: number;
   /** Reports of requests that were still running. */

@@ -7,7 +7,7 @@ export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly string[];
   readonly help: string;
-  /** What several workers show together. Default: the sum. */
+  /** The aggregate over several workers. Default: the sum. */
   readonly together?: 'max' | 'min';
   /** Facts that the documentation adds to `help`, in Markdown: values of labels, bounds, advice. */
   readonly explanation?: string;

@@ -63,7 +63,7 @@ export class Metrics {
     return withHistogramHeadings(await this.#registry.metrics());
   }
 
-  /** For the supervisor, before it starts other processes: its own metrics together with theirs. */
+  /** For the supervisor, before it starts other processes: returns the function that aggregates their metrics with its own. */
   cluster(): () => Promise<string> {
     return clusterMetrics(this.#registry);
   }

@@ -1,5 +1,5 @@
 /**
- * One decision as it is recorded: what the decision read, without body, query and credential. Client texts are bounded when they are
+ * One recorded decision: the decision's inputs without body, query and credential. Client texts are cut when they are
  * taken, so that no long request stays in memory, and masked when they are written.
  */
 
@@ -17,7 +17,7 @@ export interface RecentDecisionRow {
   readonly tenant_id: string;
   readonly outcome: 'allow' | 'deny';
   readonly code: CheckCode;
-  /** Other decisions of the tenant and outcome were not recorded at that time. */
+  /** Other decisions of the tenant and outcome at that time were not recorded. */
   readonly sampled: boolean;
   readonly principal_type: Principal['kind'] | null;
   readonly principal_id: string | null;
@@ -32,26 +32,26 @@ export interface RecentDecisionRow {
   readonly facts: RecordedFacts;
 }
 
-/** Facts that only the explanation needs. */
+/** Facts for the explanation only. */
 export interface RecordedFacts {
-  /** X-Tenant-ID; null if it was absent, empty if it came more than once. */
+  /** X-Tenant-ID. Null: absent. Empty: repeated. */
   readonly tenant: string | null;
-  /** The request asked for an upgrade of the connection. */
+  /** The request asks for an upgrade of the connection. */
   readonly upgrade: boolean;
-  /** Why the credential proved no principal. */
+  /** The reason why the credential proves no principal. */
   readonly reason: string | null;
-  /** The largest token limit of the body, for `max_tokens_exceeded`. */
+  /** The largest token limit in the body, for `max_tokens_exceeded`. */
   readonly asked_tokens: number | null;
-  /** A text was cut or masked, or resources were left out: the decision cannot be made again from the record. */
+  /** A text was cut or masked, or resources were left out. The decision cannot be repeated from the record. */
   readonly altered: boolean;
 }
 
-/** A decision that waits to be written. */
+/** A decision that waits for the writer. */
 export interface TakenDecision extends Omit<RecentDecisionRow, 'sampled' | 'time' | 'resources' | 'route'> {
   readonly startedAtMs: number;
   readonly route: { readonly method: string; readonly template: string } | undefined;
   readonly resources: readonly Resource[];
-  /** An upper bound of the memory that it takes. */
+  /** An upper bound of its memory. */
   readonly bytes: number;
 }
 
@@ -61,13 +61,16 @@ const MAX_RESOURCES = 16;
 const MAX_DETAIL = 512;
 const MAX_TENANT = 128;
 const MAX_ADDRESS = 64;
-/** Room behind a bound in which the end of a secret is still recognized before the text is cut. */
+/**
+ * The text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the
+ * cut.
+ */
 const MASKING_ROOM = 1024;
-/** Of the members of fixed size. */
+/** The memory of the members with a fixed size. */
 const BASE_BYTES = 512;
 const NO_RESOURCES: readonly Resource[] = [];
 
-/** Returns what is recorded of a check. For the path of every check: it copies no text that is within its bound. */
+/** Returns the record of a check. Every check calls it: it copies no text within its bound. */
 export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): TakenDecision {
   const { decision, input } = outcome;
   const known = decision === undefined || decision.kind === 'public' ? undefined : decision;
@@ -103,7 +106,7 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
   };
 }
 
-/** Returns the row of a taken decision: its texts masked, cut, and such as PostgreSQL stores. */
+/** Returns the row of a taken decision. Its texts are masked, cut and storable. */
 export function rowOf(taken: TakenDecision, sampled: boolean): RecentDecisionRow {
   const { startedAtMs, route, resources, bytes: _bytes, ...same } = taken;
   let altered = same.facts.altered;
@@ -131,7 +134,7 @@ export function rowOf(taken: TakenDecision, sampled: boolean): RecentDecisionRow
   };
 }
 
-/** A copy of the beginning of a long text, because a slice would keep all of it in memory. */
+/** Copies the beginning of a long text, because a slice would keep the whole text in memory. */
 function taken(text: string, max: number): string {
   return text.length <= max + MASKING_ROOM ? text : Buffer.from(text.slice(0, max + MASKING_ROOM)).toString();
 }

@@ -1,34 +1,34 @@
 /**
- * Collects denials and a sample of allows until a writer takes them. For the path of every check: an allow costs a lookup and a counter, and
- * a denial one small object.
+ * Collects denials and a sample of allows until a writer takes them. Every check calls it: an allow costs a lookup and
+ * a counter, and a denial one small object.
  *
- * Each tenant has a budget of its own for each outcome, a token bucket, and so do the decisions without a tenant: no tenant's flood, and no
- * flood without credentials, takes a place from another tenant. Among the decisions of one budget in one interval each has the same chance to
- * be recorded. Memory is bounded in bytes.
+ * Each tenant has its own budget for each outcome, a token bucket, and so do decisions without a tenant. So no flood of
+ * a tenant, and no flood without credentials, displaces another tenant's decisions. All decisions of one budget in one
+ * interval have the same chance of being recorded. Memory is bounded in bytes.
  */
 
 import { type CheckOutcome, outcomeKind, tenantOf } from './check-outcome.ts';
 import { type RecentDecisionRow, rowOf, type TakenDecision, takeDecision } from './recent-decision.ts';
 
 export interface RecentDecisionsOptions {
-  /** Returns a number in [0, 1); default: Math.random. */
+  /** Returns a number in [0, 1). Default: Math.random. */
   readonly random?: () => number;
-  /** Memory of decisions that wait, in bytes; default: 8 MiB. */
+  /** The memory of waiting decisions, in bytes. Default: 8 MiB. */
   readonly maxBytes?: number;
-  /** Tenants with decisions in one interval; default: 10,000. */
+  /** The maximum number of tenants with decisions in one interval. Default: 10,000. */
   readonly maxTenants?: number;
-  /** Rows that one `take` returns; default: 128. */
+  /** The maximum number of rows of one `take`. Default: 128. */
   readonly maxRows?: number;
 }
 
-/** How many decisions of a tenant and outcome are recorded: `burst` at once, and `refill` more in each interval after that. */
+/** The recorded decisions of a tenant and outcome: `burst` at once, then `refill` in each interval. */
 const BUDGETS = { deny: { burst: 32, refill: 4 }, allow: { burst: 4, refill: 0.1 } } as const;
 type Recorded = keyof typeof BUDGETS;
 const OUTCOMES = ['deny', 'allow'] as const satisfies readonly Recorded[];
 
 interface Slot {
   readonly outcome: Recorded;
-  /** Decisions that may be recorded, at most `burst`. */
+  /** The decisions that may still be recorded, at most `burst`. */
   credit: number;
   /** Decisions since the last `take`. */
   seen: number;
@@ -72,17 +72,17 @@ export class RecentDecisions {
       this.#hold(slot, held.length, outcome);
       return;
     }
-    // Each of the decisions so far stays with the same chance.
+    // Reservoir sampling: each of the decisions so far stays with the same chance.
     const at = held.length === 0 ? 0 : Math.floor(this.#random() * slot.seen);
     if (at < held.length) this.#hold(slot, at, outcome);
   }
 
-  /** Counts rows that the writer could not keep. */
+  /** Counts rows that the writer could not store. */
   lost(rows: readonly RecentDecisionRow[]): void {
     for (const { outcome } of rows) this.#drop(outcome, 1);
   }
 
-  /** Hands out what is recorded of the interval since the last call, and begins another interval. */
+  /** Returns the recorded decisions since the last call, and starts another interval. */
   take(): readonly RecentDecisionRow[] {
     const chosen = this.#choose();
     const rows: RecentDecisionRow[] = [];
@@ -125,7 +125,7 @@ export class RecentDecisions {
     slot.held[at] = taken;
   }
 
-  /** Returns how many decisions of each slot become rows: one of each slot in turn, denials first, from a random slot on. */
+  /** Returns the number of rows of each slot: one of each slot in turn, denials first, starting at a random slot. */
   #choose(): ReadonlyMap<Slot, number> {
     const chosen = new Map<Slot, number>();
     let left = this.#maxRows;

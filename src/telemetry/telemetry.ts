@@ -1,4 +1,4 @@
-/** Everything that one process tells about itself: its log, its metrics and the log of decisions, joined. */
+/** The telemetry of one process: its log, its metrics, the decision log and traces. */
 
 import manifest from '../../package.json' with { type: 'json' };
 import type { ErrorCode } from '../domain/errors.ts';
@@ -25,10 +25,10 @@ import {
 } from './state-metrics.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 
-/** What the change feed reports. */
+/** Events of the change feed. */
 export interface FeedReports {
   onError(error: Error): void;
-  /** @param lagMs how old the oldest change just applied was; 0 when there was none */
+  /** @param lagMs the age of the oldest change that was just applied; 0 without changes */
   onPoll(lagMs: number): void;
   onFlush(reason: string): void;
   /** Called once for each kind of change that this program does not know. */
@@ -37,9 +37,12 @@ export interface FeedReports {
 
 export interface Watched {
   readonly live: () => CacheStats;
-  /** Since the last poll of the feed that succeeded; Infinity before the first. */
+  /** Milliseconds since the last successful poll of the feed; Infinity before the first. */
   readonly feedAgeMs: () => number;
-  /** The store's time, milliseconds since the epoch, by which decisions are counted; before, it is this machine's. */
+  /**
+   * The database's time in milliseconds since the epoch, by which decisions are counted. Before, this machine's time
+   * counts.
+   */
   readonly now: () => number;
 }
 
@@ -55,72 +58,77 @@ export interface ProcessRestarts {
 
 export interface Telemetry {
   readonly log: Log;
-  /** For the gate. */
+  /** The gate's observer. */
   readonly observer: CheckObserver;
-  /** What the gate decided, until somebody keeps it. */
+  /** The gate's decision counts, until a writer takes them. */
   readonly tally: DecisionTally;
-  /** Denials and a sample of allows of the gate, until a writer takes them. */
+  /** Denials and a sample of the gate's allows, until a writer takes them. */
   readonly recent: RecentDecisions;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
-  /** Counts a refresh token that was used by two. */
+  /** Counts a refresh token that was used twice. */
   readonly refreshReuse: () => void;
   /** Counts an answered API request. */
   readonly httpRequest: (request: AnsweredRequest) => void;
   /** Counts an API request that was answered 401 or 403. */
   readonly httpRefusal: (code: ErrorCode) => void;
   readonly database: DatabaseReports;
-  /** Counts an API request whose client went away before it was complete. */
+  /** Counts an API request whose client disconnected before it was complete. */
   readonly abortedUpload: () => void;
-  /** Told what each question to a directory came to. */
+  /** Counts the outcome of each request to a directory. */
   readonly directory: (report: DirectoryReport) => void;
-  /** Takes up what exists only once the server is joined. Call it once. */
+  /** Adds the metrics of parts that are created later. Must be called at most once. */
   readonly watch: (watched: Watched) => void;
-  /** The same for limits, and what ends of requests they are told of. */
+  /** Adds the metrics of limits and of reported ends of requests. */
   readonly watchMetering: (metering: () => MeteringStats, accessLog: () => AccessLogStats) => void;
-  /** The same for the processes of a supervisor: those that can serve, and how often each kind was replaced. */
+  /** Adds the metrics of a supervisor's processes: ready processes and restarts by kind. */
   readonly watchProcesses: (ready: () => readonly ReadyProcesses[], restarts: () => readonly ProcessRestarts[]) => void;
-  /** The same for writes that were answered before every gate of this server had applied them. */
+  /** Adds the metric of writes that were answered before every gate of this server had applied them. */
   readonly watchLocalGates: (timeouts: () => number) => void;
-  /** The same for the calls of the gRPC listener. */
+  /** Adds the metrics of the gRPC listener's calls. */
   readonly watchCalls: (calls: () => CallStats) => void;
-  /** The same for the key that signs now: its age, undefined before there is one. */
+  /** Adds the age of the current signing key, undefined before the first one. */
   readonly watchSigningKey: (ageMs: () => number | undefined) => void;
-  /** The same for token quotas: the tenants nearest to the end of their quotas, the nearest first. */
+  /** Adds the token quotas: the tenants nearest to the end of their quotas, the nearest first. */
   readonly watchQuotas: (quotas: () => readonly QuotaUse[]) => void;
-  /** For the process that seals the audit log: begins to show how that goes, and is told. */
+  /** Adds the metrics of the process that seals the audit log, and returns its reports. */
   readonly sealing: () => SealingReports;
-  /** For a gRPC listener with TLS: begins to show when its certificate ends, and is told the end in milliseconds since the epoch. */
+  /** Adds the expiry of a certificate, and returns the function that sets it in milliseconds since the epoch. */
   readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
   readonly tlsReload: (reload: TlsReload) => void;
-  /** The metrics in Prometheus' text format. */
+  /** Returns the metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
-  /** For a supervisor, before it starts its processes: its metrics together with theirs. */
+  /**
+   * For a supervisor, before it starts its processes: returns the function that aggregates their metrics with its own.
+   */
   readonly clusterMetrics: () => () => Promise<string>;
-  /** For a worker process: lets the first one show these metrics together with those of the others. */
+  /** For a worker process: lets the supervisor request these metrics. */
   readonly answerCluster: () => void;
   /** Undefined unless traces are configured. */
   readonly tracing: Tracing | undefined;
-  /** For the gate, before it serves: opens the decision log. Rejects with one sentence that names the setting if it cannot be written. */
+  /**
+   * Opens the decision log. The gate must call it before it serves. Rejects with one sentence that names the setting if
+   * it cannot be written.
+   */
   readonly openDecisionLog: () => Promise<void>;
-  /** Writes what is still held back, within seconds; for the end of the process. */
+  /** Writes everything that waits, within seconds, at shutdown. */
   readonly flush: () => Promise<void>;
 }
 
 export interface DecisionLogOptions {
-  /** Undefined = no decision is logged. */
+  /** Undefined: no decision log. */
   readonly target: DecisionTarget | undefined;
-  /** One allow in this many is logged; 0 = none. */
+  /** The log has one allow in this many. 0: none. */
   readonly allowOneIn: number;
 }
 
 export interface TelemetryOptions extends LogOptions {
-  /** Whether metrics may name tenants; default: false. */
+  /** True if metrics may name tenants. Default: false. */
   readonly namesTenants?: boolean;
   /** Default: standard output, with one allow in 1000. */
   readonly decisions?: DecisionLogOptions;
-  /** Makes the traces' recorder; default: no traces. */
+  /** Creates the recorder of traces. Default: no traces. */
   readonly tracing?: ((reports: TracingReports) => Tracing) | undefined;
 }
 
@@ -194,7 +202,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
 
 const NONE_DROPPED = { allow: 0, deny: 0, fault: 0 };
 
-/** Undefined if no decision is logged. */
+/** Undefined without a decision log. */
 function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Logging): DecisionLog | undefined {
   const sink = target && sinkFor(target, logging);
   if (sink === undefined) return undefined;
@@ -230,7 +238,7 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
     },
     onFlush: (reason) => {
       counts.flushes++;
-      // Reported once for each kind by onUnknownKind, since a newer replica may write many of them.
+      // onUnknownKind reports each kind once, because a newer replica may write many such changes.
       if (reason === 'unknown_kind') {
         counts.unknown++;
         return;

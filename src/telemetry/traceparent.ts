@@ -8,12 +8,12 @@ export interface TraceParent {
   readonly sampled: boolean;
 }
 
-/** Version 00 ends after the flags; a later version may go on after a dash. */
+/** Version 00 ends after the flags. A later version may continue after a dash. */
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZEROS = /^0+$/;
 const MAX_LENGTH = 256;
 
-/** Undefined if the header is absent or not valid. */
+/** Returns undefined if the header is absent or not valid. */
 export function readTraceparent(header: string | undefined): TraceParent | undefined {
   if (header === undefined || header.length > MAX_LENGTH) return undefined;
   const [, version, traceId, spanId, flags, more] = FORM.exec(header) ?? [];

@@ -1,8 +1,9 @@
 /**
- * Traces in the form of OpenTelemetry: spans of the work that a request waits for. A span belongs to the asynchronous context of its
- * request, so that the store and the directories need not pass one on.
+ * Traces in OpenTelemetry's format: spans of the work that a request waits for. A span belongs to the asynchronous
+ * context of its request, so the store and the directories need not pass it on.
  *
- * This module is loaded only if traces are configured. Every caller holds an optional `Tracing` and does nothing without one.
+ * This module is loaded only if traces are configured. Every caller has an optional `Tracing` and does nothing without
+ * it.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -21,40 +22,43 @@ export type SpanKind = keyof typeof SPAN_KIND;
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Adds attributes. They must hold no secret and nothing that a client sent, except what is bounded and masked. */
+  /** Adds attributes. They must hold no secret, and text of a client only if it is bounded and masked. */
   set(attributes: Attributes): void;
-  /** Hands the span to the exporter. Called once; a span without an end is forgotten. @param error why the work failed */
+  /**
+   * Passes the span to the exporter. Must be called once. A span without an end is not exported. @param error the error
+   * of failed work
+   */
   end(error?: unknown): void;
 }
 
 export interface Tracing {
   /**
-   * Begins the span of a request; undefined if the request is not sampled.
+   * Starts the span of a request. Undefined if the request is not sampled.
    * @param traceparent the request's header, if it had exactly one
    */
   request(name: string, traceparent: string | undefined): Span | undefined;
-  /** Runs work as part of a span: spans that begin in it, and in all that it awaits, are children of this one. */
+  /** Runs work as part of a span. Spans that start in it, and in everything that it awaits, are its children. */
   within<T>(span: Span, work: () => T): T;
-  /** Begins a child of the current span; undefined outside of any. */
+  /** Starts a child of the current span. Undefined outside of a span. */
   child(name: string, kind: SpanKind, attributes?: Attributes): Span | undefined;
-  /** Runs work as a child of the current span; outside of any, only runs it. The span fails if the work does. */
+  /** Runs work as a child of the current span. Outside of a span, only runs it. The span fails if the work fails. */
   traced<T>(
     name: string,
     kind: SpanKind,
     attributes: Attributes,
     work: (span: Span | undefined) => Promise<T>,
   ): Promise<T>;
-  /** Spans that were not exported: the collector did not take them, or there was no room. */
+  /** Spans that were not exported because the collector did not accept them or the buffer was full. */
   readonly dropped: number;
-  /** Exports what waits, within two seconds; for the end of the process. */
+  /** Exports the waiting spans within two seconds, at shutdown. */
   close(): Promise<void>;
 }
 
 export interface TracingOptions {
   readonly target: OtlpTarget;
-  /** `parent`: only requests whose traceparent is sampled. `always`: requests without a traceparent as well. */
+  /** `parent`: only requests with a sampled traceparent. `always`: also requests without a traceparent. */
   readonly sample: 'parent' | 'always';
-  /** Called for the first batch that is lost after one that was exported. */
+  /** Called for the first lost batch after an exported one. */
   readonly onLost: (error: unknown) => void;
   readonly warn: (message: string) => void;
 }
@@ -67,7 +71,7 @@ const ERROR_STATUS = 2;
 const MAX_MESSAGE = 256;
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
-/** Ids from one call of the random source. */
+/** Takes many ids from one call of the random source. */
 const POOL_BYTES = 4096;
 
 export function createTracing({ target, sample, onLost, warn }: TracingOptions): Tracing {
@@ -91,9 +95,9 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
     }, EXPORT_EVERY_MS).unref();
   }
 
-  /** Sends all that waits, a batch at a time. Never rejects. */
+  /** Sends the waiting spans, a batch at a time. Never rejects. */
   function send(): Promise<void> {
-    // Outside of any request: what the exporter does is no part of a trace.
+    // Runs outside of any request, because the exporter's work is no part of a trace.
     sending ??= current.exit(async () => {
       while (waiting.length > 0) await sendBatch();
       sending = undefined;
@@ -217,7 +221,10 @@ class ExportedSpan implements Span {
   }
 }
 
-/** The message of this program's own errors; of others, which may quote values, the type alone. */
+/**
+ * Returns the message of this program's own errors. Returns only the type of other errors, whose messages may quote
+ * values.
+ */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
   return maskText(error instanceof Fault || error instanceof Refusal ? error.message : error.name).slice(
@@ -231,7 +238,7 @@ function tracesRequest({ resource }: OtlpTarget, spans: readonly string[]): stri
   return `{"resourceSpans":[{"resource":{"attributes":${JSON.stringify(resource)}},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(',')}]}]}]}`;
 }
 
-/** Returns a source of ids: hexadecimal digits of so many random bytes, never all zeros. */
+/** Returns a source of ids: hexadecimal digits of the requested number of random bytes, never all zeros. */
 function randomIds(): (bytes: number) => string {
   const pool = Buffer.alloc(POOL_BYTES);
   let at = POOL_BYTES;
