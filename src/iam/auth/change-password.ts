@@ -6,8 +6,8 @@ import { type Transaction, transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { invalidField } from '../caller/refusals.ts';
+import { ownSession } from '../sessions/own.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
-import { ownSession } from '../sessions/revoke-own.ts';
 import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
 import {
   discardPasswordSetups,

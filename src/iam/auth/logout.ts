@@ -44,7 +44,7 @@ async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<v
   // A session keeps its user, and a user its tenant.
   const owner = await sessionOwner(parts.db.knex, id);
   if (owner === undefined) return;
-  const { userId, tenantId } = owner;
+  const { user_id: userId, tenant_id: tenantId } = owner;
   const ended = await transaction(
     parts.db,
     async (trx) => {

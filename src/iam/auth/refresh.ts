@@ -124,7 +124,7 @@ async function claimAsking(
 ): Promise<Outcome> {
   const session = await sessionOfToken(parts.db.knex, digest);
   if (session === undefined) return { kind: 'refused' };
-  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from), session.tenantId);
+  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from), session.tenant_id);
   if (first.kind !== 'ask') return first;
   const { facts, identity } = first;
   const found = await standing(parts, identity, facts);
@@ -184,7 +184,7 @@ async function claim(
   if (!alive) return { kind: 'refused' };
   if (!facts.tenantActive) return { kind: 'suspended' };
   // Who comes for a successor that is there already comes seconds after the directory was asked.
-  if (!facts.used && facts.identity !== undefined && !isOf(facts.identity, person)) {
+  if (!facts.used && facts.identity !== null && !isOf(facts.identity, person)) {
     return { kind: 'ask', facts, identity: facts.identity };
   }
   const successor = successorOf(parts, presented.text, facts);
@@ -201,7 +201,7 @@ async function claim(
 /** A used token has the successor that was stored, whichever key it was derived under. */
 function successorOf({ secretKey, otherSecretKey }: AuthParts, text: string, facts: RefreshFacts): OpaqueToken {
   const successor = deriveSuccessor(secretKey, text, facts.nonce);
-  if (otherSecretKey === undefined || facts.successorDigest === undefined) return successor;
+  if (otherSecretKey === undefined || facts.successorDigest === null) return successor;
   const former = deriveSuccessor(otherSecretKey, text, facts.nonce);
   return former.digest.equals(facts.successorDigest) ? former : successor;
 }

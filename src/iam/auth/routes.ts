@@ -16,7 +16,7 @@ import {
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
-import { sessionEndpoints } from '../sessions/own-routes.ts';
+import { ownSessionEndpoints } from '../sessions/routes.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
 import { type LoginRequest, login } from './login.ts';
@@ -214,7 +214,7 @@ export function authEndpoints(
         return { status: 204 };
       },
     }),
-    ...sessionEndpoints(parts),
+    ...ownSessionEndpoints(parts),
   ];
 }
 

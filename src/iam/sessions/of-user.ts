@@ -1,4 +1,4 @@
-/** The active sessions of another user: an administrator lists them and ends one, or all of them. */
+/** An administrator lists the active sessions of a user, and ends one or all of them. */
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
@@ -8,9 +8,9 @@ import { type List, type ListQuery, paged } from '../list/list.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
 import { holdUser, userIdOf } from '../users/find.ts';
 import { findUser } from '../users/queries.ts';
+import { idleMs, type SessionResource, type SessionTimes, sessionIdOf, sessionResource } from './entity.ts';
 import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
-import { idleMs, type SessionResource, type SessionTimes, sessionIdOf, sessionResource } from './resource.ts';
 
 export type UserSessionParts = AdminParts & SessionTimes;
 
@@ -48,7 +48,7 @@ export async function getUserSession(
 }
 
 /**
- * Ends one session: its refresh token and its access tokens prove nothing from now on.
+ * Ends one session. After the commit, its refresh token and its access tokens are no longer valid.
  * @throws Refusal `not_found`, `escalation`
  */
 export async function endUserSession(

@@ -1,16 +1,39 @@
-/** One's own sessions: seen and ended. Another user's are answered as missing ones are, to administrators too: those have `/v1/iam/users`. */
+/**
+ * A user lists and ends its own sessions. These requests require an access token, so that a leaked key gives no access to the account of its
+ * owner. Sessions of other users do not exist here, also for administrators: those use `/v1/iam/users`.
+ */
 
+import { Refusal } from '../../domain/errors.ts';
+import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import type { Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
+import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './entity.ts';
 import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
-import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './resource.ts';
-import { ownSession } from './revoke-own.ts';
 
-/** @throws Refusal `insufficient_permission` for keys, `invalid_parameter` for a cursor that is not of this user's sessions */
+export interface OwnSession {
+  readonly userId: UserId;
+  /** The user's own tenant, whichever tenant the caller acts in. */
+  readonly tenantId: TenantId;
+  /** The session of the request's access token. */
+  readonly sessionId: SessionId;
+}
+
+/** @throws Refusal `insufficient_permission` for API keys */
+export function ownSession({ principal }: Caller): OwnSession {
+  if (principal.kind !== 'user' || principal.sessionId === undefined) {
+    throw new Refusal(
+      'insufficient_permission',
+      'This request requires an access token, because an API key has no sessions and no password. Log in and send the access token.',
+    );
+  }
+  return { userId: principal.id, tenantId: principal.tenantId, sessionId: principal.sessionId };
+}
+
+/** @throws Refusal `insufficient_permission` for keys, `invalid_parameter` for a cursor of another list */
 export async function listSessions(parts: AuthParts, caller: Caller, query: ListQuery): Promise<List<SessionResource>> {
   const { userId, sessionId } = ownSession(caller);
   return paged(
@@ -33,7 +56,7 @@ export async function getSession(parts: AuthParts, caller: Caller, text: string)
 }
 
 /**
- * Ends one session, which may be the caller's own: its refresh token and its access tokens prove nothing from now on.
+ * Ends one session, which may be the caller's own. After the commit, its refresh token and its access tokens are no longer valid.
  * @throws Refusal `insufficient_permission` for keys, `not_found`
  */
 export async function endOwnSession(parts: AuthParts, caller: Caller, text: string): Promise<void> {
@@ -50,8 +73,7 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
 }
 
 /**
- * Ends all sessions but the caller's own.
- * @param own also that one
+ * Ends all sessions of the caller, without the current one unless `own` is true.
  * @throws Refusal `insufficient_permission` for keys
  */
 export async function endOwnSessions(

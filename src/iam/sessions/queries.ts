@@ -1,22 +1,23 @@
 /**
- * Sessions and the refresh tokens that keep them alive. All times are the database's clock, which all replicas share. Whoever
- * changes a session's tokens holds the session's row first, so two uses of one token never overlap.
+ * Sessions and their refresh tokens. All times are those of the database's clock, which all replicas share. A transaction that changes the
+ * tokens of a session locks the session's row first, so that two uses of one token never overlap.
  */
 
 import type { RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, auditedBy, auditValues } from '../../store/audit-rows.ts';
-import { storedSession, storedTenant, storedUser } from '../../store/paging.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { forgivenBy, knownBy, type LoginAttempt, returnedBy } from '../auth/failure-queries.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
+import type { UserRow } from '../users/entity.ts';
 import { PASSWORD_VERSION } from '../users/password-queries.ts';
+import type { SessionRow, SessionTable } from './entity.ts';
 
 export interface NewSession {
   readonly id: SessionId;
-  /** From now to the session's absolute end. */
+  /** The time until the session's absolute end. */
   readonly lifetimeMs: number;
-  /** True when its refresh tokens travel in a cookie, and only there. */
+  /** True if the refresh tokens are sent in a cookie, and only there. */
   readonly cookie: boolean;
   readonly address: string | undefined;
   readonly userAgent: string | undefined;
@@ -25,30 +26,30 @@ export interface NewSession {
 export interface NewRefreshToken {
   readonly digest: Uint8Array;
   readonly sessionId: SessionId;
-  /** What its successor will be derived with. */
+  /** The server derives the successor with it. */
   readonly nonce: Uint8Array;
 }
 
-/** What a correct login comes with, whoever it is. */
+/** A correct login, for every kind of user. */
 export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
-  /** The attempt that this is: account and address get it back, and the address is known to the account for 30 days. */
+  /** The counted attempt. It is returned to account and address, and the address is known to the account for 30 days. */
   readonly attempt: LoginAttempt;
-  /** Also forgets the failures of the account from the address before it. */
+  /** True if the login also removes the earlier failures of the account from the address. */
   readonly forgives: boolean;
-  /** Without actor and target: both are whose session it is. */
+  /** Without actor and target: both are the user. */
   readonly audit: AuditRow;
 }
 
-/** Most active sessions of one user. A login beyond ends the one that was not used for longest. */
+/** Most active sessions of one user. Another login ends the least recently used one. */
 export const MAX_SESSIONS = 1000;
-/** Most refreshes of one session: more than one a minute for 30 days. Then it is over. */
+/** Most refreshes of one session: more than one per minute for 30 days. After that, the session ends. */
 export const MAX_REFRESHES = 50_000;
 
 /**
- * @param held a statement that gives the user's id, and holds its row; its values begin with `$22`
- * @param account SQL of what failed logins of a user of a directory are counted by, or null
+ * @param held a statement that returns the user's id, and locks its row. Its values begin with `$22`.
+ * @param account SQL of the subject that counts the failed logins of a directory's user, or null
  */
 const begins = (name: string, held: string, attemptReturned: typeof forgivenBy, account: 'null' | '$9::bytea') => ({
   name,
@@ -95,17 +96,17 @@ function valuesOf({ session, token, attempt, audit }: Beginning): readonly unkno
   ];
 }
 
-/** Whose session begins. */
+/** The user whose session begins. */
 export interface Proved {
   readonly id: UserId;
-  /** Of the password that was checked; empty for a user whose password is a directory's. */
+  /** The version of the checked password. Empty for a user of a directory. */
   readonly password_version: string;
 }
 
 /**
- * Begins a session with its first refresh token, takes the attempt back and writes it down: all in one statement, because
- * next to the hash of the password the round trips are what a login costs.
- * @returns false when a reset of the password or a deactivation was faster: then nothing is written
+ * Begins a session with its first refresh token, returns the attempt and writes the audit row. One statement does all of it, because round
+ * trips are the largest cost of a login after the hash of the password.
+ * @returns false if a reset of the password or a deactivation has committed before; then nothing is written
  */
 export async function beginSession(
   q: Queryable,
@@ -120,20 +121,20 @@ export async function beginSession(
   return rows.length === 1;
 }
 
-/** A user of a directory as the directory says. */
+/** A directory's current statements about a user. */
 export interface UpToDateUser {
   readonly identity: DirectoryIdentity;
   readonly tenantId: TenantId;
   readonly email: string | null;
   readonly name: string;
-  /** Given by the directory; each once, sorted. */
+  /** The roles from the directory, each once, sorted. */
   readonly roles: readonly RoleName[];
 }
 
 /**
- * Like `beginSession`, for a user of a directory who is known and was checked there within 12 hours, may come in, and is kept exactly as the directory says, so that nothing
- * else has to be written: as in nearly all logins. The account's failures before it stay counted.
- * @returns whose session it is; undefined when anything is otherwise: then nothing is written
+ * Like `beginSession`, for a user that the directory confirmed within the last 12 hours and whose stored data equals the directory's. No
+ * other row has to change then, which is the case in nearly all logins. Earlier failures of the account still count.
+ * @returns the user's id; undefined if any condition does not hold: then nothing is written
  */
 export async function beginUnchangedSession(
   q: Queryable,
@@ -142,27 +143,29 @@ export async function beginUnchangedSession(
 ): Promise<UserId | undefined> {
   const { identity, tenantId, email, name, roles } = user;
   const values = [...valuesOf(beginning), identity.directory, identity.stableId, tenantId, email, name, roles];
-  const [row] = await runPrepared<{ user_id: string }>(q, BEGIN_SETTLED, values);
-  return row && storedUser(row.user_id);
+  const [row] = await runPrepared<{ user_id: UserId }>(q, BEGIN_SETTLED, values);
+  return row?.user_id;
 }
 
-async function insertRefreshToken(q: Queryable, token: NewRefreshToken): Promise<void> {
-  await q.raw(
-    `insert into refresh_tokens (digest, session_id, nonce, issued_at) values (:digest, :sessionId, :nonce, clock_timestamp())`,
-    { digest: token.digest, sessionId: token.sessionId, nonce: token.nonce },
-  );
+interface RefreshTokenTable {
+  readonly digest: Uint8Array;
+  readonly session_id: SessionId;
+  readonly nonce: Uint8Array;
+  readonly issued_at: Date;
+  readonly used_at: Date | null;
+  readonly successor_digest: Uint8Array | null;
 }
 
-/** Locks the session that a refresh token belongs to until the transaction ends; false when the token is unknown. */
+const sessions = (q: Queryable) => q<SessionTable>('sessions');
+const refreshTokens = (q: Queryable) => q<RefreshTokenTable>('refresh_tokens');
+
+/** Locks the session of a refresh token until the transaction ends. @returns false if the token is unknown */
 export async function lockSessionOfToken(q: Queryable, digest: Uint8Array): Promise<boolean> {
-  const result = await q.raw<{ rows: unknown[] }>(
-    `select s.id from sessions s join refresh_tokens r on r.session_id = s.id where r.digest = :digest for no key update of s`,
-    { digest },
-  );
-  return result.rows.length > 0;
+  const ofToken = refreshTokens(q).where({ digest }).select('session_id');
+  return (await sessions(q).whereIn('id', ofToken).forNoKeyUpdate().first('id')) !== undefined;
 }
 
-/** Everything about a refresh token that decides what its use leads to, as of one instant. */
+/** The state of a refresh token, its session, its user and its tenant at one instant. */
 export interface RefreshFacts {
   readonly sessionId: SessionId;
   readonly userId: UserId;
@@ -170,54 +173,37 @@ export interface RefreshFacts {
   readonly nonce: Uint8Array;
   readonly cookie: boolean;
   readonly used: boolean;
-  /** Used so recently that another use may be the same one again: a lost answer, a second tab. */
+  /** Used within the grace period, so that another use may be a repetition: a lost response, a second tab. */
   readonly usedJustNow: boolean;
   readonly successorUnused: boolean;
-  /** Of a used token. */
-  readonly successorDigest: Uint8Array | undefined;
+  /** Null for a token that is not used. */
+  readonly successorDigest: Uint8Array | null;
   readonly sessionEnded: boolean;
-  /** Neither the session's absolute end nor the idle time has passed, nor was it refreshed too often. */
+  /** The session has not reached its absolute end, its idle time or its number of refreshes. */
   readonly withinLifetimes: boolean;
   readonly userActive: boolean;
   readonly tenantActive: boolean;
-  /** Who the user is in its directory; undefined for local ones. */
-  readonly identity: DirectoryIdentity | undefined;
+  /** Null for local users. */
+  readonly identity: DirectoryIdentity | null;
 }
 
-interface RefreshRow {
-  readonly session_id: string;
-  readonly user_id: string;
-  readonly tenant_id: string;
-  readonly nonce: Uint8Array;
-  readonly cookie: boolean;
-  readonly used: boolean;
-  readonly used_just_now: boolean;
-  readonly successor_unused: boolean;
-  readonly successor_digest: Uint8Array | null;
-  readonly session_ended: boolean;
-  readonly within_lifetimes: boolean;
-  readonly user_active: boolean;
-  readonly tenant_active: boolean;
-  readonly directory: string | null;
-  readonly directory_id: string | null;
-}
-
-/** Call it with the session's row locked, in a statement of its own: only then does it see what the last holder of the lock did. */
+/** Call it after `lockSessionOfToken`, as a statement of its own, so that it sees what the previous holder of the lock wrote. */
 export async function refreshFacts(
   q: Queryable,
   digest: Uint8Array,
   times: { readonly idleMs: number; readonly graceMs: number },
 ): Promise<RefreshFacts | undefined> {
-  const result = await q.raw<{ rows: RefreshRow[] }>(
-    `select s.id as session_id, u.id as user_id, t.id as tenant_id, r.nonce, s.cookie,
+  const { rows } = await q.raw<{ rows: RefreshFacts[] }>(
+    `select s.id as "sessionId", u.id as "userId", t.id as "tenantId", r.nonce, s.cookie,
        r.used_at is not null as used,
-       coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as used_just_now,
-       (n.digest is not null and n.used_at is null) as successor_unused, r.successor_digest,
-       s.ended_at is not null as session_ended,
-       (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES} and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as within_lifetimes,
-       u.status = 'active' as user_active,
-       (t.status = 'active' and t.deleted_at is null) as tenant_active,
-       u.directory, u.directory_id
+       coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as "usedJustNow",
+       (n.digest is not null and n.used_at is null) as "successorUnused", r.successor_digest as "successorDigest",
+       s.ended_at is not null as "sessionEnded",
+       (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES}
+         and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as "withinLifetimes",
+       u.status = 'active' as "userActive",
+       (t.status = 'active' and t.deleted_at is null) as "tenantActive",
+       case when u.directory is not null then json_build_object('directory', u.directory, 'stableId', u.directory_id) end as identity
      from refresh_tokens r
      join sessions s on s.id = r.session_id
      join users u on u.id = s.user_id
@@ -225,103 +211,71 @@ export async function refreshFacts(
      left join refresh_tokens n on n.digest = r.successor_digest
      cross join (select clock_timestamp() as now) c
      where r.digest = :digest`,
-    { digest, graceMs: times.graceMs, idleMs: times.idleMs },
+    { digest, ...times },
   );
-  const row = result.rows[0];
-  if (row === undefined) return undefined;
-  return {
-    sessionId: storedSession(row.session_id),
-    userId: storedUser(row.user_id),
-    tenantId: storedTenant(row.tenant_id),
-    nonce: row.nonce,
-    cookie: row.cookie,
-    used: row.used,
-    usedJustNow: row.used_just_now,
-    successorUnused: row.successor_unused,
-    successorDigest: row.successor_digest ?? undefined,
-    sessionEnded: row.session_ended,
-    withinLifetimes: row.within_lifetimes,
-    userActive: row.user_active,
-    tenantActive: row.tenant_active,
-    identity:
-      row.directory === null || row.directory_id === null
-        ? undefined
-        : { directory: row.directory, stableId: row.directory_id },
-  };
+  return rows[0];
 }
 
-/** Uses a token up: its successor takes over, and the session was last used now. */
+/** Replaces a token by its successor, and sets the last use of the session. */
 export async function succeedToken(q: Queryable, digest: Uint8Array, successor: NewRefreshToken): Promise<void> {
-  await insertRefreshToken(q, successor);
-  await q.raw(
-    'update refresh_tokens set used_at = clock_timestamp(), successor_digest = :successor where digest = :digest',
-    {
-      digest,
-      successor: successor.digest,
-    },
-  );
-  await q.raw('update sessions set last_used_at = clock_timestamp(), refreshes = refreshes + 1 where id = :id', {
-    id: successor.sessionId,
-  });
+  const now = q.raw('clock_timestamp()');
+  const { sessionId, nonce } = successor;
+  await refreshTokens(q).insert({ digest: successor.digest, session_id: sessionId, nonce, issued_at: now });
+  await refreshTokens(q).where({ digest }).update({ used_at: now, successor_digest: successor.digest });
+  await sessions(q)
+    .where({ id: sessionId })
+    .update({ last_used_at: now, refreshes: q.raw('refreshes + 1') });
 }
 
-/** Ends one session; true when it had not ended before. */
+/** Ends one session. @returns false if it had ended before */
 export async function endSession(q: Queryable, id: SessionId): Promise<boolean> {
-  const result = await q.raw<{ rowCount: number }>(
-    'update sessions set ended_at = clock_timestamp() where id = :id and ended_at is null',
-    { id },
-  );
-  return result.rowCount === 1;
-}
-
-/** Ends all sessions of a user but `except`; answers how many. A session that has expired stays so, and there may be any number of them. */
-export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
-  const result = await q.raw<{ rowCount: number }>(
-    `update sessions set ended_at = clock_timestamp()
-     where user_id = :userId and ended_at is null and expires_at > statement_timestamp() and id <> :except`,
-    { userId, except: except ?? '' },
-  );
-  return result.rowCount;
-}
-
-/** The session that a refresh token belongs to, used or not, and the tenant of its user. */
-export async function sessionOfToken(
-  q: Queryable,
-  digest: Uint8Array,
-): Promise<{ readonly id: SessionId; readonly cookie: boolean; readonly tenantId: TenantId } | undefined> {
-  const result = await q.raw<{ rows: { id: string; cookie: boolean; tenant_id: string }[] }>(
-    `select s.id, s.cookie, u.tenant_id from refresh_tokens r
-     join sessions s on s.id = r.session_id join users u on u.id = s.user_id where r.digest = :digest`,
-    { digest },
-  );
-  const row = result.rows[0];
-  return row && { id: storedSession(row.id), cookie: row.cookie, tenantId: storedTenant(row.tenant_id) };
-}
-
-/** Whose session it is, and of which tenant; undefined when there is no such session. */
-export async function sessionOwner(
-  q: Queryable,
-  id: SessionId,
-): Promise<{ readonly userId: UserId; readonly tenantId: TenantId } | undefined> {
-  const result = await q.raw<{ rows: { user_id: string; tenant_id: string }[] }>(
-    'select s.user_id, u.tenant_id from sessions s join users u on u.id = s.user_id where s.id = :id',
-    { id },
-  );
-  const row = result.rows[0];
-  return row && { userId: storedUser(row.user_id), tenantId: storedTenant(row.tenant_id) };
+  const ended = sessions(q).where({ id, ended_at: null });
+  return (await ended.update({ ended_at: q.raw('clock_timestamp()') })) === 1;
 }
 
 /**
- * Sessions that are over for more than a day, the longest first: their tokens are refused, known or not. The time is the
- * statement's, which an index can be searched by.
+ * Ends all sessions of a user except `except`, and returns their number. Expired sessions stay as they are, because a user may have any number
+ * of them.
+ */
+export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
+  return sessions(q)
+    .where({ user_id: userId, ended_at: null })
+    .whereRaw('expires_at > statement_timestamp()')
+    .whereRaw('id <> ?', [except ?? ''])
+    .update({ ended_at: q.raw('clock_timestamp()') });
+}
+
+/** A session with the tenant of its user. */
+export type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
+
+const OWNED = 'select s.id, s.user_id, s.cookie, u.tenant_id from sessions s join users u on u.id = s.user_id';
+
+/** Returns the session of a refresh token, used or not. */
+export async function sessionOfToken(q: Queryable, digest: Uint8Array): Promise<OwnedSession | undefined> {
+  const { rows } = await q.raw<{ rows: OwnedSession[] }>(
+    `${OWNED} join refresh_tokens r on r.session_id = s.id where r.digest = :digest`,
+    { digest },
+  );
+  return rows[0];
+}
+
+/** Returns the session and its owner; undefined if there is no such session. */
+export async function sessionOwner(q: Queryable, id: SessionId): Promise<OwnedSession | undefined> {
+  const { rows } = await q.raw<{ rows: OwnedSession[] }>(`${OWNED} where s.id = :id`, { id });
+  return rows[0];
+}
+
+/**
+ * Sessions that ended more than a day ago, the oldest first: their tokens are rejected, whether or not the database knows them. The time is
+ * that of the statement, so that an index can find them.
  */
 const OVER = `select id from sessions where coalesce(ended_at, expires_at) < statement_timestamp() - interval '1 day'
   order by coalesce(ended_at, expires_at) limit :sessions`;
 
 /**
- * Takes away one batch of sessions that are over, and their refresh tokens; a session with many tokens goes over several batches. The
- * tokens of a session that lives all stay: a stolen one is known for what it is however old it is.
- * @returns how many rows are gone
+ * Removes one batch of ended sessions and their refresh tokens. A session with many tokens takes several batches. All tokens of an active
+ * session stay, so that the server recognizes a stolen token of any age.
+ * @returns the number of removed rows
  */
 export async function pruneSessions(
   q: Queryable,

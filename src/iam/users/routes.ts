@@ -8,7 +8,7 @@ import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { closed, countedPage, oneOf, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
-import { userSessionEndpoints } from '../sessions/user-routes.ts';
+import { userSessionEndpoints } from '../sessions/routes.ts';
 import { createUser } from './create.ts';
 import { resetPassword } from './credentials.ts';
 import {

@@ -1,0 +1,73 @@
+/** Sessions: the definition of their columns and of what the API shows, to their user and to administrators. */
+
+import { Type } from 'typebox';
+import { parseId, type SessionId, type UserId } from '../../domain/ids.ts';
+import type { AuthParts } from '../auth/parts.ts';
+import { notFound } from '../caller/refusals.ts';
+import {
+  column,
+  columnsOf,
+  derived,
+  hidden,
+  type ResourceOf,
+  type RowOf,
+  resourceOf,
+  shownBy,
+  type TableOf,
+  unselected,
+} from '../schema/entity.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { instant, text } from '../schema/resource-parts.ts';
+
+const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
+
+const session = {
+  id: column(
+    Type.Unsafe<SessionId>({
+      type: 'string',
+      pattern: '^ses_[0-9a-z]{26}$',
+      examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'],
+    }),
+  ),
+  user_id: hidden<UserId>(),
+  created_at: column(instant),
+  last_used_at: column(time('The time at which the session began or was last refreshed.')),
+  expires_at: column(time('The time at which the session ends even if it is used.')),
+  address: column(nullable(Type.String({ description: 'The client address at login.' }))),
+  user_agent: column(nullable(text)),
+  cookie: column(Type.Boolean({ description: "The refresh token is kept in a browser's cookie." })),
+  current: derived(Type.Boolean({ description: "Whether this is the session of the request's access token." })),
+  ended_at: unselected<Date | null>(),
+  refreshes: unselected<number>(),
+};
+
+export const SESSION_COLUMNS = columnsOf(session);
+
+export interface SessionRow extends RowOf<typeof session> {}
+export interface SessionTable extends TableOf<typeof session> {}
+export interface SessionResource extends ResourceOf<typeof session> {}
+
+export const Session = component('Session', Type.Object(shownBy(session)));
+
+/** @param current the session of the caller's access token; undefined for API keys */
+export function sessionResource(row: SessionRow, current: SessionId | undefined): SessionResource {
+  return resourceOf(session, row, { current: row.id === current });
+}
+
+/** The lifetimes that decide how long a session is listed. */
+export interface SessionTimes {
+  readonly login: Pick<AuthParts['login'], 'refreshIdleMs'>;
+  readonly tokens: Pick<AuthParts['tokens'], 'lifetimeMs'>;
+}
+
+/** Returns the milliseconds after the last refresh during which a refresh token or an access token of the session may work. */
+export function idleMs({ login, tokens }: SessionTimes): number {
+  return Math.max(login.refreshIdleMs, tokens.lifetimeMs);
+}
+
+/** @throws Refusal `not_found` for any text that cannot be an id */
+export function sessionIdOf(text: string): SessionId {
+  const id = parseId('ses', text);
+  if (id === undefined) throw notFound('session');
+  return id;
+}
