@@ -45,7 +45,10 @@ export async function createKeyAsSystem(parts: AdminParts, tenant: TenantId, req
   return { id, text };
 }
 
-/** Gives the key a new secret and other members. The former secret stops working. @throws Refusal `not_found`, `invalid_field` */
+/**
+ * Gives the key a new secret and other members. The former secret stops working.
+ * @throws Refusal `not_found`, `invalid_field`
+ */
 export async function renewKeyAsSystem(
   parts: AdminParts,
   { tenant_id: tenant, id }: Pick<KeyRow, 'tenant_id' | 'id'>,
@@ -74,7 +77,7 @@ export function revokeKeyAsSystem(parts: AdminParts, tenant: TenantId, id: KeyId
     const key = await lockKey(trx, tenant, id);
     if (key === undefined) throw notFound('key');
     audit.before = keyResource(key, parts.now());
-    audit.after = keyResource(await markRevoked(trx, key), parts.now());
+    audit.after = keyResource(key.revoked_at === null ? await markRevoked(trx, key) : key, parts.now());
   });
 }
 

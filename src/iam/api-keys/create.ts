@@ -60,8 +60,8 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
 }
 
 /**
- * Returns the owner that a request names; null = the tenant itself. The default depends on the caller's permissions, so a change computes it
- * again inside its transaction.
+ * Returns the owner that a request names; null = the tenant itself. The default depends on the caller's permissions, so
+ * a change computes it again inside its transaction.
  */
 function ownerOf(caller: Caller, { user_id: text = null }: NewKey): UserId | null {
   if (text === null) return isAuthorized(caller, 'admin:keys') ? null : (selfId(caller) ?? null);

@@ -1,4 +1,7 @@
-/** API keys: the definition of their columns and of what the API shows, accepts and may change. The text of a key is stored nowhere. */
+/**
+ * API keys: the definition of their columns and of what the API shows, accepts and may change. The text of a key is
+ * stored nowhere.
+ */
 
 import { type Static, Type } from 'typebox';
 import { parseId, type UserId } from '../../domain/ids.ts';

@@ -1,6 +1,7 @@
 /**
- * Imports keys of another system by the SHA-256 digests of their texts, so that clients keep the keys that they have. The server never sees
- * such a key before a client uses it. Each row has an outcome of its own: a rejected row does not prevent the import of the others.
+ * Imports keys of another system by the SHA-256 digests of their texts, so that clients keep the keys that they have.
+ * The server never sees such a key before a client uses it. Each row has an outcome of its own: a rejected row does not
+ * prevent the import of the others.
  */
 
 import type { Static } from 'typebox';

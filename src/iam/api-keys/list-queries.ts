@@ -1,8 +1,8 @@
 /**
  * Lists and searches API keys, in the order of their ids.
  *
- * Status and expiry are an interval of `expires_at`. The index of the table holds the keys of each month of expiry in the order of the list,
- * so a page consists of the first keys of each month in the interval.
+ * Status and expiry are an interval of `expires_at`. The index of the table holds the keys of each month of expiry in
+ * the order of the list, so a page consists of the first keys of each month in the interval.
  */
 
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
@@ -117,7 +117,10 @@ function isSearch({ prefix, q }: KeyFilter): boolean {
   return prefix !== undefined || q !== undefined;
 }
 
-/** Keys that a search reads in the order of the list before it reads an index: a text that many keys have fills a page among few keys. */
+/**
+ * Keys that a search reads in the order of the list before it reads an index: a text that many keys have fills a page
+ * among few keys.
+ */
 const SCANNED_KEYS = 2000;
 
 /** Returns the ids of one page for a filter with `q` or `prefix`. */
@@ -147,8 +150,8 @@ async function searchKeyIds(
 }
 
 /**
- * Returns a query for the ids of a search, in no order, by the index of lexemes or of prefixes. All conditions except those of the index are
- * hidden from the planner, which would walk through whole tenants for them.
+ * Returns a query for the ids of a search, in no order, by the index of lexemes or of prefixes. All conditions except
+ * those of the index are hidden from the planner, which would walk through whole tenants for them.
  */
 export function keysByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
   const others = keyConditions(scope, filter, page).map((condition) => `(${condition}) is true`);
@@ -218,14 +221,18 @@ function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Dat
   };
 }
 
-/** Returns the conditions on the months that hold every key of the filter. Keys that never expire are in a month after all others. */
+/**
+ * Returns the conditions on the months that hold every key of the filter. Keys that never expire are in a month after
+ * all others.
+ */
 function monthConditions({ status, createdBy, expiresBefore }: KeyFilter, table: string): readonly string[] {
   const month = `${table}.expiry_month`;
   return [
     ...(status === undefined ? [] : [status === 'revoked' ? `${table}.revoked` : `not ${table}.revoked`]),
     ...(status === 'active' ? [`${month} >= expiry_month_of(:now)`] : []),
     ...(status === 'expired' ? [`${month} <= expiry_month_of(:now)`] : []),
-    // The index of creators is in the order of months too. Without this condition, the planner walks through all keys for a creator of few.
+    // The index of creators is in the order of months too. Without this condition, the planner walks through all keys
+    // for a creator of few.
     ...(createdBy === undefined ? [] : [`${month} is not null`]),
     ...(expiresBefore === undefined ? [] : [`${month} <= expiry_month_of(:expiresBefore)`]),
   ];

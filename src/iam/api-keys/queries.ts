@@ -45,8 +45,8 @@ export async function keyDigest(q: Queryable, scope: TenantScope, id: KeyId): Pr
 }
 
 /**
- * Returns the keys that these digests belong to, now or in the grace period of a rotation. Locks the keys until the transaction ends, so that
- * no rotation moves a digest.
+ * Returns the keys that these digests belong to, now or in the grace period of a rotation. Locks the keys until the
+ * transaction ends, so that no rotation moves a digest.
  */
 export async function shareKeysOfDigests(
   q: Queryable,
@@ -167,8 +167,8 @@ const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_ti
   and (expires_at is null or expires_at > statement_timestamp())`;
 
 /**
- * Revokes the keys of an owner that is deleted, and returns their ids. Expired keys stay as they are: without their owner they never work
- * again, and an owner may have any number of them.
+ * Revokes the keys of an owner that is deleted, and returns their ids. Expired keys stay as they are: without their
+ * owner they never work again, and an owner may have any number of them.
  */
 export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: UserId): Promise<readonly KeyId[]> {
   const revoked = await keys(q)
@@ -182,7 +182,10 @@ export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: U
 /** The first of two numbers of an advisory lock; the second is the owner's. */
 const KEYS_LOCK = 726543499;
 
-/** Makes the callers that add active keys to an owner wait for each other, until the transaction ends. Ids of users and tenants differ. */
+/**
+ * Makes the callers that add active keys to an owner wait for each other, until the transaction ends. Ids of users and
+ * tenants differ.
+ */
 export async function lockActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner): Promise<void> {
   await q.raw(`select pg_advisory_xact_lock(${KEYS_LOCK}, hashtext(:owner))`, { owner: owner ?? tenant });
 }
@@ -214,7 +217,10 @@ export async function newKeyDelayMs(
   return oldest === undefined ? 0 : Math.max(0, withinMs - oldest.age_ms);
 }
 
-/** Removes a batch of keys that were revoked, or have expired, longer ago than `keepMs`, the longest first. Returns their number. */
+/**
+ * Removes a batch of keys that were revoked, or have expired, longer ago than `keepMs`, the longest first. Returns
+ * their number.
+ */
 export async function pruneEndedKeys(q: Queryable, keepMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from api_keys where id in (

@@ -6,12 +6,15 @@ import type { Transaction } from '../../store/transaction.ts';
 import { countActiveKeys, lockActiveKeys, newKeyDelayMs } from './queries.ts';
 
 /**
- * Most active keys of one owner: those that are neither revoked nor expired. Any user may create keys of its own. Keys of the tenant itself
- * require `admin:keys`, and a tenant may have a key for each of its programs.
+ * Most active keys of one owner: those that are neither revoked nor expired. Any user may create keys of its own. Keys
+ * of the tenant itself require `admin:keys`, and a tenant may have a key for each of its programs.
  */
 export const MAX_ACTIVE_KEYS = { user: 1_000, tenant: 100_000 } as const;
 
-/** Most new keys of one owner within a period. Revoked keys count, so that creating and revoking keys cannot fill the database. */
+/**
+ * Most new keys of one owner within a period. Revoked keys count, so that creating and revoking keys cannot fill the
+ * database.
+ */
 const MAX_NEW_KEYS = {
   user: { most: 1_000, withinMs: 24 * 3_600_000 },
   tenant: { most: 10_000, withinMs: 3_600_000 },
@@ -69,8 +72,8 @@ export class ActiveKeyReservations {
 }
 
 /**
- * Locks the number of the owner's active keys until the transaction ends, so that of two concurrent callers that both need the last free
- * place one is rejected. Call it before a key becomes active.
+ * Locks the number of the owner's active keys until the transaction ends, so that of two concurrent callers that both
+ * need the last free place one is rejected. Call it before a key becomes active.
  * @param owner null = the tenant itself
  * @throws Refusal `quota_exceeded`
  */

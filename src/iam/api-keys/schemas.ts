@@ -1,4 +1,6 @@
-/** The schemas of /v1/iam/api-keys beside those of the resource: lists, rotation, import and revocation of several keys. */
+/**
+ * The schemas of /v1/iam/api-keys beside those of the resource: lists, rotation, import and revocation of several keys.
+ */
 
 import { type Static, Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';

@@ -56,7 +56,8 @@ export async function updateKey(
 
 /**
  * Gives the key a new secret. The key keeps its id.
- * @param graceSeconds the seconds during which the old secret also works. An older secret that is still in its grace period ends at once.
+ * @param graceSeconds the seconds during which the old secret also works. An older secret that is still in its grace
+ *   period ends at once.
  * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
  */
 export async function rotateKey(

@@ -1,4 +1,4 @@
-/** Rows as CSV (RFC 4180), made so that a spreadsheet takes every cell for what it is: a text, or a number. */
+/** Rows as CSV (RFC 4180). A spreadsheet reads every cell as a text or a number, and none as a formula. */
 
 /** @param cells null = empty */
 export function csvLine(cells: readonly (string | number | null)[]): string {
@@ -7,14 +7,15 @@ export function csvLine(cells: readonly (string | number | null)[]): string {
 
 /** The first characters that spreadsheets read as the beginning of a formula; U+2212 is the minus sign. */
 const FORMULA = /^[=+\-@|%\u2212]/;
-/** White space, controls, marks and characters that nobody sees, such as a byte order mark: a spreadsheet may skip them. */
+/** White space, controls, marks and invisible characters, such as a byte order mark. A spreadsheet may skip them. */
 const SKIPPED = /^[\s\p{C}\p{Z}\p{M}]*/u;
-/** A tab or a line break ends a cell in some spreadsheets, so the text behind it begins one. */
+/** Some spreadsheets end a cell at a tab or a line break, so that the text after it begins another cell. */
 const ENDS_CELL = /[\t\r\n]/;
 
 /**
- * Reports whether a spreadsheet may run the text: people choose their names, and a failed login stores the name that was typed. Some
- * spreadsheets read a full-width or small form (`＝`, `﹢`) as its ASCII character, so the test looks at the compatibility form.
+ * Reports whether a spreadsheet may run the text as a formula. Users choose their names, and the audit log stores the
+ * username of a failed login. Some spreadsheets read a full-width or small form (`＝`, `﹢`) as its ASCII character, so
+ * the test uses the compatibility form.
  */
 function isFormula(text: string): boolean {
   const skipped = SKIPPED.exec(text)?.[0] ?? '';

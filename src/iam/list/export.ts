@@ -1,9 +1,10 @@
 /**
- * Exports: a whole list as one stream, fetched batch by batch as its reader takes it. No connection to the database is held between two
- * batches, however slowly the reader reads.
+ * Exports a whole list as one stream, in batches, at the speed of the client. The export holds no database connection
+ * between two batches.
  *
- * A stream may outlive the rights that it began with. Before each batch the caller is admitted again, by what is stored then. An export
- * that has to stop says why in its last line, with a cursor to go on with, and is then broken off, so that no client takes it for whole.
+ * The caller may lose its permissions during an export, so the server admits the caller again before each batch. If an
+ * export stops early, its last line has the reason and a cursor for the rest. Then the server breaks the stream off, so
+ * that a client notices that it is incomplete.
  */
 
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
@@ -13,7 +14,7 @@ import type { Cursors } from './list.ts';
 
 /** Longest duration of one export, in milliseconds. */
 export const MAX_EXPORT_MS = 10 * 60_000;
-/** Most bytes of the rows of one batch, as stored; one row may pass it. */
+/** Most bytes of the rows of one batch, as stored. A batch of one row may exceed it. */
 export const MAX_BATCH_BYTES = 256 * 1024;
 
 export interface ExportCaller {
@@ -45,7 +46,7 @@ export interface ExportStop {
   readonly cursor: string;
 }
 
-/** Thrown after the last line of an export that stopped early. The cause is the error that stopped it. */
+/** The error after the last line of an export that stopped early, with its cause. */
 export class ExportStopped extends Error {
   override readonly name = 'ExportStopped';
   readonly reason: ExportStop['reason'];
@@ -57,7 +58,7 @@ export class ExportStopped extends Error {
 }
 
 /**
- * Resolves when the first batch is fetched, so that an error that can be foreseen comes before the answer begins.
+ * Resolves after the first batch, so that most errors occur before the response begins.
  * @throws Refusal of the list's `fetch`
  */
 export async function startExport<Row>(
@@ -95,7 +96,7 @@ async function* pieces<Row>(
   }
 }
 
-/** Admits the caller by everything that was committed before the call. */
+/** Admits the caller with everything that was committed before the call. */
 async function admittedAgain(
   parts: Pick<AdminParts, 'feed'>,
   caller: Caller,
@@ -132,7 +133,7 @@ export function stoppedNdjson({ reason, detail, cursor }: ExportStop): string {
   return `${JSON.stringify({ object: 'export_stopped', reason, detail, next_cursor: cursor })}\n`;
 }
 
-/** The last line of a CSV export that stopped early. None of its cells needs quotes, and a cursor is no formula to guard against here. */
+/** The last line of a CSV export that stopped early. None of its cells needs quotes or is a formula. */
 export function stoppedCsv({ reason, cursor }: ExportStop): string {
   return `export_stopped,${reason},${cursor}\r\n`;
 }

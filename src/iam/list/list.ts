@@ -1,4 +1,7 @@
-/** Lists in pages: a cursor says after which row the next page begins, so pages stay true while rows come and go. */
+/**
+ * Pages of lists. A cursor names the row after which the next page begins, so that inserted and deleted rows do not
+ * shift pages.
+ */
 
 import { createHash } from 'node:crypto';
 import { Refusal } from '../../domain/errors.ts';
@@ -8,7 +11,7 @@ import { canonicalJsonOf } from '../change/canonical-json.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
-/** Most bytes of the rows of one page, as JSON; a page shows one row at least, however large that is. */
+/** Most bytes of the rows of one page, as JSON. A page always has at least one row. */
 export const MAX_PAGE_BYTES = 1024 * 1024;
 
 export interface ListQuery {
@@ -23,13 +26,13 @@ export interface List<T> {
   readonly data: readonly T[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
-  /** Rows of the whole list, whatever page this is. Only if the request asks for it and there are at most MAX_COUNTED. */
+  /** The rows of the whole list. Present if the request has `count=true` and there are at most MAX_COUNTED rows. */
   readonly total?: number;
-  /** In place of `total` if there are more. */
+  /** Present instead of `total` if there are more rows. */
   readonly total_exceeds?: number;
 }
 
-/** A list is counted up to here. */
+/** The server counts no more rows of a list. */
 export const MAX_COUNTED = 10_000;
 
 export function scopeOf(caller: Caller): TenantScope {
@@ -38,11 +41,11 @@ export function scopeOf(caller: Caller): TenantScope {
 
 /**
  * Fetches one page and wraps it.
- * @param name of the list, to which its cursors are bound, as they are to the tenant and the filters
- * @param query with the filters, whatever they are
+ * @param name of the list. A cursor is valid for one name, tenant and set of filters.
+ * @param query the filters and the parameters of the page
  * @param position the sort values of a row
- * @param count asked only if the query has `count=true`, which only lists with a count take
- * @throws Refusal `invalid_parameter` for a cursor that is none, or another list's
+ * @param count called if the query has `count=true`, which only lists with a count accept
+ * @throws Refusal `invalid_parameter` for an invalid cursor, or one of another list
  */
 export async function paged<Row, T>(
   caller: Caller,
@@ -73,7 +76,7 @@ export async function paged<Row, T>(
   };
 }
 
-/** Shows the first rows, up to the one that would take the page past its bytes; one at least. */
+/** Returns the resources of the first rows within MAX_PAGE_BYTES, at least one. */
 function fitting<Row, T>(rows: readonly Row[], show: (row: Row) => T): readonly T[] {
   const data: T[] = [];
   let bytes = 0;
@@ -86,7 +89,7 @@ function fitting<Row, T>(rows: readonly Row[], show: (row: Row) => T): readonly 
   return data;
 }
 
-/** Returns the bytes that a value takes in an answer, with the comma behind it. */
+/** Returns the bytes of a value in a response, with the comma after it. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value)) + 1;
 }
@@ -100,12 +103,15 @@ async function totalOf(count: CountRows): Promise<Pick<List<never>, 'total' | 't
 }
 
 export interface Cursors {
-  /** Where the page begins; undefined = at the start. Throws a Refusal `invalid_parameter` for a cursor that is none, or another list's. */
+  /** The position after which the page begins; undefined = at the start. */
   readonly after: readonly string[] | undefined;
   next(position: readonly string[]): string;
 }
 
-/** The cursors of a list whose pages are not made of the rows of one query. */
+/**
+ * Returns the cursors of a list whose pages are not the rows of one query.
+ * @throws Refusal `invalid_parameter`, like `paged`
+ */
 export function cursorsOf(caller: Caller, name: string, query: ListQuery): Cursors {
   const binding = bindingOf(caller, name, query);
   return {
@@ -114,16 +120,19 @@ export function cursorsOf(caller: Caller, name: string, query: ListQuery): Curso
   };
 }
 
-/** Pages of one list may differ in size; `tenant_id` is the caller's tenant by the time a list is asked for. */
+/** Parameters that do not invalidate a cursor. `tenant_id` is part of the caller already. */
 const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'count', 'tenant_id']);
 
-/** What a cursor belongs to. */
+/** Returns the text that a cursor is valid for: list, tenant and filters. */
 function bindingOf(caller: Caller, name: string, query: ListQuery): string {
   const filters = Object.entries(query).filter(([member]) => !PAGING.has(member));
   return canonicalJsonOf([name, caller.everyTenant ? '*' : caller.tenant, Object.fromEntries(filters)]);
 }
 
-/** Enough to tell a cursor that was changed or carried elsewhere. It guards no secret: a position is a row that its reader has seen. */
+/**
+ * The length of the check that detects changed cursors. It protects no secret: the client has seen the row of the
+ * position.
+ */
 const CHECK_BYTES = 12;
 
 function writeCursor(binding: string, position: readonly string[]): string {
@@ -135,7 +144,7 @@ const MAX_CURSOR_LENGTH = 1024;
 
 function readCursor(binding: string, cursor: string): readonly string[] {
   const bytes = cursor.length > MAX_CURSOR_LENGTH ? undefined : Buffer.from(cursor, 'base64url');
-  // Decoding passes over what is no base64url, so that many texts would be one cursor.
+  // The decoder skips invalid characters, so that many texts would decode to one cursor.
   if (bytes === undefined || bytes.toString('base64url') !== cursor) throw badCursor();
   const text = bytes.subarray(CHECK_BYTES).toString();
   if (!checkOf(binding, text).equals(bytes.subarray(0, CHECK_BYTES))) throw badCursor();
@@ -144,7 +153,7 @@ function readCursor(binding: string, cursor: string): readonly string[] {
 
 const MAX_POSITION_VALUES = 2;
 
-/** Anybody can compute the check, so what it covers is read as strictly as all input. */
+/** A client can compute the check too, so the position is validated like all input. */
 function positionIn(text: string): readonly string[] {
   const values = parsed(text);
   if (!Array.isArray(values) || values.length < 1 || values.length > MAX_POSITION_VALUES) throw badCursor();
@@ -154,7 +163,7 @@ function positionIn(text: string): readonly string[] {
   });
 }
 
-/** A JSON array of strings. Other JSON is not parsed, because the names of its members can change what JSON.parse reads later. */
+/** A JSON array of strings. Other JSON is not parsed. */
 const POSITION = /^\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]$/;
 
 function parsed(text: string): unknown {

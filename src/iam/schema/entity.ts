@@ -1,9 +1,10 @@
 /**
- * The one definition of an entity. Each member says whether the table has a column for it, what responses show of it, what a request that
- * creates the entity accepts, and whether an update may change it. The names of members are the names of the columns and of the API.
+ * The one definition of an entity. Each member says whether the table has a column for it, what responses show of it,
+ * what a request that creates the entity accepts, and whether an update may change it. The names of members are the
+ * names of the columns and of the API.
  *
- * From the definition follow the type of a row, the list of columns, the schemas of requests and responses, and the resource that responses
- * show. The order of the members is the order of the columns and of the members of a response.
+ * From the definition follow the type of a row, the list of columns, the schemas of requests and responses, and the
+ * resource that responses show. The order of the members is the order of the columns and of the members of a response.
  */
 
 import { type Static, type TOptional, type TSchema, Type } from 'typebox';

@@ -1,4 +1,7 @@
-/** What names and patterns look like, for the description of the API. The use cases refuse what is otherwise, with their reasons. */
+/**
+ * What names and patterns look like, for the description of the API. The use cases refuse what is otherwise, with their
+ * reasons.
+ */
 
 import { CONDITIONS } from '../../decision/condition-table.ts';
 import { MAX_GLOB_LENGTH, MAX_STARS } from '../../decision/limits.ts';

@@ -13,7 +13,8 @@ export function component<S extends TSchema>(name: string, schema: S): Component
 }
 
 /**
- * Keywords that only the description of the API has: what the use case checks beyond the schema, with reasons of its own.
+ * Keywords that only the description of the API has: what the use case checks beyond the schema, with reasons of its
+ * own.
  * @example Type.String({ maxLength: 64, ...asksAlso({ pattern: '^[a-z]' }) })
  */
 export function asksAlso(keywords: Readonly<Record<string, unknown>>) {

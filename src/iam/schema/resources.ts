@@ -8,7 +8,9 @@ import { component } from './keywords.ts';
 import { text } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
 
-/** The operators of a condition as a response shows them: stored operands are older than the bounds that requests have. */
+/**
+ * The operators of a condition as a response shows them: stored operands are older than the bounds that requests have.
+ */
 function shownCondition({ operators, schema, description }: Condition) {
   const { items, minItems, maxItems } = schema;
   const operand = Type.Array(

@@ -14,8 +14,8 @@ export function oneOf<const T extends string>(...words: readonly T[]) {
 }
 
 /**
- * For the description of the API: no NUL, and none of the characters that VISIBLE_TEXT refuses. It excludes every joiner, and does not mention
- * tags, because patterns of OpenAPI documents have no characters beyond U+FFFF.
+ * For the description of the API: no NUL, and none of the characters that VISIBLE_TEXT refuses. It excludes every
+ * joiner, and does not mention tags, because patterns of OpenAPI documents have no characters beyond U+FFFF.
  */
 const DESCRIBED_TEXT =
   '[^\\u0000\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]*';
@@ -75,7 +75,9 @@ const names = Type.Unsafe<readonly string[] | null>({
   maxItems: MAX_CONSTRAINT_NAMES,
 });
 
-/** Absent or null = any; an empty list = none. The constraints of a key take at most `MAX_CONSTRAINTS_BYTES` as JSON. */
+/**
+ * Absent or null = any; an empty list = none. The constraints of a key take at most `MAX_CONSTRAINTS_BYTES` as JSON.
+ */
 export const resourceConstraints = Type.Unsafe<unknown>({
   type: ['object', 'null'],
   properties: { models: names, collections: names, agents: names },

@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { parseId, type SessionId, type UserId } from '../../domain/ids.ts';
-import type { AuthParts } from '../auth/parts.ts';
 import { notFound } from '../caller/refusals.ts';
 import {
   column,
@@ -56,11 +55,14 @@ export function sessionResource(row: SessionRow, current: SessionId | undefined)
 
 /** The lifetimes that decide how long a session is listed. */
 export interface SessionTimes {
-  readonly login: Pick<AuthParts['login'], 'refreshIdleMs'>;
-  readonly tokens: Pick<AuthParts['tokens'], 'lifetimeMs'>;
+  readonly login: { readonly refreshIdleMs: number };
+  readonly tokens: { readonly lifetimeMs: number };
 }
 
-/** Returns the milliseconds after the last refresh during which a refresh token or an access token of the session may work. */
+/**
+ * Returns the milliseconds after the last refresh during which a refresh token or an access token of the session may
+ * work.
+ */
 export function idleMs({ login, tokens }: SessionTimes): number {
   return Math.max(login.refreshIdleMs, tokens.lifetimeMs);
 }

@@ -22,7 +22,10 @@ export async function listActiveSessions(
 ): Promise<readonly SessionRow[]> {
   const sessions = active(q, userId, idleMs);
   if (after !== undefined) void sessions.whereRaw('id < ?', [after[0] ?? '']);
-  return sessions.orderBy('id', 'desc').limit(take).select([...SESSION_COLUMNS]);
+  return sessions
+    .orderBy('id', 'desc')
+    .limit(take)
+    .select([...SESSION_COLUMNS]);
 }
 
 /** Counts the active sessions of a user, up to `most`. */

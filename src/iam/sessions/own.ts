@@ -1,6 +1,7 @@
 /**
- * A user lists and ends its own sessions. These requests require an access token, so that a leaked key gives no access to the account of its
- * owner. Sessions of other users do not exist here, also for administrators: those use `/v1/iam/users`.
+ * A user lists and ends its own sessions. These requests require an access token, so that a leaked key gives no access
+ * to the account of its owner. Sessions of other users do not exist here, also for administrators: those use
+ * `/v1/iam/users`.
  */
 
 import { Refusal } from '../../domain/errors.ts';
@@ -56,7 +57,8 @@ export async function getSession(parts: AuthParts, caller: Caller, text: string)
 }
 
 /**
- * Ends one session, which may be the caller's own. After the commit, its refresh token and its access tokens are no longer valid.
+ * Ends one session, which may be the caller's own. After the commit, its refresh token and its access tokens are no
+ * longer valid.
  * @throws Refusal `insufficient_permission` for keys, `not_found`
  */
 export async function endOwnSession(parts: AuthParts, caller: Caller, text: string): Promise<void> {

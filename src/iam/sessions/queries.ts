@@ -1,6 +1,7 @@
 /**
- * Sessions and their refresh tokens. All times are those of the database's clock, which all replicas share. A transaction that changes the
- * tokens of a session locks the session's row first, so that two uses of one token never overlap.
+ * Sessions and their refresh tokens. All times are those of the database's clock, which all replicas share. A
+ * transaction that changes the tokens of a session locks the session's row first, so that two uses of one token never
+ * overlap.
  */
 
 import type { RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
@@ -34,7 +35,9 @@ export interface NewRefreshToken {
 export interface Beginning {
   readonly session: NewSession;
   readonly token: Pick<NewRefreshToken, 'digest' | 'nonce'>;
-  /** The counted attempt. It is returned to account and address, and the address is known to the account for 30 days. */
+  /**
+   * The counted attempt. It is returned to account and address, and the address is known to the account for 30 days.
+   */
   readonly attempt: LoginAttempt;
   /** True if the login also removes the earlier failures of the account from the address. */
   readonly forgives: boolean;
@@ -104,8 +107,8 @@ export interface Proved {
 }
 
 /**
- * Begins a session with its first refresh token, returns the attempt and writes the audit row. One statement does all of it, because round
- * trips are the largest cost of a login after the hash of the password.
+ * Begins a session with its first refresh token, returns the attempt and writes the audit row. One statement does all
+ * of it, because round trips are the largest cost of a login after the hash of the password.
  * @returns false if a reset of the password or a deactivation has committed before; then nothing is written
  */
 export async function beginSession(
@@ -132,8 +135,9 @@ export interface UpToDateUser {
 }
 
 /**
- * Like `beginSession`, for a user that the directory confirmed within the last 12 hours and whose stored data equals the directory's. No
- * other row has to change then, which is the case in nearly all logins. Earlier failures of the account still count.
+ * Like `beginSession`, for a user that the directory confirmed within the last 12 hours and whose stored data equals
+ * the directory's. No other row has to change then, which is the case in nearly all logins. Earlier failures of the
+ * account still count.
  * @returns the user's id; undefined if any condition does not hold: then nothing is written
  */
 export async function beginUnchangedSession(
@@ -187,7 +191,10 @@ export interface RefreshFacts {
   readonly identity: DirectoryIdentity | null;
 }
 
-/** Call it after `lockSessionOfToken`, as a statement of its own, so that it sees what the previous holder of the lock wrote. */
+/**
+ * Call it after `lockSessionOfToken`, as a statement of its own, so that it sees what the previous holder of the lock
+ * wrote.
+ */
 export async function refreshFacts(
   q: Queryable,
   digest: Uint8Array,
@@ -234,8 +241,8 @@ export async function endSession(q: Queryable, id: SessionId): Promise<boolean> 
 }
 
 /**
- * Ends all sessions of a user except `except`, and returns their number. Expired sessions stay as they are, because a user may have any number
- * of them.
+ * Ends all sessions of a user except `except`, and returns their number. Expired sessions stay as they are, because a
+ * user may have any number of them.
  */
 export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
   return sessions(q)
@@ -266,15 +273,15 @@ export async function sessionOwner(q: Queryable, id: SessionId): Promise<OwnedSe
 }
 
 /**
- * Sessions that ended more than a day ago, the oldest first: their tokens are rejected, whether or not the database knows them. The time is
- * that of the statement, so that an index can find them.
+ * Sessions that ended more than a day ago, the oldest first: their tokens are rejected, whether or not the database
+ * knows them. The time is that of the statement, so that an index can find them.
  */
 const OVER = `select id from sessions where coalesce(ended_at, expires_at) < statement_timestamp() - interval '1 day'
   order by coalesce(ended_at, expires_at) limit :sessions`;
 
 /**
- * Removes one batch of ended sessions and their refresh tokens. A session with many tokens takes several batches. All tokens of an active
- * session stay, so that the server recognizes a stolen token of any age.
+ * Removes one batch of ended sessions and their refresh tokens. A session with many tokens takes several batches. All
+ * tokens of an active session stay, so that the server recognizes a stolen token of any age.
  * @returns the number of removed rows
  */
 export async function pruneSessions(

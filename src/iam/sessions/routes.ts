@@ -1,4 +1,7 @@
-/** /v1/auth/sessions: the sessions of the caller. /v1/iam/users/{id}/sessions: the sessions of a user, for administrators. */
+/**
+ * /v1/auth/sessions: the sessions of the caller. /v1/iam/users/{id}/sessions: the sessions of a user, for
+ * administrators.
+ */
 
 import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';

@@ -1,17 +1,17 @@
-/** The platform's administrators as the first start and the command line need them: without a caller, before anybody can log in. */
+/** Reads and writes the platform's administrators for the first start and the command line, which have no caller. */
 
 import { DEFAULT_TENANT, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
-/** Any number does, as long as nothing else in the same database uses it for an advisory lock. */
+/** The number of an advisory lock. No other lock in the database has it. */
 export const ADMINISTRATORS_LOCK = 726_543_491;
 
 /**
- * Waits until no other transaction makes or removes administrators, and keeps others from it until this transaction ends. A transaction
- * that may leave fewer administrators (it changes a holder of `admin`, or suspends a tenant) takes this lock before it locks their rows,
- * and reads after it who remains.
+ * Locks the set of administrators until the transaction ends. A transaction that may leave fewer administrators (it
+ * changes a holder of `admin`, or suspends a tenant) takes this lock before it locks their rows, and reads the
+ * remaining administrators after it.
  */
 export async function lockAdministrators(trx: Queryable): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [ADMINISTRATORS_LOCK]);
@@ -22,7 +22,7 @@ export interface Administrator {
   readonly id: UserId;
   readonly email: string | null;
   readonly tenantId: TenantId;
-  /** False while the tenant is suspended; then the administrator is locked out. */
+  /** False while the tenant is suspended, so that the administrator cannot log in. */
   readonly tenantActive: boolean;
   /** False until a first password is set; before that, the administrator cannot log in. */
   readonly hasPassword: boolean;
@@ -49,13 +49,13 @@ export async function localAdministrators(q: Queryable): Promise<readonly Admini
   }));
 }
 
-/** Reports whether there is an administrator, in whatever tenant. */
+/** Reports whether any tenant has an administrator. */
 export async function hasLocalAdministrator(q: Queryable): Promise<boolean> {
   const { rows } = await q.raw<{ rows: { found: boolean }[] }>(`select exists (select ${ADMINISTRATORS}) as found`);
   return rows[0]?.found === true;
 }
 
-/** Reports whether the user of the address was given the role `admin` by hand, whether or not they can log in. */
+/** Reports whether the user of the address was given the role `admin` by hand. The user may be unable to log in. */
 export async function holdsAdminRole(q: Queryable, email: string): Promise<boolean> {
   const { rows } = await q.raw<{ rows: { found: boolean }[] }>(
     `select exists (select from users u join user_roles r on r.user_id = u.id
@@ -65,7 +65,7 @@ export async function holdsAdminRole(q: Queryable, email: string): Promise<boole
   return rows[0]?.found === true;
 }
 
-/** Those of the users that have a password. */
+/** Returns those of the users that have a password. */
 export async function usersWithPassword(q: Queryable, ids: readonly UserId[]): Promise<ReadonlySet<UserId>> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     'select id from users where id = any(cast(:ids as text[])) and password_hash is not null',
@@ -92,7 +92,7 @@ interface UserToRaiseRow extends Pick<UserToRaise, 'source' | 'status'> {
   readonly tenant_active: boolean;
 }
 
-/** The user of that email address, in whatever tenant; the row is locked until the transaction ends. */
+/** Returns the user of an email address, in any tenant, and locks its row until the transaction ends. */
 export async function holdUserByEmail(trx: Queryable, email: string): Promise<UserToRaise | undefined> {
   const { rows } = await trx.raw<{ rows: UserToRaiseRow[] }>(
     `select u.id, u.tenant_id, u.source, u.status, t.status = 'active' and t.deleted_at is null as tenant_active

@@ -1,4 +1,4 @@
-/** The platform is never without an administrator that can log in. */
+/** The platform always keeps an administrator that can log in. */
 
 import { lastAdminRefusal } from '../caller/refusals.ts';
 import type { Administrator } from './administrator-queries.ts';
@@ -6,9 +6,9 @@ import type { Administrator } from './administrator-queries.ts';
 type Counted = Pick<Administrator, 'tenantActive' | 'hasPassword'>;
 
 /**
- * Compares the administrators before and after a change. Those of suspended tenants count for nothing. While an administrator with a
- * password remains to be lost, those without one count for nothing either: they cannot log in, and a one-time token of theirs is refused
- * when its maker is removed.
+ * Compares the administrators before and after a change. Administrators of suspended tenants do not count. If there was
+ * an administrator with a password, administrators without one do not count either: they cannot log in, and their
+ * one-time tokens are rejected after the removal of the tokens' makers.
  * @throws Refusal `last_admin` when the change removes the last one
  */
 export function refuseWithoutAdministrator(before: readonly Counted[], after: readonly Counted[]): void {

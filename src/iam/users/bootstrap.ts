@@ -53,8 +53,8 @@ export interface ResetAdministrator extends MadeAdministrator {
 export type BootstrapOutcome = { readonly kind: 'present' } | ({ readonly kind: 'made' } & MadeAdministrator);
 
 /**
- * Makes the tenant `default`, and the first administrator unless an active local one exists. Of servers that start together one makes
- * it and the others find it.
+ * Makes the tenant `default`, and the first administrator unless an active local one exists. Of servers that start
+ * together one makes it and the others find it.
  * @throws Refusal `invalid_field` when the given password is refused; Fault when the store is gone
  */
 export async function bootstrap(parts: BootstrapParts, settings: AdministratorSettings): Promise<BootstrapOutcome> {
@@ -75,15 +75,18 @@ export async function bootstrap(parts: BootstrapParts, settings: AdministratorSe
 export interface ResetSettings extends AdministratorSettings {
   /** The operator named the address; otherwise it is only the likeliest. */
   readonly isNamed: boolean;
-  /** Makes an administrator where there is none of that address: a new user of the tenant `default`, or a user who gets the role. */
+  /**
+   * Makes an administrator where there is none of that address: a new user of the tenant `default`, or a user who gets
+   * the role.
+   */
   readonly create: boolean;
 }
 
 /**
  * Gives an administrator a new password, and ends its sessions. For the operator of the server: there is no caller.
- * @throws Refusal `not_found` when there is no such administrator and none is to be made; `invalid_field` when the given password is
- *   refused; `already_exists` when the user could not log in with it, because it belongs to a directory, is deactivated, or its tenant is
- *   suspended. Then nothing has changed.
+ * @throws Refusal `not_found` when there is no such administrator and none is to be made; `invalid_field` when the
+ *   given password is refused; `already_exists` when the user could not log in with it, because it belongs to a
+ *   directory, is deactivated, or its tenant is suspended. Then nothing has changed.
  */
 export async function resetAdmin(parts: BootstrapParts, settings: ResetSettings): Promise<ResetAdministrator> {
   const { made, email: wanted, hash } = await prepare(parts, settings);

@@ -10,7 +10,9 @@ import { findRoles, lockRoles } from '../roles/queries.ts';
 import { lockPlaces, lockTenant } from '../tenants/queries.ts';
 import { countActiveUsers } from './queries.ts';
 
-/** Returns the stored form of an email address, which is unique across the platform. The schema has accepted ASCII only. */
+/**
+ * Returns the stored form of an email address, which is unique across the platform. The schema has accepted ASCII only.
+ */
 export function canonicalEmail(email: string): string {
   return email.toLowerCase();
 }
@@ -33,7 +35,8 @@ export function sortedRoles(roles: readonly RoleName[]): readonly RoleName[] {
 }
 
 /**
- * Reads role names of a tenant and locks those roles, so that no role is changed or deleted while it is given to a user.
+ * Reads role names of a tenant and locks those roles, so that no role is changed or deleted while it is given to a
+ * user.
  * @param path JSON pointer of the list
  * @throws Refusal `invalid_field` that names every unknown role
  */
@@ -59,8 +62,9 @@ export async function knownRoles(
 }
 
 /**
- * Reserves one of the tenant's `max_users` for another active user, until the transaction ends. It locks the tenant, so that the limit does
- * not change. Reservations in a tenant with a limit run one after the other, so that of two concurrent callers one is rejected.
+ * Reserves one of the tenant's `max_users` for another active user, until the transaction ends. It locks the tenant, so
+ * that the limit does not change. Reservations in a tenant with a limit run one after the other, so that of two
+ * concurrent callers one is rejected.
  * @throws Refusal `quota_exceeded`, or `tenant_mismatch` if the tenant is deleted
  */
 export async function reserveSeat(trx: Transaction, tenant: TenantId): Promise<void> {

@@ -19,8 +19,8 @@ import { makerOf } from './maker.ts';
 import { putPasswordSetup } from './password-queries.ts';
 
 /**
- * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's; `reauthentication_required` and
- *   `too_many_attempts` for the caller's own password
+ * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's;
+ *   `reauthentication_required` and `too_many_attempts` for the caller's own password
  */
 export async function resetPassword(
   parts: AdminParts & ReauthenticationParts,

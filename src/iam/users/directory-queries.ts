@@ -1,6 +1,5 @@
 /**
- * Users of a directory. They are found by their identity there and by nothing else: neither the name that was typed nor an e-mail address
- * makes anybody somebody.
+ * Users of a directory. Only the identity in the directory finds them, never the typed username or an email address.
  */
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
@@ -9,26 +8,26 @@ import { storedRole, storedTenant, storedUser } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
-/** Who somebody is in a directory. */
+/** The identity of a person in a directory. */
 export interface DirectoryIdentity {
   /** The name of the configured directory. */
   readonly directory: string;
-  /** What the directory never changes about the person. */
+  /** The attribute that the directory never changes. */
   readonly stableId: string;
 }
 
-/** A user of a directory as a login needs to know it. */
+/** A user of a directory, for a login. */
 export interface DirectoryUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly email: string | null;
-  /** The address that the directory shows and another user has. */
+  /** The address from the directory if another user has it. */
   readonly emailConflict: string | null;
   readonly name: string;
   readonly active: boolean;
-  /** Why the directory suspends the user; null = it does not. */
+  /** The reason why the directory suspends the user; null = it does not. */
   readonly suspension: DirectorySuspension | null;
-  /** False while the tenant is suspended, or deleted. */
+  /** False while the tenant is suspended or deleted. */
   readonly tenantActive: boolean;
   /** Given by the directory, sorted. */
   readonly roles: readonly RoleName[];
@@ -118,7 +117,9 @@ export async function findDirectoryUser(
   );
 }
 
-/** The same, with the row held until the transaction ends. What is read is as the last holder left it. */
+/**
+ * Like `findDirectoryUser`, and locks the row until the transaction ends. The read follows the lock, so it is current.
+ */
 export async function holdDirectoryUser(
   trx: Queryable,
   identity: DirectoryIdentity,
@@ -127,7 +128,10 @@ export async function holdDirectoryUser(
   return held.length === 0 ? undefined : findDirectoryUser(trx, identity);
 }
 
-/** Who makes the user of an identity that has none takes this first, so that of two first logins at once one makes it. */
+/**
+ * Locks an identity. A login takes this lock before it creates the user, so that of two concurrent first logins one
+ * creates it.
+ */
 export async function lockDirectoryIdentity(trx: Queryable, { directory, stableId }: DirectoryIdentity): Promise<void> {
   await runPrepared(trx, STATEMENTS.lock, [directory, stableId]);
 }
@@ -142,7 +146,10 @@ export interface NewDirectoryUser {
   readonly roles: readonly RoleName[];
 }
 
-/** Inserts a user. If another user has the e-mail address, the new user has none, and the address is kept as its conflict. */
+/**
+ * Inserts a user. If another user has the email address, the new user has none, and the address is stored as its
+ * conflict.
+ */
 export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser): Promise<void> {
   const { id, tenantId, email, name, identity, roles } = user;
   await runPrepared(trx, STATEMENTS.insert, [id, tenantId, name, identity.directory, identity.stableId, roles]);
@@ -151,8 +158,8 @@ export async function insertDirectoryUser(trx: Queryable, user: NewDirectoryUser
 }
 
 /**
- * Writes the directory's statements about a user, and that it does not suspend the user. If another user has the e-mail address, the user
- * has none, and the address is kept as its conflict.
+ * Writes the directory's statements about a user, and ends a suspension. If another user has the email address, the
+ * user has none, and the address is stored as its conflict.
  */
 export async function updateDirectoryUser(
   trx: Queryable,
@@ -173,17 +180,23 @@ export async function isEmailTaken(q: Queryable, email: string): Promise<boolean
   return row?.taken === true;
 }
 
-/** Notes that the directory answered for the user just now, and that nothing has to change. */
+/** Records that the directory has confirmed the user now, without changes. */
 export async function noteDirectoryCheck(trx: Queryable, id: UserId): Promise<void> {
   await runPrepared(trx, STATEMENTS.checked, [id]);
 }
 
-/** Suspends a user: from the commit on, every replica rejects its keys and access tokens. The user's row must be held. */
+/**
+ * Suspends a user. After the commit, every replica rejects its keys and access tokens. The caller has locked the user's
+ * row.
+ */
 export async function suspendDirectoryUser(trx: Queryable, id: UserId, suspension: DirectorySuspension): Promise<void> {
   await runPrepared(trx, STATEMENTS.suspend, [id, suspension]);
 }
 
-/** Makes the roles given by the directory exactly these; those given by hand stay. The user's row must be held, the roles known. */
+/**
+ * Replaces the roles from the directory. Roles given by hand stay. The caller has locked the user's row and checked the
+ * roles.
+ */
 export async function giveDirectoryRoles(trx: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
   await runPrepared(trx, STATEMENTS.giveRoles, [id, roles]);
 }

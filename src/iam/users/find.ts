@@ -56,14 +56,15 @@ export interface HeldUser {
 }
 
 /**
- * Locks a user until the transaction ends. Transactions on holders of `admin` run one after the other: of two administrators that strip each
- * other at once, the second sees what the first did.
+ * Locks a user until the transaction ends. Transactions on holders of `admin` run one after the other: of two
+ * administrators that strip each other at once, the second sees what the first did.
  * @throws Refusal `not_found`
  */
 export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
   const id = userIdOf(text);
   const held = await lockedUser(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
-  // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can then end in a
+  // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can
+  // then end in a
   // deadlock, after which the transaction runs again.
   if (held.locked && !isAdmin(held.user)) return { ...held, refuseLastAdmin: () => undefined };
   await lockAdministrators(trx);

@@ -1,7 +1,7 @@
 /**
- * Lists and searches users, in the order of their ids. An index has the users of every filter in that order, except those of a search by
- * text. A search first reads a bounded number of users in the order of the list, because a text that many users have fills a page among
- * few. If they do not fill the page, the index of lexemes finds the users.
+ * Lists and searches users, in the order of their ids. An index has the users of every filter in that order, except
+ * those of a search by text. A search first reads a bounded number of users in the order of the list, because a text
+ * that many users have fills a page among few. If they do not fill the page, the index of lexemes finds the users.
  */
 
 import type { Static } from 'typebox';
@@ -59,8 +59,8 @@ async function idsOf(q: Queryable, query: NamedQuery): Promise<readonly UserId[]
 }
 
 /**
- * Reports whether few users match one of the filters, so that all of them can be read: an address is that of one user at most, and locked
- * accounts and address conflicts are rare.
+ * Reports whether few users match one of the filters, so that all of them can be read: an address is that of one user
+ * at most, and locked accounts and address conflicts are rare.
  */
 function isNarrow({ email, locked, email_conflict }: UserFilter): boolean {
   return email !== undefined || locked === true || email_conflict === true;
@@ -70,7 +70,10 @@ function isSearch(filter: UserFilter): boolean {
   return filter.q !== undefined && !isNarrow(filter);
 }
 
-/** Users that a search reads in the order of the list. Fewer matches among them mean that the index finds at most 1 user in 200. */
+/**
+ * Users that a search reads in the order of the list. Fewer matches among them mean that the index finds at most 1 user
+ * in 200.
+ */
 const SCANNED_USERS = 10_000;
 
 /** Returns the ids of one page for a filter with `q`. */
@@ -101,8 +104,9 @@ async function searchUserIds(
 }
 
 /**
- * Returns a query for the ids of a search, in no order, by the index of lexemes. All other conditions are hidden from the planner, which
- * would walk through whole tenants for them. Nearly all users are active, so that status is none of the lexemes that narrow the search.
+ * Returns a query for the ids of a search, in no order, by the index of lexemes. All other conditions are hidden from
+ * the planner, which would walk through whole tenants for them. Nearly all users are active, so that status is none of
+ * the lexemes that narrow the search.
  */
 export function idsByText(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery {
   const others = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...textCondition(filter)];
@@ -119,7 +123,10 @@ export function idsByText(scope: TenantScope, filter: UserFilter, page: Page): N
 
 const STATUSES = ['active', 'deactivated'] as const;
 
-/** Returns a query for the ids of one page, in order, for every filter except `q`, which it applies together with a narrow filter only. */
+/**
+ * Returns a query for the ids of one page, in order, for every filter except `q`, which it applies together with a
+ * narrow filter only.
+ */
 export function idsInOrder(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery {
   const bindings = bindingsOf(scope, filter, page);
   const { role, directory_status: directoryStatus } = filter;

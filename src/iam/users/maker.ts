@@ -1,6 +1,7 @@
 /**
- * A one-time token acts for its maker. When it is used, the maker must still be allowed to act on the user: by the rules and rights of
- * that moment, in the circumstances (address and instant) of the maker's own request, because at its use the maker makes none.
+ * A one-time token acts for its maker. When it is used, the maker must still be allowed to act on the user: by the
+ * rules and rights of that moment, in the circumstances (address and instant) of the maker's own request, because at
+ * its use the maker makes none.
  */
 
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
@@ -141,7 +142,10 @@ async function refusalOf(
   }
 }
 
-/** Tenants and roles are locked against changes. Of the user's tenant, only the status counts for a maker of another tenant. */
+/**
+ * Tenants and roles are locked against changes. Of the user's tenant, only the status counts for a maker of another
+ * tenant.
+ */
 async function lockedTenants(
   trx: Transaction,
   principal: Principal,

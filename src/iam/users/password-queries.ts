@@ -1,4 +1,7 @@
-/** The hashes of passwords, and the one-time tokens that set a password. Passwords and tokens themselves are stored nowhere. */
+/**
+ * The hashes of passwords, and the one-time tokens that set a password. Passwords and tokens themselves are stored
+ * nowhere.
+ */
 
 import { Fault } from '../../domain/errors.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';

@@ -1,4 +1,7 @@
-/** Reads and writes users and the roles given to them. Every lookup names the tenant, so a user of another tenant does not exist for it. */
+/**
+ * Reads and writes users and the roles given to them. Every lookup names the tenant, so a user of another tenant does
+ * not exist for it.
+ */
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { type TenantScope, within } from '../../store/paging.ts';
@@ -40,7 +43,8 @@ export async function findUser(q: Queryable, tenant: TenantId, id: UserId): Prom
 }
 
 /**
- * Locks the user's row until the transaction ends: `update` against every other lock, `share` against changes and deletion.
+ * Locks the user's row until the transaction ends: `update` against every other lock, `share` against changes and
+ * deletion.
  * @returns false if there is no such user
  */
 export async function lockUser(q: Queryable, tenant: TenantId, id: UserId, mode: 'update' | 'share'): Promise<boolean> {
@@ -48,7 +52,10 @@ export async function lockUser(q: Queryable, tenant: TenantId, id: UserId, mode:
   return (await (mode === 'update' ? row.forUpdate() : row.forShare())) !== undefined;
 }
 
-/** Locks the user's row for an update, unless the role was given to the user by hand. @returns false if it locked no row */
+/**
+ * Locks the user's row for an update, unless the role was given to the user by hand.
+ * @returns false if it locked no row
+ */
 export async function lockUserUnlessHolder(
   q: Queryable,
   tenant: TenantId,
@@ -129,7 +136,10 @@ export async function deleteUser(q: Queryable, tenant: TenantId, id: UserId): Pr
   await users(q).where({ tenant_id: tenant, id }).delete();
 }
 
-/** Call it with the tenant's row locked for an update, or after `lockPlaces`, so that no user is added before the transaction ends. */
+/**
+ * Call it with the tenant's row locked for an update, or after `lockPlaces`, so that no user is added before the
+ * transaction ends.
+ */
 export async function countActiveUsers(q: Queryable, tenant: TenantId): Promise<number> {
   const [row] = await users(q)
     .where({ tenant_id: tenant, status: 'active' })

@@ -1,6 +1,6 @@
 /**
- * Deactivates, activates, unlocks and deletes users. A deactivation ends the user's sessions, and disables the user's keys until the user is
- * activated again.
+ * Deactivates, activates, unlocks and deletes users. A deactivation ends the user's sessions, and disables the user's
+ * keys until the user is activated again.
  */
 
 import { Refusal } from '../../domain/errors.ts';
@@ -59,8 +59,8 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
 }
 
 /**
- * Forgets the failed logins of the user's account, locked or not. The caller's own account is refused: a stolen access token could guess
- * the current password without a limit.
+ * Forgets the failed logins of the user's account, locked or not. The caller's own account is refused: a stolen access
+ * token could guess the current password without a limit.
  * @throws Refusal `not_found`, `escalation`, `reauthentication_required`
  */
 export async function unlockUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
@@ -90,7 +90,8 @@ function ownUnlock(): Refusal {
 }
 
 /**
- * Ends the user's sessions, revokes its keys and frees its email address. Upkeep removes the rows of the sessions later, in batches.
+ * Ends the user's sessions, revokes its keys and frees its email address. Upkeep removes the rows of the sessions
+ * later, in batches.
  * @throws Refusal `not_found`, `escalation`, `last_admin`
  */
 export async function deleteUser(parts: AdminParts, caller: Caller, id: string): Promise<void> {

@@ -20,8 +20,8 @@ import { findUser, setManualRoles, updateUser as writeUser } from './queries.ts'
 
 /**
  * Absent members stay as they are.
- * @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists`; `reauthentication_required` and
- *   `too_many_attempts` for a new email address of the caller
+ * @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists`;
+ *   `reauthentication_required` and `too_many_attempts` for a new email address of the caller
  */
 export async function updateUser(
   parts: AdminParts & ReauthenticationParts,
@@ -69,7 +69,10 @@ export async function updateUser(
   );
 }
 
-/** The directory manages email address and name of its users, and writes them at each login. A request may repeat the stored values. */
+/**
+ * The directory manages email address and name of its users, and writes them at each login. A request may repeat the
+ * stored values.
+ */
 function refuseManaged(user: UserRow, changes: UserChanges): void {
   if (user.source === 'local') return;
   const email = changes.email === undefined || canonicalEmail(changes.email) === user.email;
