@@ -41,9 +41,7 @@ export interface CredentialCacheStats {
   readonly maps: { readonly [Name in Exclude<keyof Maps, 'builtinRoles'>]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
-  /** Resolutions that wait for loads. */
   readonly waiting: number;
-  /** The loads of each class. */
   readonly loads: { readonly [Name in LimitedClass]: LimiterStats };
   /** Resolutions rejected because too many were waiting. */
   readonly rejectedResolutions: WaitingStats;

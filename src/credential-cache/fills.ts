@@ -3,7 +3,6 @@
 import { Fault } from '../domain/errors.ts';
 import type { LoadLimiter, Patience } from './load-limiter.ts';
 
-/** One running fill. */
 export interface Fill {
   /** The highest sequence number of a change of this key that was applied after the load began; -1 = none. */
   overtakenBy: number;

@@ -13,9 +13,7 @@ export type LimitedClass = 'rules' | 'known' | 'unseen' | 'known_token' | 'unsee
 export type Limiters = { readonly [Name in LimitedClass]: LoadLimiter };
 
 interface Limits {
-  /** Loads at once. */
   readonly permits: number;
-  /** Loads that wait for a permit. */
   readonly maxWaiting: number;
 }
 

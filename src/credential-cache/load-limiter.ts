@@ -7,7 +7,6 @@ import { Fault } from '../domain/errors.ts';
 import { FairQueue } from './fair-queue.ts';
 
 export interface LoadLimiterParts {
-  /** Concurrent loads. */
   readonly permits: number;
   /** Loads that wait for a permit. If the queue is full, the client with the most loads in it loses its newest one. */
   readonly maxWaiting: number;

@@ -86,13 +86,10 @@ export interface ReadThroughCacheParts<Key extends string, Stored, Value> {
 
 export interface MapStats {
   readonly size: number;
-  /** The total weight of the entries. */
   readonly weight: number;
   readonly absent: number;
   readonly tombstones: number;
-  /** Lookups answered from memory. */
   readonly hits: number;
-  /** Lookups that waited for a load. */
   readonly misses: number;
   /** Loads that a newer change kept from being stored. */
   readonly rejectedFills: number;

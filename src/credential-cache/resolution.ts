@@ -14,7 +14,6 @@ export interface Resolution {
   readonly memo?: PrincipalMemo<Principal | undefined>;
 }
 
-/** Resolves a credential to its principal. */
 export interface CredentialResolver {
   /**
    * Returns the principal that the credential proves and the snapshot of its tenant: a value if everything is cached,

@@ -62,7 +62,6 @@ export class Slices implements StepRunner {
     this.#parts = parts;
   }
 
-  /** Pieces of work in the queue. */
   get waiting(): number {
     return this.#fresh.length + this.#long.length;
   }
@@ -146,7 +145,6 @@ class StepJob<T extends object> implements Job {
     return over;
   }
 
-  /** Returns the result after the work has ended. */
   outcome(): Ran<T> {
     if (this.#failed !== undefined) throw this.#failed.error;
     return { value: this.#value, spentMs: this.#spentMs };

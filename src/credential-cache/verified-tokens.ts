@@ -22,7 +22,6 @@ type Rejected = Exclude<VerifiedToken, Accepted>;
 export interface VerifiedTokensParts {
   readonly capacity: number;
   readonly verifier: TokenVerifier;
-  /** For tokens that were valid before. */
   readonly limiter: LoadLimiter;
   /**
    * For all other tokens, which any client can invent: few permits, so that verifications take little of a turn of the

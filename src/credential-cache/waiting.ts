@@ -2,7 +2,6 @@
 
 import { Fault } from '../domain/errors.ts';
 
-/** Resolutions of known credentials that may wait. */
 export const MAX_WAITING_KNOWN = 10_000;
 /** Resolutions of credentials that were never valid in this process that may wait. */
 export const MAX_WAITING_UNSEEN = 20_000;

@@ -3,6 +3,7 @@
  * malformed.
  */
 
+import { CONTROL } from '../domain/text.ts';
 import { isFileMember } from './inline-files.ts';
 import {
   byteAt,
@@ -54,7 +55,6 @@ export interface BodyFacts {
    * stream.
    */
   readonly reportsUsage: boolean;
-  /** The estimate of the text, in tokens. */
   readonly promptTokens: number;
   /** Inline files, which the estimate of the text does not contain. */
   readonly inlineFiles: number;
@@ -70,7 +70,6 @@ export interface BodyProblem {
 /** The setting of Envoy's ext_authz filter, and of its routes, that sends bodies. */
 export const BODY_SETTING = 'with_request_body';
 
-/** Envoy did not send the body. */
 export interface BodyNotSent {
   readonly kind: 'not_sent';
 }
@@ -136,13 +135,8 @@ interface Reading {
   usage: 'asked' | 'not asked' | 'unclear';
   /** True if an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
   readonly asText: boolean;
-  /** The first problem. */
   problem: BodyProblem | undefined;
 }
-
-/** C0 controls, DEL and C1 controls. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /** A resource's name: not empty, without lone surrogates or controls, which upstream could read as another name. */
 function isName(name: string): boolean {

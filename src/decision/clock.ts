@@ -98,7 +98,7 @@ export function minuteOfDay(weekMinute: number): number {
   return weekMinute % DAY_MINUTES;
 }
 
-/** Returns the day, 0 = Monday. */
+/** Returns the day of a minute of the week, 0 = Monday. */
 export function dayOfWeek(weekMinute: number): number {
   return Math.floor(weekMinute / DAY_MINUTES);
 }

@@ -10,7 +10,6 @@ import { dayOfWeek, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, t
 import { MAX_ENTRIES, MAX_WEEKLY_WINDOWS } from './limits.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from './weekly-hours.ts';
 
-/** The inputs of the conditions of one decision. */
 export interface ConditionInputs {
   readonly nowMs: number;
   readonly clientAddress: string | undefined;
@@ -44,12 +43,10 @@ interface ConditionParts<Operator extends string, Input> {
   readonly compile: (operand: readonly string[]) => ((input: Input) => boolean) | undefined;
   /** Reports whether a text may be the entry of an operand at an index. */
   readonly accepts: (entry: string, index: number) => boolean;
-  /** The message for an entry that is not accepted. */
   readonly expectation: string;
   /** Returns the message for an operand whose entries are all accepted; undefined = it is valid. */
   readonly fault: (operand: readonly string[]) => string | undefined;
   readonly maxEntries: number;
-  /** For the description of the API. */
   readonly description: string;
   readonly schema: OperandSchema;
   /** Returns the estimated bytes of a compiled operand. */

@@ -38,11 +38,10 @@ export interface ExplainedStep extends Partial<Unproved> {
 export interface ExplainedLimit {
   readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
   readonly of: 'tenant' | 'api_key';
-  /** The step that checks it. */
   readonly line: 15 | 16 | 17;
   /** False: this request does not count toward it. */
   readonly applies: boolean;
-  /** null = none. */
+  /** null = no limit. */
   readonly limit: number | null;
   readonly used: number | null;
   /** The part of `remaining` that is reserved: for running requests, and ahead of need. */

@@ -53,7 +53,6 @@ export interface Explanation {
   readonly status: number;
   readonly code: 'allow' | DenyCode;
   readonly detail: string;
-  /** The policy that denies. */
   readonly policy: string | null;
   readonly steps: readonly ExplainedStep[];
   /** Method and template of the route. */

@@ -7,7 +7,6 @@
 import { MAX_GLOB_LENGTH, MAX_RESOURCE_NAME, MAX_STARS, type RuleWork } from './limits.ts';
 import { indexOfName, type NameIndex, packPieces } from './name-index.ts';
 
-/** One glob, cut at its stars. */
 export interface Glob {
   readonly text: string;
   /** Without stars the name must be equal. */

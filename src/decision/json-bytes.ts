@@ -26,7 +26,6 @@ export const CLOSE_OBJECT = 0x7d;
 export const OPEN_ARRAY = 0x5b;
 export const CLOSE_ARRAY = 0x5d;
 
-/** A text to read. */
 export interface JsonText {
   readonly bytes: Uint8Array;
   /** The same bytes, for reading four at once. */
@@ -67,7 +66,6 @@ export function skipSpace({ bytes, end }: JsonText, start: number): number {
 
 /** For each byte of a string in valid UTF-8, what it may be there. */
 const STRING_BYTES = new Uint8Array(256);
-/** A backslash. */
 const BEGINS_ESCAPE = 1;
 /** Makes an escape of two bytes with a backslash before it. */
 const ENDS_ESCAPE = 2;

@@ -2,7 +2,6 @@
 
 /** Longest name or glob in a role, a policy or a key, in characters (code points). */
 export const MAX_GLOB_LENGTH = 256;
-/** Most `*` in one glob. */
 export const MAX_STARS = 8;
 /** Most entries of one list of `resource_constraints`: one list per kind. */
 export const MAX_CONSTRAINT_NAMES = 200;
@@ -19,7 +18,7 @@ export const MAX_RESOURCE_NAME = 512;
 export const MAX_MEMBERS = 256;
 /** Most collections that one request names: each is compared with every grant and policy. */
 export const MAX_COLLECTIONS = 64;
-/** Largest `n` and `best_of`. */
+/** The largest `n` and `best_of`. */
 export const MAX_CHOICES = 128;
 /** Most prompts of one request for completions. */
 export const MAX_PROMPTS = 2048;

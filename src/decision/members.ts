@@ -97,7 +97,6 @@ const MAX_COMPARED = 12;
 const starts = new Int32Array(MAX_COMPARED);
 const lengths = new Int32Array(MAX_COMPARED);
 
-/** The names seen in one object. */
 export interface SeenNames {
   /** True if `prompt` is one of the members that are read. */
   readonly readsPrompts: boolean;

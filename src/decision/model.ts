@@ -203,11 +203,9 @@ export interface Route {
   readonly agent: 'none' | 'path';
   /** True if the route is metered by tokens, so that body limits count. */
   readonly tokens: boolean;
-  /** True if the route allows `Upgrade`. */
   readonly upgrade: boolean;
   /** The route's effect on the tenant's number of collections. */
   readonly counts: 'none' | 'adds-collection' | 'removes-collection';
-  /** True if the decision reads the body. */
   readonly readsBody: boolean;
   /** True if the prompts of the body are counted, because each of them has answers of its own. */
   readonly readsPrompts: boolean;

@@ -111,7 +111,6 @@ export class NameIndex {
   #filled = 0;
   readonly #levels: Level[] = [];
 
-  /** Begins another name. */
   reset(name: string): void {
     this.name = name;
     this.#hashed = 0;

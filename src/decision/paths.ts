@@ -4,6 +4,8 @@
  * processes the path: it would read `//host` as a host.
  */
 
+import { CONTROL } from '../domain/text.ts';
+
 export type PathResult =
   /** Segments, percent-decoded once. One trailing slash is ignored; the root has none. */
   | { readonly kind: 'path'; readonly segments: readonly string[] }
@@ -25,9 +27,6 @@ const TWICE = malformed(
   'A segment of the path must not become ".", "..", or text with "/", a backslash, ";" or a control character, decoded twice.',
 );
 
-/** C0 controls, DEL and C1 controls. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const SEPARATOR_OR_CONTROL = /[/\\;\u0000-\u001f\u007f-\u009f]/;
 

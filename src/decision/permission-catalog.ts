@@ -18,7 +18,6 @@ const MAX_COMPARED = 64;
 /** Kept answers: the same pattern is in many lists. */
 const MAX_KEPT = 4096;
 
-/** @param texts concrete permissions, in any order */
 export function permissionCatalog(texts: Iterable<string>): PermissionCatalog {
   const permissions = [...new Set(texts)].toSorted(byText).map(permissionOf);
   const patterns = new Set(permissions.flatMap(coveringPatterns));

@@ -31,7 +31,6 @@ export function permissionOf(text: string): Permission {
   return { text, anyAction: `${text.slice(0, colon)}:*`, anyResource: `*${text.slice(colon)}` };
 }
 
-/** Patterns compiled for lookups. */
 export interface PatternSet {
   /** True if `*` or `*:*` is among them. */
   readonly all: boolean;

@@ -22,7 +22,7 @@ export interface AccessQuery extends PolicyQuery {
 
 export interface ConsideredGrant {
   readonly kind: 'role' | 'owner_role' | 'scopes';
-  /** The role's name; undefined for scopes. */
+  /** Undefined for scopes. */
   readonly name: RoleName | undefined;
   readonly grant: Grant;
   readonly coversPermission: boolean;

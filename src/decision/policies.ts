@@ -62,7 +62,6 @@ export interface PolicyQuery {
   /** True if the principal acts in its own tenant: the names of custom roles then mean its own. */
   readonly inOwnTenant: boolean;
   readonly now: ConditionInputs;
-  /** The work that is left for rules. */
   readonly work: RuleWork;
 }
 

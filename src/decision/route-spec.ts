@@ -18,7 +18,6 @@ export interface RouteSpec {
   readonly collection?: NamedSource;
   /** Metered by tokens: the body's limits count. */
   readonly tokens?: boolean;
-  /** Allows `Upgrade`. */
   readonly upgrade?: boolean;
 }
 

@@ -5,6 +5,7 @@
 
 import type { FieldError } from '../domain/problem-details.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
+import { CONTROL } from '../domain/text.ts';
 import { isTimezone } from './clock.ts';
 import { CONDITION_KEYS, type Condition, type Conditions, conditionOf } from './condition-table.ts';
 import { isObject } from './conditions.ts';
@@ -26,15 +27,17 @@ function member(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Returns the strings of a list that pass a test at their index, and adds an error for each other entry. */
-function strings(
-  value: unknown,
-  path: string,
-  errors: FieldError[],
-  accepts: (text: string, index: number) => boolean,
-  expectation: string,
-  maxEntries = MAX_ENTRIES,
-): readonly string[] {
+/** The rule for the entries of a list. */
+interface EntryRule {
+  readonly accepts: (entry: string, index: number) => boolean;
+  /** The message for an entry that is not accepted. */
+  readonly expectation: string;
+  readonly maxEntries: number;
+}
+
+/** Returns the accepted entries of a list, and adds an error for each other entry. */
+function acceptedEntries(value: unknown, path: string, errors: FieldError[], rule: EntryRule): readonly string[] {
+  const { accepts, expectation, maxEntries } = rule;
   if (!Array.isArray(value)) {
     errors.push({ path, message: 'must be an array of strings' });
     return [];
@@ -51,10 +54,6 @@ function strings(
   return accepted;
 }
 
-/** C0 controls, DEL and C1 controls. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
-
 const GLOB_BOUNDS = `of at most ${MAX_GLOB_LENGTH} characters and ${MAX_STARS} *, without control characters`;
 
 function isName(text: string): boolean {
@@ -66,30 +65,36 @@ export function isResourcePattern(text: string): boolean {
   return text === '*' || (pattern !== undefined && isName(pattern.glob));
 }
 
+const PATTERNS: EntryRule = {
+  accepts: isPermissionPattern,
+  expectation: 'must be * or <resource>:<action>, in which * replaces a whole part',
+  maxEntries: MAX_ENTRIES,
+};
+const RESOURCE_PATTERNS: EntryRule = {
+  accepts: isResourcePattern,
+  expectation: `must be * or <kind>/<glob> with kind ${RESOURCE_KINDS.join(', ')} and a glob ${GLOB_BOUNDS}`,
+  maxEntries: MAX_ENTRIES,
+};
+const NAMES: EntryRule = {
+  accepts: isName,
+  expectation: `must be a non-empty name or glob ${GLOB_BOUNDS}`,
+  maxEntries: MAX_CONSTRAINT_NAMES,
+};
+
+function validateEntries(value: unknown, path: string, rule: EntryRule): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  acceptedEntries(value, path, errors, rule);
+  return errors;
+}
+
 /** `permissions` of a role, `scopes` of a key, `actions` of a policy. */
 export function validatePatterns(value: unknown, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  strings(
-    value,
-    path,
-    errors,
-    isPermissionPattern,
-    'must be * or <resource>:<action>, in which * replaces a whole part',
-  );
-  return errors;
+  return validateEntries(value, path, PATTERNS);
 }
 
 /** `resources` of a policy. */
 export function validateResourcePatterns(value: unknown, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  strings(
-    value,
-    path,
-    errors,
-    isResourcePattern,
-    `must be * or <kind>/<glob> with kind ${RESOURCE_KINDS.join(', ')} and a glob ${GLOB_BOUNDS}`,
-  );
-  return errors;
+  return validateEntries(value, path, RESOURCE_PATTERNS);
 }
 
 /** `settings.timezone`, and that of conditions. */
@@ -111,17 +116,15 @@ export function parseConstraints(
     const kind = RESOURCE_KINDS.find((known) => known === key);
     if (kind === undefined)
       errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
-    else if (names !== null && names !== undefined) {
-      const expectation = `must be a non-empty name or glob ${GLOB_BOUNDS}`;
-      constraints[kind] = strings(names, member(path, key), errors, isName, expectation, MAX_CONSTRAINT_NAMES);
-    }
+    else if (names !== null && names !== undefined)
+      constraints[kind] = acceptedEntries(names, member(path, key), errors, NAMES);
   }
   return errors.length === 0 ? { kind: 'ok', value: constraints } : { kind: 'errors', errors };
 }
 
 /** The operators of one condition; adds the errors to `errors`. */
 function parseOperators(condition: Condition, value: unknown, path: string, errors: FieldError[]) {
-  const { operators, accepts, expectation, fault, maxEntries } = condition;
+  const { operators, fault } = condition;
   const [plain, negation] = operators;
   const parsed: Record<string, readonly string[]> = {};
   if (!isObject(value) || Object.keys(value).length === 0) {
@@ -134,7 +137,7 @@ function parseOperators(condition: Condition, value: unknown, path: string, erro
       errors.push({ path: at, message: `must be ${plain} or ${negation}` });
       continue;
     }
-    const entries = strings(operand, at, errors, accepts, expectation, maxEntries);
+    const entries = acceptedEntries(operand, at, errors, condition);
     const message = Array.isArray(operand) && entries.length === operand.length ? fault(entries) : undefined;
     if (message !== undefined) errors.push({ path: at, message });
     parsed[operator] = entries;
@@ -171,9 +174,4 @@ export function validateKeyConstraints(value: unknown, path = '/resource_constra
   const bytes = value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
   if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value, path);
   return [{ path, message: `must be at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
-}
-
-export function validateConditions(value: unknown, path?: string): readonly FieldError[] {
-  const parsed = parseConditions(value, path);
-  return parsed.kind === 'ok' ? [] : parsed.errors;
 }

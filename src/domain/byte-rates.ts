@@ -14,7 +14,6 @@ const SWEEP_EVERY_MS = 1000;
 export class ByteRates {
   readonly #bytesPerMs: number;
   readonly #burstMs: number;
-  /** The time at which the bytes of an id are paid. */
   readonly #paidAtMs = new Map<string, number>();
   #sweptAtMs = 0;
 
@@ -23,7 +22,6 @@ export class ByteRates {
     this.#burstMs = burstMs;
   }
 
-  /** The number of ids with debt. */
   get size(): number {
     return this.#paidAtMs.size;
   }

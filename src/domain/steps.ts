@@ -3,7 +3,6 @@
 /** Each `next()` does far less than a millisecond of work; the last one returns the result. Any step may throw. */
 export type Steps<T> = Generator<undefined, T>;
 
-/** Runs all steps at once and returns their result. */
 export function finish<T>(steps: Steps<T>): T {
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }

@@ -1,5 +1,9 @@
 /** Cuts and compares texts. */
 
+/** C0 controls, DEL and C1 controls. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+export const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
 const encoder = new TextEncoder();
 
 /**

@@ -32,7 +32,6 @@ export function hiddenIn(text: string): readonly string[] {
   );
 }
 
-/** Removes the hidden characters of a text. */
 export function withoutHidden(text: string): string {
   return text.replaceAll(EACH_HIDDEN, '');
 }

@@ -19,7 +19,6 @@ const SPACE = 0x20;
 /** RFC 6750, section 2.1: b64token. It has no comma, so two credentials folded into one line are rejected here. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** No system has shorter keys. */
 const MIN_FOREIGN_KEY_LENGTH = 8;
 /** Longer than the keys of other systems. */
 const MAX_FOREIGN_KEY_LENGTH = 1024;

@@ -26,7 +26,6 @@ const COLUMNS = '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p';
 const MIN_RUN = 3;
 const MIN_FREE_CHARACTERS = 4;
 
-/** Data of the password's user. */
 export interface PasswordOwner {
   readonly email?: string | undefined;
   readonly name?: string | undefined;

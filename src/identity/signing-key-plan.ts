@@ -6,7 +6,6 @@
 import type { SigningKeyChange, StoredSigningKey } from './ports.ts';
 
 export interface RotationTimes {
-  /** The time during which one key signs. */
   readonly periodMs: number;
   /** The time between the publication of a key and its first signature. */
   readonly publishAheadMs: number;

@@ -5,7 +5,6 @@ import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, StoredSigningKey } from './ports.ts';
 import { open, seal } from './seal.ts';
 
-/** An opened key of the ring. */
 export interface SigningKey {
   readonly kid: string;
   readonly publicJwk: PublicJwk;

@@ -23,7 +23,6 @@ export interface SigningKeysParts {
   readonly onFault: (error: unknown) => void;
 }
 
-/** A public key in the key set. */
 export interface PublishedKey extends PublicJwk {
   readonly kid: string;
   readonly use: 'sig';
@@ -114,14 +113,12 @@ export class SigningKeys {
     return [...this.#ring.values()].map(({ kid, publicJwk }) => ({ ...publicJwk, kid, use: 'sig', alg: 'ES256' }));
   }
 
-  /** A batch of the change feed. */
   apply(batch: readonly { readonly kind: string }[]): void {
     if (batch.some((change) => change.kind === 'signing_keys')) {
       this.#readInBackground();
     }
   }
 
-  /** The change feed lost its position. */
   flush(): void {
     this.#readInBackground();
   }

@@ -5,15 +5,20 @@ import {
   isResourcePattern,
   parseConditions,
   parseConstraints,
-  validateConditions,
   validateConstraints,
   validateKeyConstraints,
   validatePatterns,
   validateResourcePatterns,
   validateTimezone,
 } from '../../src/decision/validate.ts';
+import type { FieldError } from '../../src/domain/problem-details.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { runs } from '../support/properties.ts';
+
+function validateConditions(value: unknown): readonly FieldError[] {
+  const parsed = parseConditions(value);
+  return parsed.kind === 'ok' ? [] : parsed.errors;
+}
 
 const paths = (errors: readonly { path: string }[]) => errors.map((error) => error.path);
 
