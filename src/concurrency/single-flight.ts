@@ -3,16 +3,20 @@
 /** A call while the work runs shares that run. */
 export class SingleFlight {
   readonly #work: () => Promise<void>;
+  readonly #again: () => boolean;
   #running: Promise<void> | undefined;
 
-  constructor(work: () => Promise<void>) {
+  /** @param again called after each run: true begins another, for work that came when the run was too far to include it */
+  constructor(work: () => Promise<void>, again: () => boolean = () => false) {
     this.#work = work;
+    this.#again = again;
   }
 
   /** Runs the work, or joins the run that has begun. Settles as that run does. */
   run(): Promise<void> {
     this.#running ??= this.#work().finally(() => {
       this.#running = undefined;
+      if (this.#again()) void this.run();
     });
     return this.#running;
   }

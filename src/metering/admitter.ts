@@ -38,7 +38,7 @@ const UTC = 'UTC';
 interface Passed {
   readonly request: AdmissionRequest;
   readonly rate: RateState | undefined;
-  /** The monotonic time, read once for the whole check; undefined if the check had to wait. */
+  /** The monotonic time, if the check has read it and did not wait since. */
   readonly now: number | undefined;
 }
 
@@ -54,16 +54,18 @@ export class Admitter {
 
   /** A request that passes its rate limits has consumed its units even if a quota then rejects it. */
   admit(request: AdmissionRequest): Decision {
+    if (request.tenantRpm === undefined && request.keyRpm === undefined) {
+      return this.#afterRates({ request, rate: undefined, now: undefined });
+    }
     const now = this.#parts.monotonicMs();
     const outcome = this.#parts.rates.admit(request, now);
-    if (outcome instanceof Promise) return outcome.then((late) => this.#afterRates(request, late, undefined));
-    return this.#afterRates(request, outcome, now);
+    const decide = (result: RateOutcome, at: number | undefined): Decision =>
+      result.kind === 'refused' ? result : this.#afterRates({ request, rate: result.rate, now: at });
+    return outcome instanceof Promise ? outcome.then((late) => decide(late, undefined)) : decide(outcome, now);
   }
 
-  #afterRates(request: AdmissionRequest, outcome: RateOutcome, now: number | undefined): Decision {
-    if (outcome.kind === 'refused') return outcome;
-    const { rate } = outcome;
-    const passed: Passed = { request, rate, now };
+  #afterRates(passed: Passed): Decision {
+    const { request, rate } = passed;
     if (request.metered) return this.#reserveTokens(passed);
     if (request.createsCollection) return this.#createCollection(passed);
     if (request.removedCollection !== undefined) {

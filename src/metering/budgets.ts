@@ -70,7 +70,10 @@ export class Budgets {
   readonly #budgets: BudgetRegistry;
   readonly #outstanding: Outstanding;
   readonly #outage: Outage;
-  readonly #statements = new SingleFlight(() => this.#sendStatements());
+  readonly #statements = new SingleFlight(
+    () => this.#sendStatement(),
+    () => this.#waiters.size > 0,
+  );
   /** Budgets with unsent changes. */
   readonly #dirty = new Set<TokenBudget>();
   /** Budgets with unsent changes that may wait for the next review or the next statement. */
@@ -276,15 +279,9 @@ export class Budgets {
     return this.#stopping ? 0 : tokenSliceOf(budget, this.#processes, now);
   }
 
-  async #sendStatements(): Promise<void> {
-    do {
-      // The statement also carries the requests of checks that arrive in this turn of the event loop.
-      await Promise.resolve();
-      await this.#sendStatement();
-    } while (this.#waiters.size > 0);
-  }
-
   async #sendStatement(): Promise<void> {
+    // The statement also carries the requests of checks that arrive in this turn of the event loop.
+    await Promise.resolve();
     const { store, processId, counts, monotonicMs } = this.#parts;
     const polls = this.#polls;
     this.#polls = false;

@@ -70,7 +70,10 @@ export class RateLeases {
   readonly #recent = new RecentSubjects();
   readonly #needs = new RateNeeds();
   readonly #outage: Outage;
-  readonly #statements = new SingleFlight(() => this.#sendStatements());
+  readonly #statements = new SingleFlight(
+    () => this.#sendStatement(),
+    () => this.#waiting.length > 0,
+  );
   /** Requests leased and not used, in all windows. */
   #held = 0;
   #examined = 0;
@@ -252,15 +255,9 @@ export class RateLeases {
     }
   }
 
-  async #sendStatements(): Promise<void> {
-    do {
-      // The statement also carries the requests of checks that arrive in this turn of the event loop.
-      await Promise.resolve();
-      await this.#sendStatement();
-    } while (this.#waiting.length > 0);
-  }
-
   async #sendStatement(): Promise<void> {
+    // The statement also carries the requests of checks that arrive in this turn of the event loop.
+    await Promise.resolve();
     const { store, processId, counts, monotonicMs } = this.#parts;
     const batch = this.#collect();
     const requests = batch?.requests ?? [];

@@ -8,8 +8,6 @@ import { type RateState, tighter } from './rate-state.ts';
 /** `rate`: the state of the tighter limit; undefined if there is none. */
 export type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
 
-const NO_LIMITS: RateOutcome = Object.freeze({ kind: 'passed', rate: undefined });
-
 export class RateLimits {
   readonly #leases: RateLeases;
   readonly #counts: MeteringCounts;
@@ -21,8 +19,7 @@ export class RateLimits {
 
   /** Returns a promise if the check must wait for the store. */
   admit(request: AdmissionRequest, now: number): RateOutcome | Promise<RateOutcome> {
-    const { tenantId, tenantRpm, keyRpm } = request;
-    if (tenantRpm === undefined && keyRpm === undefined) return NO_LIMITS;
+    const { tenantId, tenantRpm } = request;
     const tenant = tenantRpm === undefined ? undefined : this.#leases.consume('tenant', tenantId, tenantRpm, now);
     if (tenant instanceof Promise) return this.#afterWait(request, tenant);
     if (tenant?.kind === 'refused') return this.#combine(tenant, undefined);

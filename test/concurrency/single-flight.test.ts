@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SingleFlight, startPeriodicFlush } from '../../src/concurrency/single-flight.ts';
+import { SingleFlight, startPeriodicFlush, startPeriodicRuns } from '../../src/concurrency/single-flight.ts';
 
 /** Work whose runs end when the test says so. */
 function controlled() {
@@ -39,4 +39,43 @@ test('a stopped periodic flush runs once more after the current run, and then no
   await stopped;
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(runs).toHaveLength(2);
+});
+
+test('a flight whose work came too late for a run begins another, without a further call', async () => {
+  const { runs, work } = controlled();
+  let waiting = 0;
+  const flight = new SingleFlight(work, () => waiting > 0);
+  const first = flight.run();
+  // Joins the first run after its work has ended, which the flight has not noticed yet.
+  runs[0]?.resolve();
+  waiting = 1;
+  void flight.run();
+  await first;
+  await expect.poll(() => runs.length).toBe(2);
+  waiting = 0;
+  runs[1]?.resolve();
+  await flight.idle();
+  expect(runs).toHaveLength(2);
+});
+
+test('runs at an interval do not overlap, and the stop aborts and awaits the current one', async () => {
+  const { runs, work } = controlled();
+  const signals: AbortSignal[] = [];
+  const stop = startPeriodicRuns((signal) => {
+    signals.push(signal);
+    return work();
+  }, 1);
+  await expect.poll(() => runs.length).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(runs).toHaveLength(1);
+  let stopped = false;
+  const stopping = stop().then(() => {
+    stopped = true;
+  });
+  expect(signals[0]?.aborted).toBe(true);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(stopped).toBe(false);
+  runs[0]?.resolve();
+  await stopping;
+  expect(runs).toHaveLength(1);
 });
