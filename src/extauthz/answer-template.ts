@@ -5,8 +5,8 @@
 
 import type { Principal, Route } from '../decision/model.ts';
 import {
+  encodeHeaderText,
   headerName,
-  headerText,
   putHeader,
   putHeaderHole,
   putListHeader,
@@ -110,15 +110,19 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
     : undefined;
   putBytes(writer, seen);
   putBytes(writer, removed);
-  if (defaultModel !== undefined) putHeader(writer, Own.NAME[Own.DEFAULT_MODEL], headerText(defaultModel));
+  if (defaultModel !== undefined)
+    putHeader(writer, Own.ENCODED_NAME[Own.DEFAULT_MODEL], encodeHeaderText(defaultModel));
   const maxTokensHeader =
-    maxTokensLength === undefined ? undefined : putHeaderHole(writer, Own.NAME[Own.MAX_TOKENS], maxTokensLength);
-  if (roles.length > 0) putListHeader(writer, Own.NAME[Own.ROLES], roles);
-  const tenantIdHeader = putHeaderHole(writer, Own.NAME[Own.TENANT_ID], shape.tenantLength);
-  const tenantHeader = putHeaderHole(writer, Own.NAME[Own.TENANT], shape.tenantLength);
-  const userHeader = userLength === undefined ? undefined : putHeaderHole(writer, Own.NAME[Own.USER_ID], userLength);
-  putHeader(writer, Own.NAME[Own.SUBJECT_TYPE], kind);
-  const subjectHeader = putHeaderHole(writer, Own.NAME[Own.SUBJECT], shape.subjectLength);
+    maxTokensLength === undefined
+      ? undefined
+      : putHeaderHole(writer, Own.ENCODED_NAME[Own.MAX_TOKENS], maxTokensLength);
+  if (roles.length > 0) putListHeader(writer, Own.ENCODED_NAME[Own.ROLES], roles);
+  const tenantIdHeader = putHeaderHole(writer, Own.ENCODED_NAME[Own.TENANT_ID_HEADER], shape.tenantLength);
+  const tenantHeader = putHeaderHole(writer, Own.ENCODED_NAME[Own.TENANT_HEADER], shape.tenantLength);
+  const userHeader =
+    userLength === undefined ? undefined : putHeaderHole(writer, Own.ENCODED_NAME[Own.USER_ID], userLength);
+  putHeader(writer, Own.ENCODED_NAME[Own.SUBJECT_TYPE], kind);
+  const subjectHeader = putHeaderHole(writer, Own.ENCODED_NAME[Own.SUBJECT], shape.subjectLength);
   wrap(writer, OK_RESPONSE, okEnd);
   putBytes(writer, STATUS_OK);
 

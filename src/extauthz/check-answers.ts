@@ -6,7 +6,7 @@ import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { Span } from '../telemetry/tracing.ts';
 import type { CheckRequest } from './check-input.ts';
-import { type Admitted, type AllowWriter, createAllowWriter } from './check-response.ts';
+import { type AdmittedLimits, type AllowWriter, createAllowWriter } from './check-response.ts';
 import { createDenialWriter, type Denial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 import type { Observer, Outcome } from './ports.ts';
@@ -56,7 +56,7 @@ export class CheckAnswers {
     this.#allows = createAllowWriter(forwardCredential, random);
   }
 
-  allow(attempt: CheckAttempt, { aliases, input }: CheckRequest, allow: Allow, admitted: Admitted): Buffer {
+  allow(attempt: CheckAttempt, { aliases, input }: CheckRequest, allow: Allow, admitted: AdmittedLimits): Buffer {
     const bytes = this.#allows.allow(allow, admitted, attempt.requestId, aliases, isMessagesPath(input.path));
     this.#report(attempt, 'allow', allow, undefined);
     return bytes;

@@ -29,7 +29,7 @@ import type { UnaryCall } from './grpc/methods.ts';
 import type { Limiter, Observer } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
-import { CANCELLED, within } from './within.ts';
+import { CANCELLED, waitWithin } from './within.ts';
 
 export interface CheckHandlerParts {
   readonly routes: RouteTable;
@@ -177,7 +177,7 @@ class Checks {
     pending: Promise<Resolution>,
   ): Promise<Buffer> {
     try {
-      const resolution = await within(pending, this.#remainingWaitMs(attempt), attempt.call);
+      const resolution = await waitWithin(pending, this.#remainingWaitMs(attempt), attempt.call);
       return this.#decide(attempt, request, match, resolution, this.#now());
     } catch (error) {
       return this.#fault(attempt, error);
@@ -238,7 +238,7 @@ class Checks {
   ): Promise<Buffer> {
     let limited: LimitDecision;
     try {
-      limited = await within(pending, this.#remainingWaitMs(attempt), attempt.call);
+      limited = await waitWithin(pending, this.#remainingWaitMs(attempt), attempt.call);
     } catch (error) {
       // The limits may still admit the check that no longer waits.
       pending.then(

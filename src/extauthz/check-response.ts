@@ -19,7 +19,7 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 const MAX_MODEL_LENGTH = 256;
 
 /** The part of an admission that the answer contains. */
-export type Admitted = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate'>;
+export type AdmittedLimits = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate'>;
 
 export interface AllowWriter {
   /**
@@ -28,7 +28,7 @@ export interface AllowWriter {
    */
   allow(
     allow: Allow,
-    admission: Admitted,
+    admission: AdmittedLimits,
     requestId: RequestId,
     aliases: readonly string[],
     isMessages: boolean,

@@ -61,7 +61,7 @@ const RETRY_UNAVAILABLE = '1';
 const MAX_RETRY_SECONDS = 60;
 
 /** By default, Envoy takes at most 4,096 bytes of a denied body. */
-export const MAX_BODY_BYTES = 4095;
+export const MAX_DENIAL_BODY_BYTES = 4095;
 /** Room for twice the body (a bound on the detail), headers and metadata. */
 const MAX_ANSWER_BYTES = 16_384;
 
@@ -198,12 +198,12 @@ function body(denial: Denial, requestId: string, isMessages: boolean): string {
     ...(denial.param === undefined ? {} : { param: denial.param }),
     ...(denial.resetsAt === undefined ? {} : { resets_at: denial.resetsAt }),
   };
-  for (let length = MAX_BODY_BYTES / 2; ; length /= 2) {
+  for (let length = MAX_DENIAL_BODY_BYTES / 2; ; length /= 2) {
     const { detail } = denial;
     const shown = detail.length <= length ? detail : `${detail.slice(0, length).toWellFormed()}…`;
     const plain = problemDetails(denial.code, shown, requestId, extras);
     const text = JSON.stringify(isMessages ? anthropicProblemDetails(plain) : plain);
-    if (length < 1 || Buffer.byteLength(text) <= MAX_BODY_BYTES) return text;
+    if (length < 1 || Buffer.byteLength(text) <= MAX_DENIAL_BODY_BYTES) return text;
   }
 }
 

@@ -91,7 +91,7 @@ const ENCODED = /[^!-$&-~]/gu;
  * Encodes text for a header's value: every character except visible ASCII, and `%`, is percent-encoded as UTF-8.
  * Decoding once returns the text. RFC 9110, section 5.5: only visible ASCII arrives unchanged everywhere.
  */
-export function headerText(text: string): string {
+export function encodeHeaderText(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.toWellFormed().replace(ENCODED, (character) => {
     const hex = Buffer.from(character).toString('hex').toUpperCase();

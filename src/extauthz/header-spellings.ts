@@ -5,7 +5,7 @@
  * except the true one is removed.
  */
 
-export const TENANT_ID = 'x-tenant-id';
+export const TENANT_ID_HEADER = 'x-tenant-id';
 
 /**
  * Headers by which some frameworks let a client change the method or the path after the decision was made for another.
@@ -25,7 +25,7 @@ export const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 export const ACCEPT_ENCODING = 'accept-encoding';
 
 /** Names that have other spellings; besides these, every name that begins with `x-postern-`. */
-const GUARDED = [TENANT_ID, ACCEPT_ENCODING, ...OVERRIDES, ...CREDENTIALS].map((name) => Buffer.from(name));
+const GUARDED = [TENANT_ID_HEADER, ACCEPT_ENCODING, ...OVERRIDES, ...CREDENTIALS].map((name) => Buffer.from(name));
 const MAX_FOLDED_BYTES = Math.max(...GUARDED.map((name) => name.length));
 const GUARDED_BY_LENGTH: readonly (readonly Uint8Array[])[] = Array.from(
   { length: MAX_FOLDED_BYTES + 1 },

@@ -6,10 +6,10 @@
 import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
 
 /** A member's name, encoded: the key of a map entry. */
-export type MemberName = Buffer & { readonly memberName: true };
+export type MetadataMember = Buffer & { readonly memberName: true };
 
-function memberName(name: string): MemberName {
-  return textField(0x0a, name) as MemberName;
+function memberName(name: string): MetadataMember {
+  return textField(0x0a, name) as MetadataMember;
 }
 
 export const MEMBER = {
@@ -27,14 +27,14 @@ export const MEMBER = {
 };
 
 /** Writes one member of the Struct: Struct.fields = 1, a map entry of key = 1 and value = 2; Value.string_value = 3. */
-export function putMember(writer: Writer, name: MemberName, text: string): void {
+export function putMember(writer: Writer, name: MetadataMember, text: string): void {
   const end = writer.at;
   putText(writer, text);
   wrapMember(writer, name, end);
 }
 
 /** `putMember` with two words, separated by a space. */
-export function putWords(writer: Writer, name: MemberName, first: string, second: string): void {
+export function putWords(writer: Writer, name: MetadataMember, first: string, second: string): void {
   const end = writer.at;
   putText(writer, second);
   putByte(writer, 0x20);
@@ -43,14 +43,14 @@ export function putWords(writer: Writer, name: MemberName, first: string, second
 }
 
 /** `putMember` for a text that is filled in later. @returns its offset in the writer's bytes */
-export function putMemberHole(writer: Writer, name: MemberName, length: number): number {
+export function putMemberHole(writer: Writer, name: MetadataMember, length: number): number {
   const end = writer.at;
   const hole = putHole(writer, length);
   wrapMember(writer, name, end);
   return hole;
 }
 
-function wrapMember(writer: Writer, name: MemberName, end: number): void {
+function wrapMember(writer: Writer, name: MetadataMember, end: number): void {
   wrap(writer, 0x1a, end);
   wrap(writer, 0x12, end);
   putBytes(writer, name);

@@ -8,7 +8,7 @@ import {
   isOwnAlias,
   mixtures,
   OVERRIDES,
-  TENANT_ID,
+  TENANT_ID_HEADER,
   uniformSpellings,
 } from './header-spellings.ts';
 import { textField } from './wire-write.ts';
@@ -16,24 +16,34 @@ import { textField } from './wire-write.ts';
 export const SUBJECT = 'x-postern-subject';
 export const SUBJECT_TYPE = 'x-postern-subject-type';
 export const USER_ID = 'x-postern-user-id';
-export const TENANT = 'x-postern-tenant';
+export const TENANT_HEADER = 'x-postern-tenant';
 export const ROLES = 'x-postern-roles';
 export const MAX_TOKENS = 'x-postern-max-tokens';
 export const DEFAULT_MODEL = 'x-postern-default-model';
-export { TENANT_ID };
+export { TENANT_ID_HEADER };
 
 /** All of `x-postern-…`. */
-export const POSTERN_HEADERS = [SUBJECT, SUBJECT_TYPE, USER_ID, TENANT, ROLES, MAX_TOKENS, DEFAULT_MODEL] as const;
+export const POSTERN_HEADERS = [
+  SUBJECT,
+  SUBJECT_TYPE,
+  USER_ID,
+  TENANT_HEADER,
+  ROLES,
+  MAX_TOKENS,
+  DEFAULT_MODEL,
+] as const;
 
-export const NAME: { readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof TENANT_ID]: HeaderName } = {
+export const ENCODED_NAME: {
+  readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof TENANT_ID_HEADER]: HeaderName;
+} = {
   [SUBJECT]: headerName(SUBJECT),
   [SUBJECT_TYPE]: headerName(SUBJECT_TYPE),
   [USER_ID]: headerName(USER_ID),
-  [TENANT]: headerName(TENANT),
+  [TENANT_HEADER]: headerName(TENANT_HEADER),
   [ROLES]: headerName(ROLES),
   [MAX_TOKENS]: headerName(MAX_TOKENS),
   [DEFAULT_MODEL]: headerName(DEFAULT_MODEL),
-  [TENANT_ID]: headerName(TENANT_ID),
+  [TENANT_ID_HEADER]: headerName(TENANT_ID_HEADER),
 };
 
 /**
@@ -44,7 +54,7 @@ const OWN_ALIASES = POSTERN_HEADERS.flatMap(uniformSpellings);
 const ALWAYS_REMOVED = [
   ...OVERRIDES,
   ...OWN_ALIASES,
-  ...mixtures(TENANT_ID),
+  ...mixtures(TENANT_ID_HEADER),
   ...[...OVERRIDES, ...CREDENTIALS].flatMap(uniformSpellings),
 ];
 

@@ -10,7 +10,7 @@ export const CANCELLED = new Error('the call is over');
  * Returns the promise's value. Rejects with a `Fault` after `maxMs` milliseconds, and with `CANCELLED` if the call
  * ends.
  */
-export function within<T>(pending: Promise<T>, maxMs: number, call: UnaryCall): Promise<T> {
+export function waitWithin<T>(pending: Promise<T>, maxMs: number, call: UnaryCall): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       call.onCancel(undefined);

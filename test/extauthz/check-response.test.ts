@@ -4,7 +4,7 @@ import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
 import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
 import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { createAllowWriter } from '../../src/extauthz/check-response.ts';
-import { headerText } from '../../src/extauthz/header-options.ts';
+import { encodeHeaderText } from '../../src/extauthz/header-options.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { createRequestIds } from '../../src/extauthz/request-id.ts';
 import { runs } from '../support/properties.ts';
@@ -239,10 +239,10 @@ describe('a public allow', () => {
 
 describe('free text in a header', () => {
   test('visible ASCII stays as it is, all else comes back by decoding once', () => {
-    expect(headerText('meta-llama/Llama-3_8b:free')).toBe('meta-llama/Llama-3_8b:free');
-    expect(headerText('a b\r\nx: y')).toBe('a%20b%0D%0Ax:%20y');
-    expect(headerText('100%')).toBe('100%25');
-    expect(headerText('ü')).toBe('%C3%BC');
+    expect(encodeHeaderText('meta-llama/Llama-3_8b:free')).toBe('meta-llama/Llama-3_8b:free');
+    expect(encodeHeaderText('a b\r\nx: y')).toBe('a%20b%0D%0Ax:%20y');
+    expect(encodeHeaderText('100%')).toBe('100%25');
+    expect(encodeHeaderText('ü')).toBe('%C3%BC');
   });
 });
 

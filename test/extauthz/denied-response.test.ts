@@ -7,7 +7,7 @@ import {
   createDenialWriter,
   type Denial,
   type DenialCode,
-  MAX_BODY_BYTES,
+  MAX_DENIAL_BODY_BYTES,
 } from '../../src/extauthz/denied-response.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
@@ -99,7 +99,7 @@ describe('a denial, read by the complete definition', () => {
         const answer = answerTo(given, isMessages);
         expect(answer.code).toBeGreaterThan(0);
         expect(answer.kind).toBe('denied');
-        expect(Buffer.byteLength(answer.bodyText)).toBeLessThanOrEqual(MAX_BODY_BYTES);
+        expect(Buffer.byteLength(answer.bodyText)).toBeLessThanOrEqual(MAX_DENIAL_BODY_BYTES);
         expect(answer.body).toMatchObject({ code: given.code, policy: given.policy, request_id: REQUEST_ID });
       }),
       { numRuns: runs(100) },

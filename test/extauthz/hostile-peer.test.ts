@@ -12,7 +12,7 @@ import { callOf, connectFrames, headersOf, resetOf } from './support/frame-peer.
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call, connectRaw, endOf, endWithAnswer, openCall } from './support/raw-peer.ts';
 import { checkRequest } from './support/requests.ts';
-import { BUILT_IN, TRANSPORTS, type Transport } from './support/transports.ts';
+import { BUILT_IN, GRPC_JS, TRANSPORTS, type Transport } from './support/transports.ts';
 
 /** Of the tests that run now. */
 let on: Transport = BUILT_IN;
@@ -316,4 +316,17 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       120_000,
     );
   });
+});
+
+// docs/security.md states this limit: grpc-js has no option that raises it.
+test('a connection with 2,000 resets at once is closed on the transport grpc-js', async () => {
+  on = GRPC_JS;
+  const peer = await connectFrames(portOf(await serve()));
+  cleanups.push(() => peer.destroy());
+  for (let i = 0; i < 2000; i++) {
+    const id = peer.nextStream();
+    peer.write(headersOf(id, CHECK_PATH), resetOf(id));
+  }
+  await peer.closed();
+  expect(peer.goaway).toBeDefined();
 });

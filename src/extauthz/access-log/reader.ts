@@ -10,7 +10,7 @@
 import type { FinishedRequest } from '../ports.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readVarint, skipField } from '../wire-read.ts';
 import { type MetadataDraft, readMetadata } from './metadata.ts';
-import { responseOf, usageOf } from './usage.ts';
+import { measuredUsage, responseOf } from './usage.ts';
 
 /** Field tags: number << 3 | wire type. */
 const MESSAGE_1 = 0x0a;
@@ -116,7 +116,7 @@ function note(
     finished.push({
       ...rest,
       reservation,
-      usage: usageOf(usage),
+      usage: measuredUsage(usage),
       textBytes: usage.hidden ? 'hidden' : usage.textBytes,
       upstream,
       ...(response === undefined ? {} : { response }),

@@ -67,7 +67,7 @@ export function responseOf({ responseId, responseStatus, responseBackground }: U
 /**
  * Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found.
  */
-export function usageOf({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
+export function measuredUsage({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
   return (
     measured(counts, model) ??
     (Object.values(gateway).some((count) => count > 0) ? measured(gateway, gatewayModel) : undefined)

@@ -19,7 +19,7 @@ import {
   status,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { type CallStats, EXPIRED, INTERNAL, MAX_CALL_MS } from '../grpc/call-stats.ts';
+import { type CallStats, DEADLINE_PASSED, INTERNAL, MAX_CALL_MS } from '../grpc/call-stats.ts';
 import { MAX_MESSAGE_BYTES, tooLarge } from '../grpc/messages.ts';
 import type { GrpcMethod, Receive, Releaser, UnaryAnswer, UnaryCall } from '../grpc/methods.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';
@@ -68,7 +68,7 @@ class TrackedCall implements UnaryCall {
 
   expire(): void {
     this.settle(false);
-    this.#next.sendStatus(responseOf(EXPIRED));
+    this.#next.sendStatus(responseOf(DEADLINE_PASSED));
   }
 }
 

@@ -61,7 +61,7 @@ export interface CallBounds {
 
 export const NOT_WHOLE = failure('internal', 'the call ended before its message was complete');
 export const TWO_MESSAGES = failure('internal', 'the call has more than one message');
-export const EXPIRED = failure('deadlineExceeded', 'the deadline of this call has passed');
+export const DEADLINE_PASSED = failure('deadlineExceeded', 'the deadline of this call has passed');
 export const TOO_SLOW = failure('deadlineExceeded', 'a message took too long to arrive');
 export const TOO_MUCH_UNFINISHED = failure('resourceExhausted', 'too many bytes of unfinished messages');
 export const INTERNAL = failure('internal', 'the call could not be answered');

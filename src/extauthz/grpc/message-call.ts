@@ -7,7 +7,7 @@ import type { Connection } from '../http2/connection.ts';
 import { CANCEL } from '../http2/frames.ts';
 import { Stream } from '../http2/stream.ts';
 import { failureHead } from './answer-bytes.ts';
-import { EXPIRED, NOT_WHOLE, TOO_MUCH_UNFINISHED, TWO_MESSAGES } from './call-stats.ts';
+import { DEADLINE_PASSED, NOT_WHOLE, TOO_MUCH_UNFINISHED, TWO_MESSAGES } from './call-stats.ts';
 import { MessageParts, PREFIX_BYTES } from './messages.ts';
 import type { ServedCalls } from './served-calls.ts';
 import type { GrpcFailure } from './status.ts';
@@ -133,7 +133,7 @@ export abstract class MessageCall extends Stream implements Refusable {
       case 'unended':
       case 'waiting':
         this.calls.expired += 1;
-        this.fail(EXPIRED);
+        this.fail(DEADLINE_PASSED);
         break;
       case 'answered':
       case 'handed':

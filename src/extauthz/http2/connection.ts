@@ -48,7 +48,7 @@ import {
   REFUSED_STREAM,
   RST_STREAM,
   readUint31,
-  SETTINGS,
+  SETTINGS_FRAME,
   SETTINGS_TIMEOUT,
   STREAM_CLOSED,
   WINDOW_UPDATE,
@@ -268,7 +268,7 @@ export class Connection {
     const id = readUint31(bytes, at + 5);
     const start = at + FRAME_HEAD_BYTES;
     // Section 3.4
-    if (!this.#hasSettings && (type !== SETTINGS || (flags & ACK) !== 0)) return PROTOCOL_ERROR;
+    if (!this.#hasSettings && (type !== SETTINGS_FRAME || (flags & ACK) !== 0)) return PROTOCOL_ERROR;
     // Section 6.10
     if (this.#blocks.openStream !== 0 && (type !== CONTINUATION || id !== this.#blocks.openStream))
       return PROTOCOL_ERROR;
@@ -283,7 +283,7 @@ export class Connection {
         return this.#peerReset(id, length);
       case WINDOW_UPDATE:
         return this.#windowUpdate(id, bytes, start, length);
-      case SETTINGS:
+      case SETTINGS_FRAME:
         return this.#settings(id, flags, bytes, start, length);
       case PING:
         return this.#pinged(id, flags, bytes, start, length);

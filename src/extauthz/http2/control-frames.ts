@@ -6,7 +6,7 @@ import {
   GOAWAY,
   PING,
   RST_STREAM,
-  SETTINGS,
+  SETTINGS_FRAME,
   WINDOW_UPDATE,
   writeFrameHead,
   writeUint32,
@@ -45,5 +45,5 @@ export function writePing(output: Output, flags: number, payload: Buffer): void 
 /** Section 6.5.3 */
 export function writeSettingsAck(output: Output): void {
   const at = output.reserve(FRAME_HEAD_BYTES);
-  writeFrameHead(output.bytes, at, 0, SETTINGS, ACK, 0);
+  writeFrameHead(output.bytes, at, 0, SETTINGS_FRAME, ACK, 0);
 }

@@ -9,11 +9,11 @@ const DEFAULT_BYTES = 4096;
 /** RFC 7541, section 4.1 */
 const ENTRY_OVERHEAD = 32;
 
-export type Entry = readonly [name: string, value: string];
+export type TableEntry = readonly [name: string, value: string];
 
 export class DynamicTable {
   /** The entries, the newest first. */
-  readonly #entries: Entry[] = [];
+  readonly #entries: TableEntry[] = [];
   #bytes = 0;
   /** The size that the encoder has chosen. */
   #maxBytes = DEFAULT_BYTES;
@@ -33,7 +33,7 @@ export class DynamicTable {
   }
 
   /** @param index 0 = the newest entry */
-  at(index: number): Entry | undefined {
+  at(index: number): TableEntry | undefined {
     return this.#entries[index];
   }
 

@@ -11,7 +11,7 @@ import {
   MAX_WINDOW,
   NO_ERROR,
   PROTOCOL_ERROR,
-  SETTINGS,
+  SETTINGS_FRAME,
   WINDOW_UPDATE,
   writeFrameHead,
 } from './frames.ts';
@@ -39,7 +39,7 @@ export const GREETING: Buffer = greeting([
 function greeting(settings: readonly (readonly [number, number])[]): Buffer {
   const length = settings.length * SETTING_BYTES;
   const bytes = Buffer.alloc(2 * FRAME_HEAD_BYTES + length + 4);
-  writeFrameHead(bytes, 0, length, SETTINGS, 0, 0);
+  writeFrameHead(bytes, 0, length, SETTINGS_FRAME, 0, 0);
   let at = FRAME_HEAD_BYTES;
   for (const [id, value] of settings) {
     bytes.writeUInt16BE(id, at);
