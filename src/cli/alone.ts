@@ -5,7 +5,7 @@ import { startHealthServer } from '../http/health.ts';
 import { NO_LOCAL_GATES } from '../server/applied.ts';
 import type { Store } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Loaded } from './configuration.ts';
+import type { LoadedConfig } from './configuration.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { startApiProcess, startGateProcess } from './start-process.ts';
 
@@ -17,7 +17,7 @@ export interface Alone {
 /** Starts the listener of that kind, with health and metrics. If it rejects, everything that it started has stopped. */
 export async function startAlone(
   kind: ProcessKind,
-  loaded: Loaded,
+  loaded: LoadedConfig,
   store: Store,
   telemetry: Telemetry,
   name: string,

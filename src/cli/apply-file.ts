@@ -7,7 +7,7 @@
 import { open } from 'node:fs/promises';
 import { type Document, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { type ConfigError, joinPath, type Position } from '../config/config-error.ts';
-import { fileError, positionIn, readFailure, resolved, syntaxError } from '../config/yaml.ts';
+import { fileError, filePosition, readFailure, resolved, syntaxError } from '../config/yaml.ts';
 import { unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
 import type { Setup } from '../iam/setup/read.ts';
@@ -168,7 +168,7 @@ function parse({ text, line }: Part): Parsed | undefined {
   try {
     const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
     const positionAt = (offset: number): Position => {
-      const inPart = positionIn(lines, offset);
+      const inPart = filePosition(lines, offset);
       return { line: line + inPart.line, column: inPart.column };
     };
     return { doc, positionAt, position: (steps) => positionAt(offsetOf(doc, steps) ?? 0) };

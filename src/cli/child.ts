@@ -9,9 +9,9 @@ import type { GateServer } from '../server/gate.ts';
 import { openStore } from '../server/store.ts';
 import type { RunningServer } from '../server/wiring-context.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Loaded } from './configuration.ts';
+import type { LoadedConfig } from './configuration.ts';
 import {
-  type Applied,
+  type AppliedMessage,
   type ApplyRequest,
   isOrder,
   type Order,
@@ -33,11 +33,11 @@ interface Orders {
   readonly drain: Promise<undefined>;
   /** Resolves when the gate runs. A request to apply a change waits for it: its cache may have entries before. */
   readonly gate: PromiseWithResolvers<GateServer>;
-  onApplied: (answer: Applied) => void;
+  onApplied: (answer: AppliedMessage) => void;
 }
 
 /** Waits for the store's address, serves, and drains on the supervisor's order. */
-export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry: Telemetry): Promise<number> {
+export async function serveAsChild(kind: ProcessKind, loaded: LoadedConfig, telemetry: Telemetry): Promise<number> {
   process.title = `postern ${kind}`;
   // Ctrl-C at a terminal reaches the whole process group, but only the supervisor's order stops this process.
   void stopSignal();
@@ -55,7 +55,7 @@ export async function serveAsChild(kind: ProcessKind, loaded: Loaded, telemetry:
 
 async function work(
   kind: ProcessKind,
-  loaded: Loaded,
+  loaded: LoadedConfig,
   telemetry: Telemetry,
   order: StartOrder,
   orders: Orders,
@@ -144,7 +144,7 @@ function report(message: Report): void {
 
 interface SupervisedGates extends LocalGates {
   /** Receives the supervisor's answer. */
-  answered(answer: Applied): void;
+  answered(answer: AppliedMessage): void;
   /** The number of writes that were answered before every gate had applied them. */
   readonly timeouts: number;
 }

@@ -10,10 +10,10 @@ export class InvalidConfigError extends Error {
   override readonly name = 'InvalidConfigError';
 }
 
-export type Loaded = Extract<LoadResult, { kind: 'config' }>;
+export type LoadedConfig = Extract<LoadResult, { kind: 'config' }>;
 
 /** @throws InvalidConfigError */
-export function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.env): Loaded {
+export function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.env): LoadedConfig {
   const file = args.value('config') ?? env['POSTERN_CONFIG'];
   const result = loadConfig({ file: file === '' ? undefined : file, env });
   if (result.kind === 'invalid') throw new InvalidConfigError(result.errors.map(formatConfigError).join('\n'));

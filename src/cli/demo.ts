@@ -9,7 +9,7 @@ import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
 import type { Arguments } from './arguments.ts';
-import { InvalidConfigError, type Loaded, loadOrRefuse } from './configuration.ts';
+import { InvalidConfigError, type LoadedConfig, loadOrRefuse } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
@@ -56,7 +56,7 @@ export async function demo(args: Arguments): Promise<number> {
 }
 
 /** Runs a process that the demo's supervisor started: it has the same command. */
-async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
+async function demoChild(kind: ProcessKind, loaded: LoadedConfig): Promise<number> {
   const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const { serveAsChild } = await import('./child.ts');
@@ -65,7 +65,7 @@ async function demoChild(kind: ProcessKind, loaded: Loaded): Promise<number> {
 
 /** Starts all parts in the order of their dependencies, and waits. `running` stops them in reverse order. */
 async function run(
-  loaded: Loaded,
+  loaded: LoadedConfig,
   listen: string,
   stop: Promise<void>,
   running: AsyncDisposableStack,
@@ -135,7 +135,7 @@ async function run(
   return Promise.race([stopped, lost]);
 }
 
-function loadDemo(args: Arguments, listen: string): Loaded {
+function loadDemo(args: Arguments, listen: string): LoadedConfig {
   const given = loadOrRefuse(args);
   const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
   // Envoy removes the port from the Host header, so the setting must name the origins of its address.
@@ -150,7 +150,7 @@ function loadDemo(args: Arguments, listen: string): Loaded {
 }
 
 /** @throws InvalidConfigError when the demo cannot be run with this configuration */
-function demoAddresses({ config }: Loaded, listen: string): readonly DemoAddress[] {
+function demoAddresses({ config }: LoadedConfig, listen: string): readonly DemoAddress[] {
   if (config.grpc.tls !== undefined) {
     throw new InvalidConfigError(
       'grpc.tls: the Envoy of the demo connects to Postern without TLS. Remove this setting, or use "postern serve" with envoy/production.yaml.',

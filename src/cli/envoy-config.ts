@@ -4,13 +4,13 @@ import { isIP } from 'node:net';
 import { parse } from 'yaml';
 
 /** `host:port`, `[v6]:port` or `unix:/path`. */
-export type Address = string;
+export type EnvoyAddress = string;
 
 export interface EnvoyAddresses {
   /** Envoy's admin listener. Port 0 = any free port. Default: the address in the file. */
-  readonly admin?: Address;
+  readonly admin?: EnvoyAddress;
   /** By the name of a listener or cluster in the file. Default of `postern-meter`: the address of `postern-grpc`. */
-  readonly places: Readonly<Record<string, Address>>;
+  readonly places: Readonly<Record<string, EnvoyAddress>>;
 }
 
 /** Clusters of the same servers as another cluster, with connections of their own. */
@@ -53,18 +53,18 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
 }
 
 /** Reports whether Envoy must look the host up. */
-function isName(address: Address): boolean {
+function isName(address: EnvoyAddress): boolean {
   return !address.startsWith('unix:') && isIP(splitAddress(address).host) === 0;
 }
 
-function envoyAddress(address: Address): object {
+function envoyAddress(address: EnvoyAddress): object {
   if (address.startsWith('unix:')) return { pipe: { path: address.slice('unix:'.length) } };
   const { host, port } = splitAddress(address);
   return { socket_address: { address: host, port_value: port } };
 }
 
 /** @throws Error for anything but `host:port` with a port from 0 to 65535 */
-export function splitAddress(address: Address): { readonly host: string; readonly port: number } {
+export function splitAddress(address: EnvoyAddress): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+)):(\d{1,5})$/.exec(address);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);

@@ -7,7 +7,7 @@
  */
 
 import { parse } from 'yaml';
-import { type Address, isMapping, type Mapping, splitAddress } from './envoy-config.ts';
+import { type EnvoyAddress, isMapping, type Mapping, splitAddress } from './envoy-config.ts';
 
 const HCM = 'envoy.filters.network.http_connection_manager';
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
@@ -90,7 +90,7 @@ function withoutAppending(config: Mapping): Mapping {
  * @param upstream `host:port` of the platform's Service. With it, the check gets only the bodies that the decision
  *   reads, and their time is limited; without it, it gets every body
  */
-export function istioPatches(text: string, upstream?: Address): readonly Mapping[] {
+export function istioPatches(text: string, upstream?: EnvoyAddress): readonly Mapping[] {
   const parts = partsOf(text);
   const routes = upstream === undefined ? [] : istioRoutes(parts.routes, upstream);
   return [
@@ -120,7 +120,7 @@ export function istioPatches(text: string, upstream?: Address): readonly Mapping
  * send. Before each of them that applies to requests without an allow, it inserts a route that does not send the body
  * of a request without a credential.
  */
-function istioRoutes(routes: readonly Mapping[], upstream: Address): readonly Mapping[] {
+function istioRoutes(routes: readonly Mapping[], upstream: EnvoyAddress): readonly Mapping[] {
   const { host, port } = splitAddress(upstream);
   const bare = mapping(routes.find((route) => at(route, 'match', 'dynamic_metadata', 0, 'invert') === true));
   const inspected = routes

@@ -15,7 +15,7 @@ export type Order =
   /** To a gate, which applies the change feed and answers with `applied`. */
   | ApplyRequest
   /** To the API: every gate has answered its request. */
-  | Applied;
+  | AppliedMessage;
 
 export interface ApplyRequest {
   readonly kind: 'apply';
@@ -24,7 +24,7 @@ export interface ApplyRequest {
   readonly through: number | null;
 }
 
-export interface Applied {
+export interface AppliedMessage {
   readonly kind: 'applied';
   readonly request: number;
 }
@@ -40,7 +40,7 @@ export type Report =
   /** From the API. */
   | ApplyRequest
   /** From a gate. */
-  | Applied;
+  | AppliedMessage;
 
 /** Other parts of this program use the same channel. */
 export function isOrder(message: unknown): message is Order {

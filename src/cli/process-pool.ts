@@ -33,7 +33,7 @@ export interface ChildProcess {
   readonly ended: Promise<Ended>;
 }
 
-export interface PoolOptions {
+export interface ProcessPoolOptions {
   readonly store: StoreAddress;
   readonly telemetry: Telemetry;
   /** The name of this server among the replicas. */
@@ -73,7 +73,7 @@ export interface Restarts {
 }
 
 export class ProcessPool {
-  readonly #options: PoolOptions;
+  readonly #options: ProcessPoolOptions;
   readonly #children = new Map<number, Child>();
   readonly #stopping = new AbortController();
   readonly #supervised: Promise<void>[] = [];
@@ -84,7 +84,7 @@ export class ProcessPool {
   #requests = 0;
   #tickedMs = performance.now();
 
-  constructor(options: PoolOptions) {
+  constructor(options: ProcessPoolOptions) {
     this.#options = options;
     // A gate accepts its connections itself: new ones depend neither on the supervisor nor on a gate that hangs.
     cluster.schedulingPolicy = cluster.SCHED_NONE;

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { openStore, prepareStore, type Store } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
-import { type Loaded, loadOrRefuse } from './configuration.ts';
+import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
 import { PROCESS_KIND, type ProcessKind } from './process-messages.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
@@ -57,7 +57,7 @@ function onlyOption(args: Arguments): ProcessKind | undefined {
 
 async function serveSupervised(
   kinds: readonly ProcessKind[],
-  loaded: Loaded,
+  loaded: LoadedConfig,
   store: Store,
   telemetry: Telemetry,
   stop: Promise<void>,
@@ -82,7 +82,7 @@ async function serveSupervised(
 
 async function serveAlone(
   kind: ProcessKind,
-  loaded: Loaded,
+  loaded: LoadedConfig,
   store: Store,
   telemetry: Telemetry,
   stop: Promise<void>,

@@ -7,9 +7,12 @@ import type { DecisionTarget } from '../telemetry/decision-sinks.ts';
 import type { OtlpTarget } from '../telemetry/otlp/exporter.ts';
 import { attributesOf } from '../telemetry/otlp/value.ts';
 import { createTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry/telemetry.ts';
-import type { Loaded } from './configuration.ts';
+import type { LoadedConfig } from './configuration.ts';
 
-export async function serverTelemetry({ config, secrets }: Pick<Loaded, 'config' | 'secrets'>): Promise<Telemetry> {
+export async function serverTelemetry({
+  config,
+  secrets,
+}: Pick<LoadedConfig, 'config' | 'secrets'>): Promise<Telemetry> {
   const otlp = otlpTarget(config, secrets);
   return createTelemetry({
     level: config.log.level,

@@ -4,11 +4,11 @@ import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from '../server/wiring-context.ts';
-import type { Loaded } from './configuration.ts';
+import type { LoadedConfig } from './configuration.ts';
 
-export interface ProcessWiring extends Loaded, WiringContext {
+export interface ProcessWiring extends LoadedConfig, WiringContext {
   readonly identity: ProcessIdentity;
-  readonly config: Loaded['config'];
+  readonly config: LoadedConfig['config'];
 }
 
 /** @param sharesAddress true if the gates of a supervisor share the gRPC listener */

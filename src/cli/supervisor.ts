@@ -14,7 +14,7 @@ import { startHealthServer } from '../http/health.ts';
 import type { Store } from '../server/store.ts';
 import { removeReplica } from '../store/replicas.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Loaded } from './configuration.ts';
+import type { LoadedConfig } from './configuration.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { type ChildProcess, type Ended, ProcessPool } from './process-pool.ts';
 
@@ -41,7 +41,7 @@ export type StartOutcome =
  * @param stop ends the start when it resolves
  */
 export async function startSupervised(
-  { config }: Loaded,
+  { config }: LoadedConfig,
   store: Store,
   telemetry: Telemetry,
   kinds: readonly ProcessKind[],

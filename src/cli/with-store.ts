@@ -4,10 +4,13 @@ import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import type { Arguments } from './arguments.ts';
-import { type Loaded, loadOrRefuse } from './configuration.ts';
+import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
 
 /** Rejects with a DatabaseNotReadyError if there is no database, or if its schema is not that of this version. */
-export async function withStore<T>(args: Arguments, work: (store: Store, loaded: Loaded) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  args: Arguments,
+  work: (store: Store, loaded: LoadedConfig) => Promise<T>,
+): Promise<T> {
   const loaded = loadOrRefuse(args);
   const store = await openReadyStore(loaded.config, loaded.secrets, createTelemetry({ level: 'warn' }));
   try {

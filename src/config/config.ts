@@ -2,9 +2,9 @@
 
 import type { DirectorySettings } from '../directory/settings.ts';
 import type { ValuesOf } from './setting.ts';
-import type { SECRETS, SETTINGS } from './settings.ts';
+import type { CONFIG_SETTINGS, SECRET_SETTINGS } from './settings.ts';
 
-type Settings = ValuesOf<typeof SETTINGS>;
+type Settings = ValuesOf<typeof CONFIG_SETTINGS>;
 
 /** One directory, without the password of its service account. */
 export interface DirectoryConfig extends Omit<DirectorySettings, 'serviceAccount'> {
@@ -23,7 +23,7 @@ export interface Config extends Omit<Settings, 'grpc'> {
   readonly directories: readonly DirectoryConfig[];
 }
 
-export interface Secrets extends ValuesOf<typeof SECRETS> {
+export interface Secrets extends ValuesOf<typeof SECRET_SETTINGS> {
   /** The passwords of the directories' service accounts, by the name of the directory. */
   readonly directoryPasswords: Readonly<Record<string, string>>;
   /** PEM. Defined if `grpc.tls` is. */

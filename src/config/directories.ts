@@ -5,7 +5,7 @@ import type { Config, DirectoryConfig, Secrets } from './config.ts';
 import type { ValuePath } from './config-error.ts';
 import { readPem } from './files.ts';
 import type { LdapItem } from './ldap-list.ts';
-import { LDAP, type LdapValues, memberName } from './ldap-settings.ts';
+import { LDAP_SETTINGS, type LdapValues, memberName } from './ldap-settings.ts';
 import { settingsOf } from './setting.ts';
 
 export interface LdapGiven {
@@ -25,7 +25,7 @@ export function loadDirectories(
   { single, list, isGiven }: LdapGiven,
   report: (path: string, message: string, at?: ValuePath) => void,
 ): Loaded {
-  const inMap = settingsOf(LDAP)
+  const inMap = settingsOf(LDAP_SETTINGS)
     .map(({ path }) => path)
     .filter(isGiven);
   if (isGiven('ldap')) {

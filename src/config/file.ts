@@ -17,7 +17,7 @@ import { type ConfigError, didYouMean, type Position, type ValuePath } from './c
 import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
 import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
-import { fileError, positionIn, readFailure, resolved, syntaxError } from './yaml.ts';
+import { fileError, filePosition, readFailure, resolved, syntaxError } from './yaml.ts';
 
 export interface FileEntry {
   readonly raw: Raw;
@@ -73,7 +73,7 @@ export function readConfigFile(settings: readonly Setting<unknown>[], file: stri
 function readYaml(names: Names, file: string, text: string): FileContent {
   const lines = new LineCounter();
   const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const positionAt = (offset: number | undefined): Position => positionIn(lines, offset ?? 0);
+  const positionAt = (offset: number | undefined): Position => filePosition(lines, offset ?? 0);
   const errors = doc.errors.map((error) => syntaxError(file, error, positionAt));
   if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), errors, isWhole: false };

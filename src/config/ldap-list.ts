@@ -2,12 +2,12 @@
 
 import { didYouMean } from './config-error.ts';
 import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
-import { LDAP, type LdapValues, memberName } from './ldap-settings.ts';
+import { LDAP_SETTINGS, type LdapValues, memberName } from './ldap-settings.ts';
 import { type Flaw, flawsAt, list, membersOf, type ParseResult, rawOf, valueUnless } from './parsers.ts';
 import { settingsOf, valuesOf } from './setting.ts';
 
-const MEMBERS: ReadonlySet<string> = new Set(settingsOf(LDAP).map(({ path }) => memberName(path)));
-const PASSWORD = memberName(LDAP.bindPassword.path);
+const MEMBERS: ReadonlySet<string> = new Set(settingsOf(LDAP_SETTINGS).map(({ path }) => memberName(path)));
+const PASSWORD = memberName(LDAP_SETTINGS.bindPassword.path);
 const PASSWORD_FILE = `${PASSWORD}-file`;
 
 export interface LdapItem {
@@ -38,7 +38,7 @@ function readItem(item: unknown): ParseResult<LdapItem> {
     else if (content === undefined) flaws.push({ at: [PASSWORD_FILE], expected: SECRET_FILE_EXPECTED });
     else given.set(PASSWORD, content);
   }
-  const values = valuesOf(LDAP, ({ path, parser, fallback }) => {
+  const values = valuesOf(LDAP_SETTINGS, ({ path, parser, fallback }) => {
     const name = memberName(path);
     const member = given.get(name);
     const parsed = member === undefined ? undefined : parser.parse(rawOf(member));

@@ -86,8 +86,8 @@ export const groupRoles: Parser<ReadonlyMap<string, readonly RoleName[]>> = byGr
   oneOrMore('the name of a role, or a list of them', ROLE),
 );
 
-export const tenantId: Parser<TenantId> = scalar('the id of a tenant', parseTenantId);
-export const groupTenants: Parser<ReadonlyMap<string, TenantId>> = byGroup('a map of group DNs to tenants', tenantId);
+export const TENANT_ID: Parser<TenantId> = scalar('the id of a tenant', parseTenantId);
+export const groupTenants: Parser<ReadonlyMap<string, TenantId>> = byGroup('a map of group DNs to tenants', TENANT_ID);
 
 /** A map with normalised DNs as keys: two spellings of one group are the same key twice. */
 function byGroup<T>(expected: string, item: Parser<T>): Parser<ReadonlyMap<string, T>> {

@@ -9,20 +9,20 @@ import {
   filterTemplate,
   groupRoles,
   groupTenants,
-  tenantId,
+  TENANT_ID,
   userDnPattern,
 } from './ldap-parsers.ts';
-import { directoryTimeout, FILE_PATH, flag, oneOf, textLike } from './parsers.ts';
+import { choice, directoryTimeout, FILE_PATH, flag, textLike } from './parsers.ts';
 import { optional, secret, setting, type ValuesOf } from './setting.ts';
 
 const NAME = textLike('a name of lower-case letters, digits and hyphens', /^[a-z0-9][a-z0-9-]{0,62}$/);
 
-export const LDAP = {
+export const LDAP_SETTINGS = {
   enabled: setting('ldap.enabled', flag, 'false', 'Whether users of the directory may log in.'),
   name: setting('ldap.name', NAME, 'ldap', 'Name of the directory in users, audit and metrics. It must never change.'),
   type: setting(
     'ldap.type',
-    oneOf('auto', 'active-directory', 'openldap', 'freeipa', '389ds'),
+    choice('auto', 'active-directory', 'openldap', 'freeipa', '389ds'),
     'auto',
     'Type of the directory; auto = detected from the server.',
   ),
@@ -86,7 +86,7 @@ export const LDAP = {
   nestedGroups: setting('ldap.nested-groups', flag, 'true', 'Whether nested groups count.'),
   memberOf: setting(
     'ldap.member-of',
-    oneOf('auto', 'trusted', 'searched'),
+    choice('auto', 'trusted', 'searched'),
     'auto',
     "Source of a user's groups: trusted = memberOf of the user's entry; searched = only groups that list the user; auto = searched for openldap, trusted for all other types.",
   ),
@@ -100,7 +100,7 @@ export const LDAP = {
   groupRoles: setting('ldap.group-role-mapping', groupRoles, '{}', 'Group DN -> role or list of roles.', {
     example: '{"cn=engineers,ou=groups,dc=example,dc=com":"developer"}',
   }),
-  tenantId: setting('ldap.tenant-id', tenantId, 'default', "Tenant of the directory's users."),
+  tenantId: setting('ldap.tenant-id', TENANT_ID, 'default', "Tenant of the directory's users."),
   groupTenants: setting(
     'ldap.group-tenant-mapping',
     groupTenants,
@@ -122,7 +122,7 @@ export const LDAP = {
   ),
 } as const;
 
-export type LdapValues = ValuesOf<typeof LDAP>;
+export type LdapValues = ValuesOf<typeof LDAP_SETTINGS>;
 
 /** `ldap.base-dn` -> `base-dn` */
 export function memberName(path: string): string {

@@ -5,11 +5,11 @@ import type { ConfigError } from './config-error.ts';
 import { loadDirectories } from './directories.ts';
 import { belongTogether, readPem } from './files.ts';
 import { GivenSettings, type Sources } from './given.ts';
-import { LDAP } from './ldap-settings.ts';
+import { LDAP_SETTINGS } from './ldap-settings.ts';
 import type { ListenAddress } from './parsers.ts';
 import type { LoadedSetting } from './render.ts';
 import { valuesOf } from './setting.ts';
-import { ALL_SETTINGS, LDAP_LIST, SECRETS, SETTINGS } from './settings.ts';
+import { ALL_SETTINGS, CONFIG_SETTINGS, LDAP_LIST, SECRET_SETTINGS } from './settings.ts';
 
 export type LoadResult =
   | {
@@ -24,11 +24,11 @@ export function loadConfig(sources: Sources): LoadResult {
   const given = new GivenSettings(ALL_SETTINGS, sources);
   const { take, isGiven, report, errors } = given;
   const { directories, directoryPasswords } = loadDirectories(
-    { single: valuesOf(LDAP, take), list: take(LDAP_LIST), isGiven },
+    { single: valuesOf(LDAP_SETTINGS, take), list: take(LDAP_LIST), isGiven },
     report,
   );
-  const secrets = { ...valuesOf(SECRETS, take), directoryPasswords };
-  const values = valuesOf(SETTINGS, take);
+  const secrets = { ...valuesOf(SECRET_SETTINGS, take), directoryPasswords };
+  const values = valuesOf(CONFIG_SETTINGS, take);
   const config = { ...values, grpc: { ...values.grpc, tls: tlsOf(values.grpc.tls) }, directories };
   checkTogether(config, secrets, given);
   const grpcTls = readTlsFiles(config.grpc.tls, report);
@@ -53,7 +53,7 @@ function tlsOf({ certFile, keyFile, clientCaFile }: TlsSettings): Config['grpc']
   return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile, clientCaFile };
 }
 
-const { listen: GRPC_LISTEN, tls: GRPC_TLS } = SETTINGS.grpc;
+const { listen: GRPC_LISTEN, tls: GRPC_TLS } = CONFIG_SETTINGS.grpc;
 
 function readTlsFiles(tls: Config['grpc']['tls'], report: GivenSettings['report']): Secrets['grpcTls'] {
   if (tls === undefined) return undefined;
@@ -76,26 +76,26 @@ function checkTogether(
   secrets: Omit<Secrets, 'grpcTls'>,
   { isGiven, report }: Pick<GivenSettings, 'isGiven' | 'report'>,
 ): void {
-  if (secrets.databaseUrl !== undefined && !isGiven(SECRETS.secretKey.path)) {
+  if (secrets.databaseUrl !== undefined && !isGiven(SECRET_SETTINGS.secretKey.path)) {
     report(
-      SECRETS.secretKey.path,
+      SECRET_SETTINGS.secretKey.path,
       'required with database.url: at least 32 characters, and the same value on every server of this database',
     );
   }
   if (!config.database.migrate && secrets.databaseUrl === undefined) {
     report(
-      SETTINGS.database.migrate.path,
+      CONFIG_SETTINGS.database.migrate.path,
       'false requires database.url: only the server itself can migrate its embedded database',
     );
   }
-  if (secrets.secretKeyPrevious !== undefined && !isGiven(SECRETS.secretKey.path)) {
-    report(SECRETS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');
+  if (secrets.secretKeyPrevious !== undefined && !isGiven(SECRET_SETTINGS.secretKey.path)) {
+    report(SECRET_SETTINGS.secretKeyPrevious.path, 'requires secret-key, the key that the installation changes to');
   }
-  const { file } = SETTINGS.log.decisions;
+  const { file } = CONFIG_SETTINGS.log.decisions;
   if (config.log.decisions.to === 'file' && !isGiven(file.path)) {
     report(file.path, 'required with log.decisions.to: file');
   }
-  const { endpoint } = SETTINGS.otlp;
+  const { endpoint } = CONFIG_SETTINGS.otlp;
   if (!isGiven(endpoint.path)) {
     if (config.log.decisions.to === 'otlp') report(endpoint.path, 'required with log.decisions.to: otlp');
     if (config.traces.sample !== 'off') {
@@ -108,9 +108,9 @@ function checkTogether(
     }
   }
   const listeners: readonly (readonly [string, ListenAddress])[] = [
-    [SETTINGS.http.listen.path, config.http.listen],
+    [CONFIG_SETTINGS.http.listen.path, config.http.listen],
     [GRPC_LISTEN.path, config.grpc.listen],
-    [SETTINGS.admin.listen.path, config.admin.listen],
+    [CONFIG_SETTINGS.admin.listen.path, config.admin.listen],
   ];
   for (const [index, [path, address]] of listeners.entries()) {
     const same = listeners.slice(0, index).find(([, other]) => isSameAddress(address, other));

@@ -112,7 +112,7 @@ export const flag: Parser<boolean> = scalar(
   { type: 'boolean' },
 );
 
-export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
+export function choice<T extends string>(...words: readonly T[]): Parser<T> {
   return scalar(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text), { enum: words });
 }
 
@@ -246,13 +246,13 @@ export function list<T>(
   return { expected, schema, parse };
 }
 
-export function listOf<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
+export function scalarList<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
   return list(expected, { type: 'array', items: item.schema }, (one) => item.parse(rawOf(one)));
 }
 
 /** One value, or a list of at least one. */
 export function oneOrMore<T>(expected: string, item: Parser<T>): Parser<readonly T[]> {
-  const several = listOf(expected, item);
+  const several = scalarList(expected, item);
   const parse = (raw: Raw): ParseResult<readonly T[]> => {
     if (raw.kind === 'data' || raw.text.startsWith('[')) {
       const parsed = several.parse(raw);

@@ -6,20 +6,21 @@
 
 import { passwordProblems } from '../identity/password-rules.ts';
 import { ldapDirectories } from './ldap-list.ts';
-import { LDAP } from './ldap-settings.ts';
+import { TENANT_ID } from './ldap-parsers.ts';
+import { LDAP_SETTINGS } from './ldap-settings.ts';
 import {
+  choice,
   delay,
   duration,
   FILE_PATH,
   flag,
   integer,
   listenAddress,
-  listOf,
   network,
-  oneOf,
   origin,
   retention,
   scalar,
+  scalarList,
   size,
   tcpAddress,
   textLike,
@@ -33,7 +34,6 @@ const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7
 const EMAIL = scalar('an e-mail address', (text) =>
   /^[^\s@]{1,64}@[^\s@]{1,189}$/.test(text) ? text.toLowerCase() : undefined,
 );
-const TENANT = textLike('the id of a tenant', /^[a-z0-9][a-z0-9-]{0,62}$/);
 const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
   passwordProblems(text).length === 0 ? text : undefined,
 );
@@ -46,7 +46,7 @@ const MIB = 1024 * 1024;
 const INSPECTED_BODY = size('a size from 1 KiB to 16 MiB, such as 1 MiB', 1024, 16 * MIB);
 const INSPECTED_RATE = size('a size from 1 MiB to 1000 MiB, such as 64 MiB', MIB, 1000 * MIB);
 
-export const SETTINGS = {
+export const CONFIG_SETTINGS = {
   http: {
     listen: setting(
       'http.listen',
@@ -57,14 +57,14 @@ export const SETTINGS = {
     ),
     trustedProxies: setting(
       'http.trusted-proxies',
-      listOf('a list of addresses and CIDR blocks', network),
+      scalarList('a list of addresses and CIDR blocks', network),
       '[]',
       'Proxies in front of the HTTP listener whose X-Forwarded-For is trusted.',
       { example: '["10.0.3.0/24"]' },
     ),
     origins: setting(
       'http.origins',
-      listOf('a list of origins', origin),
+      scalarList('a list of origins', origin),
       '[]',
       'Origins that may use the session cookie; none = only the origin of the Host header.',
       { example: '["https://ai.example.com"]' },
@@ -86,7 +86,7 @@ export const SETTINGS = {
     ),
     transport: setting(
       'grpc.transport',
-      withoutRemoved(oneOf('built-in', 'grpc-js'), { http2: 'grpc-js' }),
+      withoutRemoved(choice('built-in', 'grpc-js'), { http2: 'grpc-js' }),
       'built-in',
       'Implementation of the gRPC listener: built-in, or grpc-js for the package @grpc/grpc-js as a fallback.',
     ),
@@ -301,13 +301,13 @@ export const SETTINGS = {
   usage: {
     source: setting(
       'usage.source',
-      oneOf('envoy', 'events'),
+      choice('envoy', 'events'),
       'envoy',
       "Source of the usage of requests: Envoy's access log, or events that the platform sends. The same on every server.",
     ),
     eventsTenants: setting(
       'usage.events-tenants',
-      listOf('a list of tenant ids', TENANT),
+      scalarList('a list of tenant ids', TENANT_ID),
       '[]',
       'Tenants whose usage always comes from events, regardless of usage.source.',
       { example: '["acme"]' },
@@ -324,14 +324,14 @@ export const SETTINGS = {
   log: {
     level: setting(
       'log.level',
-      oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+      choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
       'info',
       'Minimum level of log lines.',
     ),
     decisions: {
       to: setting(
         'log.decisions.to',
-        oneOf('stdout', 'file', 'otlp', 'off'),
+        choice('stdout', 'file', 'otlp', 'off'),
         'stdout',
         'Target of the decision log: standard output, a file, an OpenTelemetry collector, or none.',
       ),
@@ -360,14 +360,14 @@ export const SETTINGS = {
   traces: {
     sample: setting(
       'traces.sample',
-      oneOf('off', 'parent', 'always'),
+      choice('off', 'parent', 'always'),
       'off',
       'Traces to otlp.endpoint: off, requests with a sampled traceparent (parent), or also requests without a traceparent (always).',
     ),
   },
 } as const;
 
-export const SECRETS = {
+export const SECRET_SETTINGS = {
   databaseUrl: secret(
     'database.url',
     textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
@@ -410,8 +410,8 @@ export const LDAP_LIST = secret(
 
 /** The settings that a configuration may have. */
 export const ALL_SETTINGS: readonly Setting<unknown>[] = [
-  ...settingsOf(SETTINGS),
-  ...settingsOf(SECRETS),
+  ...settingsOf(CONFIG_SETTINGS),
+  ...settingsOf(SECRET_SETTINGS),
   LDAP_LIST,
-  ...settingsOf(LDAP),
+  ...settingsOf(LDAP_SETTINGS),
 ];

@@ -24,7 +24,7 @@ export function syntaxError(
   return fileError(file, message, positionAt(pos[0]));
 }
 
-export function positionIn(lines: LineCounter, offset: number): Position {
+export function filePosition(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
   return { line, column: col };
 }

@@ -1,8 +1,8 @@
 /** The stand-in upstream's answers: one entry for each route of an AI platform, and a last one for every other path. */
 
-import { DEMO_MODELS, generate, modelOf, promptOf, usageOf } from './generation.ts';
+import { DEMO_MODELS, generate, modelOf, promptOf, tokenUsage } from './generation.ts';
 import type { Usage } from './ledger.ts';
-import { type DemoRequest, isObject } from './request.ts';
+import { type DemoRequest, isJsonObject } from './request.ts';
 import { chatChunks, completionChunks, messageEvents, responseEvents } from './streams.ts';
 
 export type DemoAnswer =
@@ -157,7 +157,7 @@ function embeddings(request: DemoRequest, moment: Moment): DemoAnswer {
   const input = request.body['input'];
   const texts = Array.isArray(input) ? input.slice(0, 2048).map(String) : [promptOf(request.body)];
   const data = texts.map((text, index) => ({ object: 'embedding', index, embedding: vector(text) }));
-  const { prompt_tokens, total_tokens } = usageOf(texts.join('\n'), 0);
+  const { prompt_tokens, total_tokens } = tokenUsage(texts.join('\n'), 0);
   const name = modelOf(request);
   return {
     kind: 'json',
@@ -200,7 +200,7 @@ function thing(object: string, moment: Moment, members: Readonly<Record<string, 
 
 function wantsUsage(request: DemoRequest): boolean {
   const options = request.body['stream_options'];
-  return isObject(options) && options['include_usage'] === true;
+  return isJsonObject(options) && options['include_usage'] === true;
 }
 
 function seconds(moment: Moment): number {

@@ -1,6 +1,6 @@
 /** Faults of the stand-in upstream, which the client requests with the header `x-demo`. */
 
-export type Fault =
+export type UpstreamFault =
   /** `status=500`: an error instead of an answer. */
   | { readonly kind: 'status'; readonly status: number }
   /** `close-after=3`: the connection ends after three events of a stream, or three bytes of another answer. */
@@ -9,7 +9,7 @@ export type Fault =
   | { readonly kind: 'hang'; readonly after: number };
 
 /** Returns undefined for any other value: the upstream then answers as usual. */
-export function faultOf(header: string | undefined): Fault | undefined {
+export function faultOf(header: string | undefined): UpstreamFault | undefined {
   const [, name, digits] = /^(status|close-after|hang-after)=(\d{1,9})$/.exec(header ?? '') ?? [];
   const value = Number(digits);
   switch (name) {

@@ -1,7 +1,7 @@
 /** The text of the stand-in model, which depends only on the request, and its usage in tokens. */
 
 import type { Usage } from './ledger.ts';
-import { type DemoRequest, integerOf, isObject, stringOf } from './request.ts';
+import { type DemoRequest, isJsonObject, stringOf, wholeNumber } from './request.ts';
 
 export interface Generation {
   readonly model: string;
@@ -25,14 +25,14 @@ export function generate(request: DemoRequest): Generation {
   const prompt = promptOf(body);
   const words = `This is ${model}, a stand-in. You said: ${prompt.slice(-ECHOED_CHARS) || 'nothing'}`.split(/(?<=\s)/);
   const limits = [body['max_tokens'], body['max_completion_tokens'], body['max_output_tokens'], capOf(request)];
-  const limit = Math.min(...limits.map((value) => integerOf(value) ?? Number.POSITIVE_INFINITY));
+  const limit = Math.min(...limits.map((value) => wholeNumber(value) ?? Number.POSITIVE_INFINITY));
   const spoken = words.slice(0, limit);
-  const count = Math.min(Math.max(integerOf(body['n']) ?? 1, 1) * promptsIn(body['prompt']), MAX_CHOICES);
+  const count = Math.min(Math.max(wholeNumber(body['n']) ?? 1, 1) * promptsIn(body['prompt']), MAX_CHOICES);
   return {
     model,
     choices: Array.from({ length: count }, () => spoken.join('')),
     finish: spoken.length < words.length ? 'length' : 'stop',
-    usage: usageOf(prompt, spoken.length * count),
+    usage: tokenUsage(prompt, spoken.length * count),
   };
 }
 
@@ -47,7 +47,7 @@ function capOf(request: DemoRequest): number | undefined {
 }
 
 /** Estimates one token for four characters. */
-export function usageOf(prompt: string, completion: number): Usage {
+export function tokenUsage(prompt: string, completion: number): Usage {
   const asked = Math.max(1, Math.ceil(prompt.length / 4));
   return { prompt_tokens: asked, completion_tokens: completion, total_tokens: asked + completion };
 }
@@ -58,7 +58,7 @@ export function promptOf(body: DemoRequest['body']): string {
   const visit = (value: unknown, depth: number): void => {
     if (typeof value === 'string') parts.push(value);
     else if (depth > 0 && Array.isArray(value)) for (const item of value) visit(item, depth - 1);
-    else if (depth > 0 && isObject(value)) visit(value['content'] ?? value['text'], depth - 1);
+    else if (depth > 0 && isJsonObject(value)) visit(value['content'] ?? value['text'], depth - 1);
   };
   visit(body['messages'] ?? body['prompt'] ?? body['input'] ?? body['query'], 6);
   return parts.join('\n');

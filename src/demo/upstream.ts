@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { answer, type DemoAnswer, type Metered } from './answers.ts';
-import { type Fault, faultOf, longModelOf } from './faults.ts';
+import { faultOf, longModelOf, type UpstreamFault } from './faults.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type DemoRequest, readRequest } from './request.ts';
 
@@ -93,7 +93,7 @@ function record(ledger: Ledger, request: DemoRequest, made: DemoAnswer, metered:
   });
 }
 
-type Break = Exclude<Fault, { kind: 'status' }>;
+type Break = Exclude<UpstreamFault, { kind: 'status' }>;
 
 function sendJson(
   reply: ServerResponse,

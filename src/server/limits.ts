@@ -55,7 +55,7 @@ function reservationKey(secretKey: string): Uint8Array {
 
 /** Returns the test for tenants whose usage comes from events. The server does not book what Envoy reports of them. */
 export function metersItself({ usage }: Pick<Config, 'usage'>): (tenant: string) => boolean {
-  const tenants = new Set(usage.eventsTenants);
+  const tenants = new Set<string>(usage.eventsTenants);
   return usage.source === 'events' ? () => true : (tenant) => tenants.has(tenant);
 }
 

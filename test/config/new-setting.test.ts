@@ -13,25 +13,25 @@ import { configurationPage } from '../../scripts/lib/reference/configuration.ts'
 import type { Config } from '../../src/config/config.ts';
 import { formatConfigError } from '../../src/config/config-error.ts';
 import { GivenSettings, type Sources } from '../../src/config/given.ts';
-import { duration, integer, oneOf, textLike } from '../../src/config/parsers.ts';
+import { choice, duration, integer, textLike } from '../../src/config/parsers.ts';
 import { renderConfig } from '../../src/config/render.ts';
 import { secret, setting, settingsOf, valuesOf } from '../../src/config/setting.ts';
-import { ALL_SETTINGS, SECRETS, SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS, CONFIG_SETTINGS, SECRET_SETTINGS } from '../../src/config/settings.ts';
 import { withDirectory } from './support/load.ts';
 
 const TABLE = {
-  ...SETTINGS,
+  ...CONFIG_SETTINGS,
   http: {
-    ...SETTINGS.http,
+    ...CONFIG_SETTINGS.http,
     idleTimeoutMs: setting('http.idle-timeout', duration, '30s', 'Time after which the listener closes a connection.'),
   },
   sampling: {
-    mode: setting('sampling.mode', oneOf('head', 'tail'), 'head', 'Which requests are sampled.', { example: 'tail' }),
+    mode: setting('sampling.mode', choice('head', 'tail'), 'head', 'Which requests are sampled.', { example: 'tail' }),
     oneIn: setting('sampling.one-in', integer(1, 100), '10', 'One in this many is sampled.', { setByChart: true }),
   },
 };
 const SECRET_TABLE = {
-  ...SECRETS,
+  ...SECRET_SETTINGS,
   samplingToken: secret('sampling.token', textLike('a token', /^[a-z]+$/), 'letters', 'Token of the sampler.'),
 };
 const ALL = [
