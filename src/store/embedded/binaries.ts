@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL programs, from the npm package of this platform. Its install script may not have run, and its folder
- * may be out of reach.
+ * The PostgreSQL programs of this platform's npm package. The package's install script may not have run, and the
+ * server's user may not reach its folder.
  */
 
 import { constants, readFileSync } from 'node:fs';
@@ -11,21 +11,21 @@ import { EmbeddedError, reason, systemCode } from './error.ts';
 import { type ServerUser, serverCan } from './server-user.ts';
 
 export interface PostgresFiles {
-  /** Holds `bin`, `lib` and `share`. */
+  /** Contains `bin`, `lib` and `share`. */
   readonly directory: string;
-  /** The major version, as a cluster's PG_VERSION says it: `18`. */
+  /** The major version, as in a cluster's PG_VERSION: `18`. */
   readonly major: string;
 }
 
 export interface InstalledPackage {
-  /** Holds `native`. */
+  /** Contains `native`. */
   readonly directory: string;
   readonly version: string;
 }
 
 /**
  * Finds the programs and makes them usable.
- * @param copyTo where to put a copy, when those of the package cannot be used in place; the server's user can reach it
+ * @param copyTo folder for a copy, which the server's user can reach, if the package's own files are unusable
  */
 export async function postgresFiles(
   user: ServerUser | undefined,
@@ -35,7 +35,7 @@ export async function postgresFiles(
 ): Promise<PostgresFiles> {
   const major = installed.version.split('.')[0] ?? '';
   const native = join(installed.directory, 'native');
-  if ((await reachable(user, native)) && (await linksMade(native))) {
+  if ((await reachable(user, native)) && (await createLinks(native))) {
     return { directory: native, major };
   }
   const copy = join(copyTo, `postgresql-${installed.version}-${PLATFORM}`);
@@ -57,7 +57,7 @@ function findPackage(): InstalledPackage {
       return { directory, version: String(description.version) };
     }
   } catch {
-    // Not installed: said below.
+    // Not installed: reported below.
   }
   throw new EmbeddedError(
     `The embedded PostgreSQL for ${PLATFORM} is not installed (npm package ${name}). Run npm install without --omit=optional, or set database.url to a PostgreSQL server.`,
@@ -72,11 +72,8 @@ function reachable(user: ServerUser | undefined, native: string): Promise<boolea
   ]);
 }
 
-/**
- * Makes the library links that the package carries as a list. False when they are missing and this folder cannot be
- * written.
- */
-async function linksMade(native: string): Promise<boolean> {
+/** Creates the library links that the package lists. Returns false if links are missing and the folder is read-only. */
+async function createLinks(native: string): Promise<boolean> {
   for (const { file, target } of listedLinks(native)) {
     try {
       if ((await lstat(file).catch(() => undefined)) === undefined) {
@@ -98,8 +95,7 @@ function listedLinks(native: string): { readonly file: string; readonly target: 
   const list: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'));
   const links: { readonly file: string; readonly target: string }[] = [];
   for (const entry of Array.isArray(list) ? list : []) {
-    // `source` is the library, `target` the link to make; both begin with `native/`, whatever the folder is called
-    // here.
+    // `source` is the library, `target` the link. Both begin with `native/`, regardless of this folder's name.
     const file = join(native, relative('native', String(entry.target)));
     links.push({ file, target: relative(dirname(file), join(native, relative('native', String(entry.source)))) });
   }
@@ -115,7 +111,7 @@ async function copyFiles(native: string, copy: string): Promise<void> {
       mode: constants.COPYFILE_FICLONE,
       filter: (path) => !path.endsWith('.a'),
     });
-    await linksMade(draft);
+    await createLinks(draft);
     await openToAll(draft);
     await rename(draft, copy).catch(async (error: unknown) => {
       // Another starting process was faster.

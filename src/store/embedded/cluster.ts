@@ -1,6 +1,4 @@
-/**
- * The files of one PostgreSQL cluster: made whole or not at all, and looked at before a server is trusted with them.
- */
+/** The files of one PostgreSQL cluster. They are created atomically, and checked before a server starts on them. */
 
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -8,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PostgresFiles } from './binaries.ts';
 import { EmbeddedError, reason, systemCode } from './error.ts';
-import { readIfThere } from './files.ts';
+import { readIfPresent } from './files.ts';
 import type { Home } from './home.ts';
 import { giveTree } from './ownership.ts';
 import { anyNamedUser, type ServerUser } from './server-user.ts';
@@ -16,18 +14,18 @@ import { anyNamedUser, type ServerUser } from './server-user.ts';
 const run = promisify(execFile);
 const INITDB_TIMEOUT_MS = 120_000;
 
-/** The role that owns everything in the embedded database; only who reaches the socket's private folder can be it. */
+/** The role that owns the embedded database. Only processes that reach the socket's private folder can use it. */
 export const ROLE = 'postern';
 
 /**
- * Makes the cluster when there is none. Rejects with an EmbeddedError when there is something that is not one, or not
- * for this version.
+ * Creates the cluster if there is none. Rejects with an EmbeddedError if the folder contains something else, or a
+ * cluster of another version.
  */
 export async function ensureCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
   if (await isCluster(home, files.major)) {
     return;
   }
-  await makeCluster(home, files, durable);
+  await createCluster(home, files, durable);
 }
 
 async function isCluster({ cluster, dataDir, user }: Home, major: string): Promise<boolean> {
@@ -40,7 +38,7 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
   if (entries === undefined || entries.length === 0) {
     return false;
   }
-  const version = (await readIfThere(join(cluster, 'PG_VERSION')))?.trim();
+  const version = (await readIfPresent(join(cluster, 'PG_VERSION')))?.trim();
   const advice = `Restore ${dataDir} from a backup, or move ${cluster} away to begin with an empty database.`;
   if (version === undefined) {
     throw new EmbeddedError(
@@ -70,10 +68,10 @@ async function isCluster({ cluster, dataDir, user }: Home, major: string): Promi
 }
 
 /**
- * initdb wants its user to have a name, and the server's user has none: another user makes the files, out of
- * everybody's reach.
+ * initdb requires a user with a name, and the server's user has none. Another user therefore creates the files, in a
+ * folder that no other process can reach.
  */
-async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
+async function createCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
   const { user } = home;
   const guard = await mkdtemp(`${home.cluster}.new-`);
   const draft = join(guard, 'postgres');
@@ -81,8 +79,8 @@ async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): 
   try {
     await mkdir(draft, { mode: 0o700 });
     if (user !== undefined && maker !== undefined) {
-      // Only the server's own group gets through. Processes of the maker's user in other groups can neither come here
-      // nor trace initdb.
+      // Only the server's own group has access. Processes of the creating user in other groups can neither read the
+      // files nor trace initdb.
       await chown(guard, 0, user.gid);
       await chmod(guard, 0o710);
       await chown(draft, maker.uid, maker.gid);
@@ -92,7 +90,7 @@ async function makeCluster(home: Home, files: PostgresFiles, durable: boolean): 
     await rename(draft, home.cluster);
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
-    // Another starting process was faster.
+    // Another start created the cluster.
     if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
       throw new EmbeddedError(
         `A database could not be created in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`,
@@ -118,7 +116,7 @@ async function initialize(
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
-      // Only the server's user gets to the socket, in its private folder, and there is no other way in.
+      // Only the server's user reaches the socket in its private folder, and there is no other access.
       '--auth-local=trust',
       '--auth-host=reject',
       '--no-instructions',
@@ -128,7 +126,7 @@ async function initialize(
   );
 }
 
-/** In a container the user may be a mere number, which initdb does not take. */
+/** In a container the user may have no name, which initdb requires. */
 function adviceOn(error: unknown): string {
   return /could not look up effective user ID/.test(lastLine(error))
     ? ' Give this user a name in /etc/passwd, start Postern as another user, or set database.url.'
@@ -136,7 +134,7 @@ function adviceOn(error: unknown): string {
 }
 
 function lastLine(error: unknown): string {
-  const said = error instanceof Error && 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
-  const lines = said.split('\n').filter((line) => /error|fatal|panic|could not/i.test(line));
+  const output = error instanceof Error && 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
+  const lines = output.split('\n').filter((line) => /error|fatal|panic|could not/i.test(line));
   return (lines.at(-1) ?? reason(error)).replace(/\.$/, '');
 }

@@ -1,10 +1,10 @@
 /**
- * A real PostgreSQL server of Postern's own, for whoever brings none: kept in `data-dir`, reached by a Unix socket
- * alone.
+ * The embedded PostgreSQL server, for an installation without a database of its own. Its data is in `data-dir`, and
+ * only a Unix socket leads to it.
  *
- * The server outlives the process that started it when that one is killed; the next start with the same `data-dir`
- * adopts it. Several processes may share one, and whoever stops last ends it. Each holds one connection, its presence,
- * which tells the others that it is there and tells itself when the server has died, to start it again.
+ * The server outlives a killed Postern, and the next start with the same `data-dir` adopts it. Several processes may
+ * share one server, and the last one to stop ends it. Each process holds one connection, its presence: it shows other
+ * processes that this one uses the server, and its end shows this process that the server must be started again.
  */
 
 import { join } from 'node:path';
@@ -20,35 +20,33 @@ import { ask, type RunningServer, runServer, type ServerParts, stopServer } from
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
-  /**
-   * False: a database that does not exist is refused with a NoEmbeddedDatabaseError, and none is made. Default: true.
-   */
+  /** False: rejects with a NoEmbeddedDatabaseError if there is no database. Default: true. */
   readonly create?: boolean;
-  /** One sentence at a time, for the log. */
+  /** Called with one sentence for the log. */
   readonly log?: (message: string) => void;
-  /** False gives up what outlasts a power failure, for speed: for tests alone. */
+  /** False: data may be lost in a power failure. Faster, only for tests. */
   readonly durable?: boolean;
-  /** How long a server that runs already may say nothing before it is stopped by force; 10000 unless told. */
+  /** A running server that does not answer for this time is stopped by force. Default: 10000. */
   readonly silenceTimeoutMs?: number;
 }
 
 export interface EmbeddedPostgres {
-  /** Good as long as this handle lives, also after the server was started again. */
+  /** Stays valid until stop(), also after a restart of the server. */
   readonly url: string;
-  /** Process id of the server that answered last. */
+  /** Process id of the current server. */
   readonly pid: () => number;
   /** Ends the server, unless another Postern uses it. Close your own connections first. */
   stop(): Promise<void>;
 }
 
 const DATABASE = 'postern';
-/** Making a database copies files and waits for a checkpoint. */
+/** CREATE DATABASE copies files and waits for a checkpoint. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 const MAX_BACKOFF_MS = 5000;
-/** How long a connection of ours that was just closed may still be seen by the server. */
-const GOODBYE_MS = 1000;
+/** Bounds the time for which the server shows a connection that was just closed. */
+const PRESENCE_END_MS = 1000;
 
-/** Resolves when the server answers. Rejects with an EmbeddedError that says what is wrong and what to do. */
+/** Starts or adopts the server, and resolves when it answers. Rejects with an EmbeddedError. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { dataDir, create = true, log = () => undefined, durable = true, silenceTimeoutMs = 10_000 } = options;
   const home = await openHome(dataDir, log, create);
@@ -59,7 +57,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   );
   await ensureCluster(home, files, durable);
   let server = await start({ home, files, durable, silenceTimeoutMs, log }, create);
-  // Whatever the first one uses stays: the address is known to others by now.
+  // A restart uses the same socket, because other processes know the address.
   const parts: ServerParts = { home: { ...home, socketDir: server.socketDir }, files, durable, silenceTimeoutMs, log };
   const url = `postgresql://${ROLE}@/${DATABASE}?host=${encodeURIComponent(server.socketDir)}`;
   await replaceFile(join(home.dataDir, 'database.url'), `${url}\n`);
@@ -99,13 +97,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       }
       stopping = true;
       await restarting;
-      const alone = await isAlone(server.presence);
-      await goodbye(server.presence);
+      const isLast = await isLastUser(server.presence);
+      await endPresence(server.presence);
       const recorded = await readPidFile(home.cluster);
       if (recorded === undefined || (await whoIs(recorded.pid, home.cluster)) !== 'server') {
         return;
       }
-      if (alone) {
+      if (isLast) {
         await stopServer(recorded.pid, home.cluster);
       } else {
         log('leaving the PostgreSQL server to another Postern that uses it');
@@ -119,17 +117,17 @@ async function start(parts: ServerParts, create: boolean): Promise<RunningServer
   parts.log(
     `the PostgreSQL server ${server.adopted ? 'was running already' : 'has started'} (process ${server.pid}, ${parts.home.cluster})`,
   );
-  if (create) await makeDatabase(server.presence);
+  if (create) await createDatabase(server.presence);
   return server;
 }
 
-async function makeDatabase(presence: pg.Client): Promise<void> {
+async function createDatabase(presence: pg.Client): Promise<void> {
   const found = await ask(presence, STATEMENT_TIMEOUT_MS, `select 1 from pg_database where datname = '${DATABASE}'`);
   if (found.length > 0) {
     return;
   }
   await ask(presence, STATEMENT_TIMEOUT_MS, `create database ${DATABASE}`).catch((error: unknown) => {
-    // Another starting process was faster.
+    // Another start created it.
     if (!(error instanceof pg.DatabaseError) || !['42P04', '23505', '55006'].includes(error.code ?? '')) {
       throw new EmbeddedError(`The embedded database could not be created: ${reason(error)}. Start again.`);
     }
@@ -137,16 +135,16 @@ async function makeDatabase(presence: pg.Client): Promise<void> {
 }
 
 /**
- * True when no other Postern is connected. One that is stopping itself no longer counts, so that of two that stop at
- * once one ends it.
+ * Reports whether no other Postern is connected. A Postern that is stopping does not count, so that one of two that
+ * stop at once ends the server.
  */
-async function isAlone(presence: pg.Client): Promise<boolean> {
+async function isLastUser(presence: pg.Client): Promise<boolean> {
   try {
-    await ask(presence, GOODBYE_MS, "set application_name = 'postern (stopping)'");
-    for (const end = performance.now() + GOODBYE_MS; performance.now() < end; await sleep(20)) {
+    await ask(presence, PRESENCE_END_MS, "set application_name = 'postern (stopping)'");
+    for (const end = performance.now() + PRESENCE_END_MS; performance.now() < end; await sleep(20)) {
       const others = await ask(
         presence,
-        GOODBYE_MS,
+        PRESENCE_END_MS,
         "select 1 from pg_stat_activity where application_name = 'postern' limit 1",
       );
       if (others.length === 0) {
@@ -155,13 +153,13 @@ async function isAlone(presence: pg.Client): Promise<boolean> {
     }
     return false;
   } catch {
-    // It does not answer, so it serves nobody.
+    // The server does not answer, so no process can use it.
     return true;
   }
 }
 
-async function goodbye(presence: pg.Client): Promise<void> {
-  const cut = setTimeout(() => presence.connection.stream.destroy(), GOODBYE_MS);
+async function endPresence(presence: pg.Client): Promise<void> {
+  const cut = setTimeout(() => presence.connection.stream.destroy(), PRESENCE_END_MS);
   await presence.end().catch(() => undefined);
   clearTimeout(cut);
 }

@@ -1,12 +1,9 @@
-/**
- * The embedded PostgreSQL cannot be had. The message is one sentence or two for a person: what is wrong, and what to
- * do.
- */
+/** The embedded PostgreSQL is unusable. The message tells an operator the cause and the next step. */
 export class EmbeddedError extends Error {
   override readonly name: string = 'EmbeddedError';
 }
 
-/** There is no embedded database where one was to be opened, and none was made. */
+/** There is no embedded database, and the caller did not permit creating one. */
 export class NoEmbeddedDatabaseError extends EmbeddedError {
   override readonly name = 'NoEmbeddedDatabaseError';
 }

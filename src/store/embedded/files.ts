@@ -1,4 +1,4 @@
-/** Small files that several starting processes may want to make at once, and none may read half-written. */
+/** Small files that several starting processes may create at once. No process reads a partial file. */
 
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { systemCode } from './error.ts';
 
 /**
- * Makes a folder and those above it, as far as they are absent, with the given mode. Node's `mkdir` with `recursive`
+ * Creates a folder and its missing parents with the given mode. Node's `mkdir` with `recursive`
  * never returns in file systems such as `/proc`, which report that an existing parent does not exist.
  */
 export async function makeFolders(path: string, mode: number): Promise<void> {
@@ -20,14 +20,14 @@ export async function makeFolders(path: string, mode: number): Promise<void> {
   try {
     await mkdir(absolute, { mode });
   } catch (error) {
-    // Another start has made it in between.
+    // Another start created it.
     if (systemCode(error) !== 'EEXIST' || !(await stat(absolute)).isDirectory()) throw error;
   }
 }
 
-/** Makes the file unless it is there, and gives what it then holds: the same for everyone who asks. */
-export async function readOrMake(path: string, make: () => string): Promise<string> {
-  const present = await readIfThere(path);
+/** Creates the file if it is missing, and returns its content: the same for all processes. */
+export async function readOrCreate(path: string, make: () => string): Promise<string> {
+  const present = await readIfPresent(path);
   if (present !== undefined) {
     return present;
   }
@@ -44,12 +44,12 @@ export async function readOrMake(path: string, make: () => string): Promise<stri
   return readFile(path, 'utf8');
 }
 
-/** Writes the file whole, for its owner alone. */
+/** Replaces the file atomically. Only its owner can read it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await rename(await writeDraft(path, text), path);
 }
 
-export async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {

@@ -1,16 +1,17 @@
 /**
- * Where an embedded database lives. In `data-dir` itself wherever the server's user can reach it, so that one folder is
- * all there is to keep; else, for root with a private folder, in one of its own that a file in `data-dir` names.
+ * The home of an embedded database: `data-dir` itself if the server's user can reach it, otherwise (for root with a
+ * private folder) a separate folder that a file in `data-dir` names.
  *
- * data-dir/secret-key, database.url      for Postern alone data-dir/start.lock                    held by a Postern
- * while it starts the server <home>/postgres, postgres.log, run     the cluster, what the server last said, its socket
+ * - `data-dir/secret-key`, `database.url`: only for Postern
+ * - `data-dir/start.lock`: held by a Postern while it starts the server
+ * - `<home>/postgres`, `postgres.log`, `run`: the cluster, the server's log, its socket
  */
 
 import { createHash } from 'node:crypto';
 import { access, chmod, constants, lchown, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EmbeddedError, NoEmbeddedDatabaseError, reason, systemCode } from './error.ts';
-import { makeFolders, readIfThere, readOrMake, replaceFile } from './files.ts';
+import { makeFolders, readIfPresent, readOrCreate, replaceFile } from './files.ts';
 import { giveTree } from './ownership.ts';
 import { readPidFile, whoIs } from './processes.ts';
 import { type ServerUser, serverCan, serverUser, sharedOwner } from './server-user.ts';
@@ -20,9 +21,9 @@ export interface Home {
   readonly directory: string;
   readonly cluster: string;
   readonly logFile: string;
-  /** A private folder for the Unix socket, with a path short enough for one. */
+  /** A private folder for the Unix socket. Its path is short enough for a socket. */
   readonly socketDir: string;
-  /** Undefined = as this process. */
+  /** The user that the server runs as; undefined = the user of this process. */
   readonly user: ServerUser | undefined;
 }
 
@@ -30,14 +31,14 @@ export interface Home {
 export const LOCATION = 'cluster-location';
 /** The file of such a home that names `data-dir`. */
 export const ORIGIN = 'data-dir';
-/** For root alone; the second where the first cannot be written. */
+/** Folders for homes of root. The second is used if the first is not writable. */
 export const BASES = ['/var/lib/postern', '/var/tmp/postern'] as const;
 /** `sun_path` has 104 bytes on macOS, 108 on Linux, and the server adds `/.s.PGSQL.5432`. */
 const MAX_SOCKET_DIR_BYTES = 85;
 
 /**
- * Finds or makes the home of a data-dir.
- * @param create false: rejects with a NoEmbeddedDatabaseError, and makes nothing, when there is no cluster
+ * Finds or creates the home of a data-dir.
+ * @param create false: rejects with a NoEmbeddedDatabaseError, and creates nothing, if there is no cluster
  */
 export async function openHome(givenDataDir: string, log: (message: string) => void, create: boolean): Promise<Home> {
   if (!create) await requireCluster(givenDataDir);
@@ -47,12 +48,12 @@ export async function openHome(givenDataDir: string, log: (message: string) => v
     log(`the data is in two places: ${dataDir} and ${directory}; "postern remove-data" removes both`);
   }
   const cluster = join(directory, 'postgres');
-  // Asked first: another start may take the cluster over and start the server in between.
+  // Checked first, because another start may take the cluster over and start the server in between.
   const running = await isRunning(cluster);
   const former = await sharedOwner(cluster, dataDir);
   const user = running && former !== undefined ? former : await serverUser(cluster, dataDir);
-  const socketDir = await openSocketDir(directory, user, former);
-  // Last: its owner says whether there is anything left to do.
+  const socketDir = await openSocketDir(socketDirOf(directory), user, former);
+  // Last, because the owner of the cluster shows that the takeover is complete.
   if (former !== undefined && user !== undefined) await takeOver(cluster, former, user, log);
   return { dataDir, directory, cluster, logFile: join(directory, 'postgres.log'), socketDir, user };
 }
@@ -74,9 +75,9 @@ async function takeOver(
 }
 
 async function requireCluster(given: string): Promise<void> {
-  const directory = (await readIfThere(join(given, LOCATION)).catch(() => undefined))?.trim() ?? given;
+  const directory = (await readIfPresent(join(given, LOCATION)).catch(() => undefined))?.trim() ?? given;
   const entries = await readdir(join(directory, 'postgres')).catch((error: unknown) =>
-    // Whoever opens it says what is wrong with it.
+    // Opening the database reports the error.
     ['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '') ? [] : ['unreadable'],
   );
   if (entries.length === 0) throw new NoEmbeddedDatabaseError(`There is no database in ${resolve(given)}.`);
@@ -96,25 +97,25 @@ async function openDataDir(given: string): Promise<string> {
 }
 
 async function locate(dataDir: string, log: (message: string) => void): Promise<string> {
-  const noted = (await readIfThere(join(dataDir, LOCATION)))?.trim();
+  const noted = (await readIfPresent(join(dataDir, LOCATION)))?.trim();
   if (noted !== undefined) {
-    return followNote(dataDir, noted);
+    return checkNoted(dataDir, noted);
   }
   const user = await serverUser(join(dataDir, 'postgres'), dataDir);
   if (await serverCan(user, '-x', [dataDir])) {
     return dataDir;
   }
-  const made = await makeHomeElsewhere(dataDir);
-  const agreed = (await readOrMake(join(dataDir, LOCATION), () => `${made}\n`)).trim();
+  const made = await createHomeElsewhere(dataDir);
+  const agreed = (await readOrCreate(join(dataDir, LOCATION), () => `${made}\n`)).trim();
   if (agreed !== made) {
     await rm(made, { recursive: true });
-    return followNote(dataDir, agreed);
+    return checkNoted(dataDir, agreed);
   }
   log(`keeping the database in ${made}: PostgreSQL does not run as root, and no other user can reach ${dataDir}`);
   return made;
 }
 
-async function followNote(dataDir: string, directory: string): Promise<string> {
+async function checkNoted(dataDir: string, directory: string): Promise<string> {
   if ((await lstat(directory).catch(() => undefined))?.isDirectory() !== true) {
     throw new EmbeddedError(
       `The database of ${dataDir} is kept in ${directory}, and that folder no longer exists. Restore it, or delete ${join(dataDir, LOCATION)} to begin with an empty database.`,
@@ -123,21 +124,21 @@ async function followNote(dataDir: string, directory: string): Promise<string> {
   return directory;
 }
 
-async function makeHomeElsewhere(dataDir: string): Promise<string> {
+async function createHomeElsewhere(dataDir: string): Promise<string> {
   for (const base of BASES) {
     try {
       await makeFolders(base, 0o755);
       const { uid, mode } = await lstat(base);
-      // A folder that another user could have put there is no place for the database.
+      // Another user must not be able to replace the folder.
       if (uid === 0 && (mode & 0o022) === 0) {
         const home = await mkdtemp(join(base, `${basename(dataDir).replaceAll(/[^\w-]/g, '')}-`));
         await chmod(home, 0o711);
-        // For people who find the folder and wonder whose it is.
+        // Shows an operator which data-dir the folder belongs to.
         await replaceFile(join(home, ORIGIN), `${dataDir}\n`);
         return home;
       }
     } catch {
-      // Not writable: the next one.
+      // Not writable: try the next one.
     }
   }
   throw new EmbeddedError(
@@ -150,31 +151,23 @@ async function isRunning(cluster: string): Promise<boolean> {
   return recorded !== undefined && (await whoIs(recorded.pid, cluster)) === 'server';
 }
 
-/** @param former the user that owned the cluster before it was taken over */
-async function openSocketDir(
-  directory: string,
-  user: ServerUser | undefined,
-  former: ServerUser | undefined,
-): Promise<string> {
-  return makePrivate(socketDirOf(directory), user, former);
-}
-
 /** Returns the folder of the socket of a home. */
 export function socketDirOf(directory: string): string {
   const inside = join(directory, 'run');
-  // The server splits a list at commas, and a connection string has its own special characters.
+  // The server splits the setting at commas, and connection strings have special characters.
   if (Buffer.byteLength(inside) <= MAX_SOCKET_DIR_BYTES && /^[\w./-]+$/.test(inside)) return inside;
   const name = createHash('sha256').update(directory).digest('hex').slice(0, 16);
   return `/tmp/postern-${name}`;
 }
 
-async function makePrivate(
+/** @param former the user that owned the cluster before the takeover */
+async function openSocketDir(
   path: string,
   user: ServerUser | undefined,
   former: ServerUser | undefined,
 ): Promise<string> {
   const owner = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  // Given, not made anew: another start may have its server in it already.
+  // The folder changes its owner and is not created again, because the server of another start may already use it.
   if (former !== undefined && user !== undefined && (await lstat(path).catch(() => undefined))?.uid === former.uid) {
     await giveTree(path, former.uid, user);
   }
@@ -188,7 +181,7 @@ async function makePrivate(
   }
   const found = await lstat(path);
   if (found.isDirectory() && found.uid === 0 && owner.uid !== 0 && process.getuid?.() === 0) {
-    // A start that was killed between making the folder and giving it away.
+    // A start was killed after it created the folder and before it changed the owner.
     await lchown(path, owner.uid, owner.gid);
   } else if (!found.isDirectory() || found.uid !== owner.uid || (found.mode & 0o077) !== 0) {
     throw new EmbeddedError(

@@ -1,6 +1,4 @@
-/**
- * Gives the files of a cluster to another user, although their owner may still change them meanwhile. For root alone.
- */
+/** Changes the owner of a cluster's files, while the former owner may still modify them. Only root can do this. */
 
 import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
@@ -8,12 +6,12 @@ import { join } from 'node:path';
 import { EmbeddedError, reason, systemCode } from './error.ts';
 import type { ServerUser } from './server-user.ts';
 
-/** Neither follows a link nor waits for the other end of a pipe. */
+/** Does not follow links and does not wait for the other end of a pipe. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Gives a directory and everything in it that belongs to `from` to `to`, the directory itself last: a start that is cut
- * short begins again. A link that the owner put there never makes another user's file change hands. Rejects with an
+ * Changes the owner of a directory and of all files in it that belong to `from`. The directory itself is last, so an
+ * interrupted start repeats the work. A link never causes a file of another user to change its owner. Rejects with an
  * EmbeddedError.
  */
 export async function giveTree(directory: string, from: number, to: ServerUser): Promise<void> {
@@ -34,16 +32,16 @@ export async function giveTree(directory: string, from: number, to: ServerUser):
 async function give(path: string, from: number, to: ServerUser): Promise<void> {
   const found = await lstat(path);
   if (found.uid !== from) return;
-  // The server needs to own no link and no socket.
+  // The server does not need to own links and sockets.
   if (!(found.isFile() || found.isDirectory())) return;
   const handle = await open(path, FLAGS).catch((error: unknown) => {
-    // It has become a link.
+    // The owner replaced it by a link.
     if (systemCode(error) === 'ELOOP') return undefined;
     throw error;
   });
   if (handle === undefined) return;
   try {
-    // A name may mean another file by now; an open file stays the same.
+    // The name may belong to another file by now. The open file stays the same.
     const stats = await handle.stat();
     const elsewhere = stats.isFile() && stats.nlink > 1;
     if (stats.uid === from && !elsewhere) await handle.chown(to.uid, to.gid);

@@ -1,13 +1,13 @@
 /**
- * Which processes belong to a cluster. Every process of a PostgreSQL server works in its data directory, which tells it
- * from a stranger that got its number.
+ * Finds the processes of a cluster. The working directory of every PostgreSQL process is the data directory, which
+ * distinguishes it from another process with a reused id.
  */
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { systemCode } from './error.ts';
-import { readIfThere } from './files.ts';
+import { readIfPresent } from './files.ts';
 import type { ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
@@ -17,14 +17,14 @@ export interface PidFile {
   readonly socketDir: string;
 }
 
-/** What a server wrote when it started; it may be long dead. Undefined when there is none. */
+/** Returns what a server wrote when it started; undefined if there is no file. The server may no longer run. */
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
-  const lines = (await readIfThere(`${cluster}/postmaster.pid`))?.split('\n') ?? [];
+  const lines = (await readIfPresent(`${cluster}/postmaster.pid`))?.split('\n') ?? [];
   const pid = Number(lines[0]);
   return Number.isSafeInteger(pid) && pid > 0 ? { pid, socketDir: lines[4]?.trim() ?? '' } : undefined;
 }
 
-/** `stranger`: the process is alive, but is not the server of this cluster. */
+/** `stranger`: the process runs, but is not the server of this cluster. */
 export async function whoIs(pid: number, cluster: string): Promise<'server' | 'stranger' | 'gone'> {
   if (!exists(pid)) {
     return 'gone';
@@ -37,14 +37,14 @@ export async function whoIs(pid: number, cluster: string): Promise<'server' | 's
     return 'gone';
   }
   const directory = await workingDirectory(pid);
-  // Root in a container may not look where another user's process works, but how it was started is open to all.
+  // Root in a container may not read the working directory of another user's process. The command line is public.
   const works = directory === 'hidden' ? (await commandLine(pid)).includes(cluster) : directory === cluster;
   return works ? 'server' : exists(pid) ? 'stranger' : 'gone';
 }
 
 /**
- * The helper processes of a server that is dead itself, on Linux; elsewhere there is no way to ask, and none are found.
- * They call themselves `postgres: …`, where the main process keeps the command that it was started with.
+ * Returns the helper processes of a server whose main process has ended; always none except on Linux. Their command
+ * lines begin with `postgres: `, unlike that of the main process.
  */
 export async function helpersOf(cluster: string, user: ServerUser | undefined): Promise<readonly number[]> {
   if (process.platform !== 'linux') {
@@ -54,26 +54,26 @@ export async function helpersOf(cluster: string, user: ServerUser | undefined): 
   const named = await which(pids, async (pid) => (await commandLine(pid))[0]?.startsWith('postgres: ') === true);
   const hidden = await which(named, async (pid) => (await workingDirectory(pid)) === 'hidden');
   const seen = await which(named, async (pid) => (await workingDirectory(pid)) === cluster);
-  const asked = hidden.length > 0 && user !== undefined ? await askAs(user, hidden, cluster) : [];
-  return which([...seen, ...asked], async (pid) => !(await isZombie(pid)));
+  const readable = hidden.length > 0 && user !== undefined ? await workingIn(user, hidden, cluster) : [];
+  return which([...seen, ...readable], async (pid) => !(await isZombie(pid)));
 }
 
-/** Sends a signal; a process that is gone already is what the sender wanted. */
+/** Sends a signal. Does nothing if the process has ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // Gone, or not ours to stop: whoever waits for it to end sees which.
+    // It has ended, or this user may not end it: the caller waits for its end and detects that.
   }
 }
 
-async function which(pids: readonly number[], question: (pid: number) => Promise<boolean>): Promise<number[]> {
-  const answers = await Promise.all(pids.map(question));
+async function which(pids: readonly number[], test: (pid: number) => Promise<boolean>): Promise<number[]> {
+  const answers = await Promise.all(pids.map(test));
   return pids.filter((_, index) => answers[index]);
 }
 
-/** A user may look where its own processes work, also where root may not. */
-async function askAs(user: ServerUser, pids: readonly number[], cluster: string): Promise<number[]> {
+/** Reads the working directories as the server's user, who may read those of its own processes. */
+async function workingIn(user: ServerUser, pids: readonly number[], cluster: string): Promise<number[]> {
   const script = 'want=$1; shift; for pid do test "$(readlink "/proc/$pid/cwd")" = "$want" && echo "$pid"; done; true';
   const { stdout } = await run('/bin/sh', ['-c', script, 'sh', cluster, ...pids.map(String)], { cwd: '/', ...user });
   return stdout.split('\n').filter(Boolean).map(Number);
@@ -100,6 +100,6 @@ async function commandLine(pid: number): Promise<readonly string[]> {
 
 async function isZombie(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name before it is in parentheses and may hold anything.
+  // The process name before it is in parentheses and may contain any character.
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
 }

@@ -1,13 +1,13 @@
 /**
- * Removes what an embedded database has put on disk: in `data-dir`, and in the folder that `cluster-location` names. It
- * removes the files that Postern makes, by their names, and a folder only when it is empty afterwards. Files of other
- * programs stay.
+ * Removes the files of an embedded database from `data-dir` and from the folder that `cluster-location` names. It
+ * removes only files with names that Postern uses, and a folder only if it is empty afterwards. Files of other programs
+ * stay.
  */
 
 import { lstat, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { EmbeddedError, reason, systemCode } from './error.ts';
-import { readIfThere } from './files.ts';
+import { readIfPresent } from './files.ts';
 import { BASES, LOCATION, ORIGIN, socketDirOf } from './home.ts';
 import { helpersOf, readPidFile, whoIs } from './processes.ts';
 import { withStartLock } from './start-lock.ts';
@@ -18,24 +18,24 @@ export interface EmbeddedData {
   readonly directory: string;
 }
 
-/** How long another start may hold the lock. */
+/** Bounds the wait for the lock of another start. */
 const LOCK_MS = 5_000;
 
 const CLUSTER = 'postgres';
-/** A cluster that is being made or removed. */
+/** A partly created or removed cluster. */
 const UNFINISHED = /^postgres\.(?:new|removed)-\w+$/;
 const PROGRAMS = /^postgresql-\d[\w.-]*$/;
 const OF_DATA_DIR = /^(?:(?:secret-key|database\.url|cluster-location)(?:\.[0-9a-f]{12})?|start\.lock(?:-journal)?)$/;
 const OF_HOME = /^(?:postgres\.log|run)$/;
 
 /**
- * Returns undefined if there is no embedded database. Rejects with an EmbeddedError if it cannot be told apart from
- * files of others.
+ * Returns undefined if there is no embedded database. Rejects with an EmbeddedError if the files may belong to another
+ * program.
  */
 export async function findEmbeddedData(givenDataDir: string): Promise<EmbeddedData | undefined> {
   const dataDir = await realpath(givenDataDir).catch(() => undefined);
   if (dataDir === undefined || !(await lstat(dataDir)).isDirectory()) return undefined;
-  const noted = (await readIfThere(join(dataDir, LOCATION)))?.trim();
+  const noted = (await readIfPresent(join(dataDir, LOCATION)))?.trim();
   if (noted !== undefined) {
     await requireOwnHome(dataDir, noted);
     return { dataDir, directory: noted };
@@ -57,7 +57,7 @@ export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): 
     return await withStartLock(dataDir, performance.now() + LOCK_MS, async () => {
       await requireStopped(cluster);
       await removeSocketDir(directory, cluster);
-      // The cluster goes in one step, so that a removal that is cut short leaves no damaged one, and can be repeated.
+      // One atomic step, so that an interrupted removal leaves no damaged cluster and can be repeated.
       await rename(cluster, `${cluster}.removed-${process.pid}`).catch(unlessAbsent);
       await removeNamed(directory, (name) => OF_HOME.test(name) || UNFINISHED.test(name));
       const stays: string[] = [];
@@ -65,11 +65,11 @@ export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): 
         await removeNamed(directory, (name) => PROGRAMS.test(name));
       } else {
         await removeNamed(directory, (name) => name === ORIGIN);
-        if (!(await isGone(directory))) stays.push(directory);
+        if (!(await removeIfEmpty(directory))) stays.push(directory);
         await removeSharedPrograms(dirname(directory));
       }
       await removeNamed(dataDir, (name) => OF_DATA_DIR.test(name));
-      if (!(await isGone(dataDir))) stays.push(dataDir);
+      if (!(await removeIfEmpty(dataDir))) stays.push(dataDir);
       return stays;
     });
   } catch (error) {
@@ -81,15 +81,15 @@ export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): 
 }
 
 /**
- * A note may be copied or written by others. The folder must be where Postern makes one, and must name the same
- * `data-dir`.
+ * `cluster-location` may be a copy, or written by another program. The folder must be one that Postern creates, and
+ * must name the same `data-dir`.
  */
 async function requireOwnHome(dataDir: string, directory: string): Promise<void> {
   const found = await lstat(directory).catch(() => undefined);
-  // An earlier removal was cut short.
-  if (found === undefined && isPlace(directory)) return;
-  const origin = (await readIfThere(join(directory, ORIGIN)).catch(() => undefined))?.trim();
-  if (found?.isDirectory() !== true || !isPlace(directory) || (origin !== undefined && origin !== dataDir)) {
+  // An earlier removal was interrupted.
+  if (found === undefined && isHomeName(directory)) return;
+  const origin = (await readIfPresent(join(directory, ORIGIN)).catch(() => undefined))?.trim();
+  if (found?.isDirectory() !== true || !isHomeName(directory) || (origin !== undefined && origin !== dataDir)) {
     throw new EmbeddedError(
       `${join(dataDir, LOCATION)} names ${directory}, which is not the folder that Postern made for ${dataDir}. Nothing was removed. Remove the folders by hand if they are not needed.`,
     );
@@ -101,7 +101,7 @@ async function requireOwnHome(dataDir: string, directory: string): Promise<void>
   );
 }
 
-function isPlace(directory: string): boolean {
+function isHomeName(directory: string): boolean {
   return BASES.some((base) => dirname(directory) === base) && /^[\w-]*-\w{6}$/.test(basename(directory));
 }
 
@@ -129,36 +129,36 @@ async function requireStopped(cluster: string): Promise<void> {
   }
 }
 
-/** A folder of another user can have the name of a socket's folder in `/tmp`. */
+/** Checks the owner, because a folder of another user may have the name of a socket folder in `/tmp`. */
 async function removeSocketDir(directory: string, cluster: string): Promise<void> {
   const path = socketDirOf(directory);
   const [found, owner] = await Promise.all([path, cluster].map((each) => lstat(each).catch(() => undefined)));
   if (found?.isDirectory() === true && found.uid === owner?.uid) await rm(path, { recursive: true, force: true });
 }
 
-/** Each database of this machine uses the same copy of the programs. */
+/** Removes the copy of the programs if no other database of this machine uses it. */
 async function removeSharedPrograms(base: string): Promise<void> {
   if ((await readdir(base)).every((name) => PROGRAMS.test(name))) await removeNamed(base, () => true);
-  await isGone(base);
+  await removeIfEmpty(base);
 }
 
-async function removeNamed(directory: string, isOurs: (name: string) => boolean): Promise<void> {
+async function removeNamed(directory: string, isOwn: (name: string) => boolean): Promise<void> {
   const names = await readdir(directory).catch((error: unknown) => {
     unlessAbsent(error);
     return [];
   });
-  for (const name of names.filter(isOurs)) await rm(join(directory, name), { recursive: true, force: true });
+  for (const name of names.filter(isOwn)) await rm(join(directory, name), { recursive: true, force: true });
 }
 
-/** Removes an empty folder. */
-async function isGone(directory: string): Promise<boolean> {
+/** Removes a folder if it is empty. Returns false if it stays. */
+async function removeIfEmpty(directory: string): Promise<boolean> {
   try {
     await rmdir(directory);
     return true;
   } catch (error) {
     const code = systemCode(error) ?? '';
     if (code === 'ENOENT') return true;
-    // A mount point stays, as does a folder below one that this user may not write.
+    // A mount point stays, and so does a folder whose parent is not writable.
     if (['ENOTEMPTY', 'EEXIST', 'EBUSY', 'EACCES', 'EPERM', 'EROFS'].includes(code)) return false;
     throw error;
   }

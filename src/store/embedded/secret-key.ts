@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedError, reason } from './error.ts';
-import { makeFolders, readOrMake } from './files.ts';
+import { makeFolders, readOrCreate } from './files.ts';
 
 const MIN_CHARACTERS = 32;
 
 /**
- * Returns the secret key kept beside an embedded database, made on first use: 48 random bytes, readable by its owner
- * alone.
- * @param create false: rejects with an EmbeddedError when there is none
+ * Returns the secret key of an embedded database. The first use creates it: 48 random bytes, readable only by the
+ * owner.
+ * @param create false: rejects with an EmbeddedError if there is none
  */
 export async function embeddedSecretKey(dataDir: string, create = true): Promise<string> {
   const path = join(dataDir, 'secret-key');
@@ -17,7 +17,7 @@ export async function embeddedSecretKey(dataDir: string, create = true): Promise
   try {
     if (create) await makeFolders(dataDir, 0o711);
     const made = () => `${randomBytes(48).toString('base64url')}\n`;
-    key = (await (create ? readOrMake(path, made) : readFile(path, 'utf8'))).trim();
+    key = (await (create ? readOrCreate(path, made) : readFile(path, 'utf8'))).trim();
   } catch (error) {
     throw new EmbeddedError(
       `The secret key ${path} can be neither read nor created (${reason(error)}). Give this user access to it.`,

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL refuses to run as root, so a Postern that is root runs it as a user that no other program runs as: a
- * number that has no name on this machine. Whoever runs as the same user could read the database's files, signal its
- * processes and connect to its socket.
+ * PostgreSQL does not run as root. Postern as root therefore runs it as a user that no other program uses: an id
+ * without a name on this machine. A program with the same user could read the database's files, signal its processes
+ * and connect to its socket.
  */
 
 import { execFile } from 'node:child_process';
@@ -18,22 +18,19 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/**
- * User ids that neither Debian nor systemd gives to anybody (https://systemd.io/UIDS-GIDS/); under 65536, as containers
- * need.
- */
+/** User ids that Debian and systemd do not assign (https://systemd.io/UIDS-GIDS/). Containers need ids below 65536. */
 const FIRST_UID = 60_578;
 const UIDS = 606;
 
-/** Users that many programs may run as; earlier versions ran the server as one of them. */
+/** Users that other programs may use as well. Earlier versions ran the server as one of them. */
 const SHARED_NAMES = ['postgres', 'nobody'] as const;
 
-/** Users that exist everywhere, for a program that needs a name for its user. */
+/** Users that exist on most machines, for a program that requires a user name. */
 const NAMED = ['nobody', 'daemon', 'bin', 'postgres'] as const;
 
 /**
- * Returns the user that the server runs as; undefined = as this process.
- * @param cluster a directory that may exist already: then its owner must run it, unless that is a shared user
+ * Returns the user that the server runs as; undefined = the user of this process.
+ * @param cluster directory whose owner must run the server, if it exists and the owner is not a shared user
  */
 export async function serverUser(cluster: string, dataDir: string): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -42,14 +39,14 @@ export async function serverUser(cluster: string, dataDir: string): Promise<Serv
   return { uid: owner.uid, gid: owner.gid };
 }
 
-/** Returns the owner of a cluster that is to be taken over; undefined = there is none, or its owner must run it. */
+/** Returns the owner of a cluster that must be taken over; undefined = no cluster, or no takeover. */
 export async function sharedOwner(cluster: string, dataDir: string): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(cluster).catch(() => undefined);
   return owner !== undefined && (await isShared(owner.uid, dataDir)) ? { uid: owner.uid, gid: owner.gid } : undefined;
 }
 
-/** A Postern that is not root may run as such a user itself. Then the data-dir is its, and the cluster stays so. */
+/** Postern itself may run as a shared user. The data-dir then belongs to that user, and the cluster keeps its owner. */
 async function isShared(uid: number, dataDir: string): Promise<boolean> {
   const written = (await lstat(join(dataDir, 'database.url')).catch(() => undefined)) ?? (await lstat(dataDir));
   if (written.uid !== 0) return false;
@@ -57,7 +54,7 @@ async function isShared(uid: number, dataDir: string): Promise<boolean> {
   return false;
 }
 
-/** The same for every start with the data-dir, also for two at once, as long as nobody gives the number a name. */
+/** Returns the same user for every start with the data-dir, unless the id gets a name. */
 export async function ownUser(dataDir: string): Promise<ServerUser> {
   const from = createHash('sha256').update(dataDir).digest().readUInt32BE();
   for (let i = 0; i < UIDS; i++) {
@@ -69,7 +66,7 @@ export async function ownUser(dataDir: string): Promise<ServerUser> {
   );
 }
 
-/** Returns some user that has a name, is not root and may be shared. */
+/** Returns a user with a name that is not root. Other programs may use it. */
 export async function anyNamedUser(): Promise<ServerUser> {
   for (const name of NAMED) {
     const user = await namedUser(name);
@@ -97,8 +94,8 @@ function hasName(uid: number): Promise<boolean> {
 }
 
 /**
- * Asks the system itself, so that groups, access lists and mounts all count. True for every test when the server runs
- * as this process.
+ * Runs `test` as the server's user, so that groups, access lists and mounts count. Always true if the server runs as
+ * the user of this process.
  */
 export async function serverCan(
   user: ServerUser | undefined,

@@ -1,4 +1,4 @@
-/** One PostgreSQL server over one cluster: finds the one that runs, starts one when none does, and stops it. */
+/** The PostgreSQL server of one cluster: adopts a running one, starts one if none runs, and stops it. */
 
 import { spawn } from 'node:child_process';
 import { open, readFile, rm, stat } from 'node:fs/promises';
@@ -15,9 +15,9 @@ import { withStartLock } from './start-lock.ts';
 export interface RunningServer {
   readonly pid: number;
   readonly socketDir: string;
-  /** True when it ran already. */
+  /** True if the server was already running. */
   readonly adopted: boolean;
-  /** A connection of ours that lives as long as the server does. */
+  /** A connection that stays open until the server ends. */
   readonly presence: pg.Client;
 }
 
@@ -25,28 +25,28 @@ export interface ServerParts {
   readonly home: Home;
   readonly files: PostgresFiles;
   readonly durable: boolean;
-  /** A server that runs but says nothing for so long is hung. */
+  /** A running server that does not answer for this time is unresponsive. */
   readonly silenceTimeoutMs: number;
   readonly log: (message: string) => void;
 }
 
-/** Recovery after a crash reads the log since the last checkpoint, minutes at worst. */
+/** Recovery after a crash reads the WAL since the last checkpoint, which may take minutes. */
 const START_TIMEOUT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 2000;
-/** Helper processes notice that their server is gone when they next wait for something. */
+/** Helper processes detect the end of their server when they next wait for an event. */
 const ORPHANS_LEAVE_MS = 1000;
-/** For those that cannot be found, how long the server itself is asked whether their shared memory is free. */
+/** Bounds the retries of a start while undetected helper processes hold the shared memory. */
 const SHARED_MEMORY_MS = 20_000;
-/** How long a lock file may be empty before it is what a crash left. */
+/** An empty lock file is a remainder of a crash after this time. */
 const EMPTY_LOCK_MS = 10_000;
-/** PostgreSQL's fast and immediate shutdown, and the end of patience; how long each is waited for, in milliseconds. */
-const STOPPING: Record<'patient' | 'hung', readonly (readonly [NodeJS.Signals, number])[]> = {
-  patient: [
+/** Signals of PostgreSQL's fast and immediate shutdown, and SIGKILL, each with its timeout in milliseconds. */
+const SHUTDOWN: Record<'graceful' | 'unresponsive', readonly (readonly [NodeJS.Signals, number])[]> = {
+  graceful: [
     ['SIGINT', 10_000],
     ['SIGQUIT', 5000],
     ['SIGKILL', 5000],
   ],
-  hung: [
+  unresponsive: [
     ['SIGQUIT', 2000],
     ['SIGKILL', 5000],
   ],
@@ -55,8 +55,8 @@ const POLL_MS = 20;
 const MAX_LOG_BYTES = 1_000_000;
 
 /**
- * Resolves with a server that answers. Several processes may call it for one cluster at once: one starts it, the others
- * adopt it.
+ * Returns a server that answers. Several processes may call it for one cluster at once: one starts the server, the
+ * others adopt it.
  */
 export async function runServer(parts: ServerParts): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
@@ -72,13 +72,13 @@ export async function runServer(parts: ServerParts): Promise<RunningServer> {
   );
 }
 
-/** Ends the server in an orderly way, or by force when that takes too long. */
+/** Shuts the server down, by force if that takes too long. */
 export async function stopServer(
   pid: number,
   cluster: string,
-  patience: 'patient' | 'hung' = 'patient',
+  mode: 'graceful' | 'unresponsive' = 'graceful',
 ): Promise<void> {
-  for (const [name, timeoutMs] of STOPPING[patience]) {
+  for (const [name, timeoutMs] of SHUTDOWN[mode]) {
     signal(pid, name);
     if (await within(timeoutMs, async () => (await whoIs(pid, cluster)) !== 'server')) {
       return;
@@ -87,26 +87,26 @@ export async function stopServer(
   throw new EmbeddedError(`The PostgreSQL server (process ${pid}) cannot be stopped. End it, then start again.`);
 }
 
-/** Only one process at a time clears away and starts; the others adopt its server. */
+/** One process at a time cleans up and starts a server. The others adopt it. */
 async function adoptOrStart(parts: ServerParts, deadline: number): Promise<RunningServer | 'try again'> {
   const recorded = await findServer(parts.home);
-  if (recorded.is === 'server') return adopt(parts, recorded.file);
+  if (recorded.kind === 'server') return adopt(parts, recorded.file);
   return withStartLock(parts.home.dataDir, deadline, async () => {
-    const { is } = await findServer(parts.home);
-    if (is === 'server') return 'try again';
-    await clearAway(parts, is === 'stranger');
+    const { kind } = await findServer(parts.home);
+    if (kind === 'server') return 'try again';
+    await cleanUp(parts, kind === 'stranger');
     return startServer(parts, deadline);
   });
 }
 
-type Recorded = { readonly is: 'server'; readonly file: PidFile } | { readonly is: 'stranger' | 'gone' };
+type RecordedServer = { readonly kind: 'server'; readonly file: PidFile } | { readonly kind: 'stranger' | 'gone' };
 
-/** Reports what runs under the process id that the last server wrote. */
-async function findServer({ cluster }: Home): Promise<Recorded> {
+/** Reports which process has the id that the last server recorded. */
+async function findServer({ cluster }: Home): Promise<RecordedServer> {
   const file = await readPidFile(cluster);
-  if (file === undefined) return { is: 'gone' };
-  const is = await whoIs(file.pid, cluster);
-  return is === 'server' ? { is, file } : { is };
+  if (file === undefined) return { kind: 'gone' };
+  const kind = await whoIs(file.pid, cluster);
+  return kind === 'server' ? { kind, file } : { kind };
 }
 
 async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServer | 'try again'> {
@@ -116,7 +116,7 @@ async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServ
   const answered = await within(START_TIMEOUT_MS, async () => {
     const presence = await connect(recorded.socketDir || parts.home.socketDir, cluster).catch((error: unknown) => {
       if (error instanceof pg.DatabaseError) {
-        // "Starting up" or "shutting down": it lives.
+        // The server is starting up or shutting down, so it responds.
         silentSince = performance.now();
       }
       return undefined;
@@ -133,16 +133,16 @@ async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServ
   }
   if (!answered || performance.now() - silentSince > parts.silenceTimeoutMs) {
     parts.log(`stopping the PostgreSQL server (process ${recorded.pid}), which does not answer`);
-    await stopServer(recorded.pid, cluster, 'hung');
+    await stopServer(recorded.pid, cluster, 'unresponsive');
   }
   return 'try again';
 }
 
 /**
- * Clears away what a killed server left: helper processes that have not noticed yet, and lock files that name a process
- * id that a stranger has now. No other process starts a server meanwhile.
+ * Removes what a killed server left: helper processes, and lock files whose process id belongs to another process now.
+ * The caller holds the start lock.
  */
-async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolean): Promise<void> {
+async function cleanUp({ home, log }: ServerParts, isIdReused: boolean): Promise<void> {
   const noneLeft = async () => (await helpersOf(home.cluster, home.user)).length === 0;
   if (!(await within(ORPHANS_LEAVE_MS, noneLeft))) {
     const orphans = await helpersOf(home.cluster, home.user);
@@ -151,16 +151,16 @@ async function clearAway({ home, log }: ServerParts, strangerHoldsNumber: boolea
       signal(pid, 'SIGKILL');
     }
     if (!(await within(5000, noneLeft))) {
-      throw leftBehind(await helpersOf(home.cluster, home.user));
+      throw processesLeft(await helpersOf(home.cluster, home.user));
     }
   }
-  if (strangerHoldsNumber) {
+  if (isIdReused) {
     await rm(join(home.cluster, 'postmaster.pid'), { force: true });
     await rm(join(home.socketDir, '.s.PGSQL.5432.lock'), { force: true });
   }
 }
 
-function leftBehind(pids: readonly number[]): EmbeddedError {
+function processesLeft(pids: readonly number[]): EmbeddedError {
   const which = pids.length > 0 ? ` (${pids.join(', ')})` : '';
   return new EmbeddedError(
     `A PostgreSQL server that was killed left processes behind${which}. End them, then start again.`,
@@ -172,14 +172,14 @@ async function startServer(
   deadline: number,
 ): Promise<RunningServer | 'try again'> {
   const logStart = await trimLog(home.logFile);
-  const output = await open(home.logFile, 'a', 0o600);
+  const logFile = await open(home.logFile, 'a', 0o600);
   const settings = {
     listen_addresses: '',
     unix_socket_directories: home.socketDir,
     unix_socket_permissions: '0700',
     port: '5432',
-    // Only what keeps it from serving: an ordinary statement's error is its client's to tell, and may name personal
-    // data.
+    // Logs only errors that keep the server from running. Errors of statements go to their client, and may contain
+    // personal data.
     log_min_messages: 'fatal',
     log_min_error_statement: 'panic',
     ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
@@ -187,11 +187,11 @@ async function startServer(
   const child = spawn(
     join(files.directory, 'bin/postgres'),
     ['-D', home.cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    // Its own session: Ctrl-C at the terminal is for Postern, which then decides.
+    // A separate session, so that Ctrl-C at the terminal signals only Postern.
     {
       cwd: '/',
       detached: true,
-      stdio: ['ignore', output.fd, output.fd],
+      stdio: ['ignore', logFile.fd, logFile.fd],
       env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
       ...home.user,
     },
@@ -208,33 +208,33 @@ async function startServer(
     while (ended === undefined && performance.now() < deadline) {
       const presence = await connect(home.socketDir, home.cluster).catch(() => undefined);
       if (presence !== undefined && child.pid !== undefined) {
-        // Of two that start at once, the other's may have answered, while this one is about to end.
+        // If two processes started a server at once, the other server may have answered, and this one ends.
         const { pid } = (await readPidFile(home.cluster)) ?? { pid: child.pid };
         return { pid, socketDir: home.socketDir, adopted: pid !== child.pid, presence };
       }
       await sleep(POLL_MS);
     }
   } finally {
-    await output.close();
+    await logFile.close();
   }
-  const said = await saidSince(home.logFile, logStart);
-  if (/lock file .* already exists/.test(said)) {
-    // Another process started one a moment earlier.
+  const output = await logSince(home.logFile, logStart);
+  if (/lock file .* already exists/.test(output)) {
+    // Another process started a server.
     return 'try again';
   }
-  if (/lock file .* is empty/.test(said) && deadline - performance.now() > START_TIMEOUT_MS - EMPTY_LOCK_MS) {
-    // Another process's server has made it and not written it yet.
+  if (/lock file .* is empty/.test(output) && deadline - performance.now() > START_TIMEOUT_MS - EMPTY_LOCK_MS) {
+    // The server of another process created the file and has not written it yet.
     await sleep(POLL_MS);
     return 'try again';
   }
-  if (/pre-existing shared memory block/.test(said)) {
+  if (/pre-existing shared memory block/.test(output)) {
     if (deadline - performance.now() < START_TIMEOUT_MS - SHARED_MEMORY_MS) {
-      throw leftBehind(await helpersOf(home.cluster, home.user));
+      throw processesLeft(await helpersOf(home.cluster, home.user));
     }
     await sleep(10 * POLL_MS);
     return 'try again';
   }
-  throw startFailure(home, said.match(/(?:FATAL|PANIC): {2}(.*)/)?.[1] ?? ended ?? 'it is not ready in time');
+  throw startFailure(home, output.match(/(?:FATAL|PANIC): {2}(.*)/)?.[1] ?? ended ?? 'it is not ready in time');
 }
 
 function startFailure(home: Home, cause: string): EmbeddedError {
@@ -248,7 +248,7 @@ function startFailure(home: Home, cause: string): EmbeddedError {
   );
 }
 
-/** Connects, and makes sure that it is this cluster which answers. Rejects when nothing does, or not yet. */
+/** Connects, and checks that the server serves this cluster. Rejects if no server is ready. */
 async function connect(socketDir: string, cluster: string): Promise<pg.Client> {
   const client = new pg.Client({
     host: socketDir,
@@ -272,7 +272,7 @@ async function connect(socketDir: string, cluster: string): Promise<pg.Client> {
   }
 }
 
-/** Runs one statement, and hangs up when there is no answer in time. */
+/** Runs one statement. Closes the connection if there is no result in time. */
 export async function ask(
   client: pg.Client,
   limitMs: number,
@@ -295,15 +295,15 @@ async function trimLog(file: string): Promise<number> {
   return size;
 }
 
-async function saidSince(file: string, from: number): Promise<string> {
+async function logSince(file: string, from: number): Promise<string> {
   return (await readFile(file).catch((error: unknown) => Buffer.from(reason(error)))).subarray(from).toString('utf8');
 }
 
-/** True as soon as the question is answered with true, false when the time is over. */
-async function within(limitMs: number, question: () => Promise<boolean>): Promise<boolean> {
+/** Polls a condition. Returns false if it does not become true in time. */
+async function within(limitMs: number, condition: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + limitMs;
   for (;;) {
-    if (await question()) {
+    if (await condition()) {
       return true;
     }
     if (performance.now() > end) {

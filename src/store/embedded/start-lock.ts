@@ -1,8 +1,7 @@
 /**
- * A lock that one process at a time holds while it starts the PostgreSQL server of a data-dir. PostgreSQL's own lock
- * file cannot keep two starting servers apart if a killed server left one: each may remove the other's, and the one
- * that goes on without a lock file ends itself within a minute. The operating system releases this lock when its
- * process ends, however that happens.
+ * Admits one process at a time to start the PostgreSQL server of a data-dir. PostgreSQL's own lock file does not
+ * separate two starting servers if a killed server left one: each may remove the other's, and the server without a lock
+ * file ends within a minute. The operating system releases this lock when its process ends in any way.
  */
 
 import { open } from 'node:fs/promises';
@@ -17,7 +16,7 @@ const POLL_MS = 20;
 const BUSY = 5;
 
 /**
- * Runs `work` while no other process runs its own with the same `dataDir`. The lock file stays, and stays empty.
+ * Runs `work` under the lock of `dataDir`. The lock file stays, and is empty.
  * @param deadlineMs by `performance.now()`; rejects with an EmbeddedError if another process still holds the lock then
  */
 export async function withStartLock<T>(dataDir: string, deadlineMs: number, work: () => Promise<T>): Promise<T> {
@@ -40,7 +39,7 @@ export async function withStartLock<T>(dataDir: string, deadlineMs: number, work
 
 async function openLock(file: string): Promise<DatabaseSync> {
   try {
-    // Only its owner may open it: a user who may read it could hold the lock.
+    // Only its owner may open it: a user with read access could hold the lock.
     await (await open(file, 'a', 0o600)).close();
     return new DatabaseSync(file, { timeout: 0 });
   } catch (error) {
