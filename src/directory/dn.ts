@@ -138,7 +138,7 @@ class Reader {
     return utf8(Buffer.concat(bytes));
   }
 
-  /** As many characters as stand for themselves. Spaces at the end of the value do not belong to it: there they must be escaped. */
+  /** Reads characters that need no escape. Unescaped spaces at the end do not belong to the value. */
   #run(): string | undefined {
     RUN.lastIndex = this.#at;
     const run = RUN.exec(this.#text)?.[0];

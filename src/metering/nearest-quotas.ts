@@ -14,27 +14,18 @@ export interface QuotaShare {
 export const MAX_NEAREST = 100;
 
 export class NearestQuotas {
-  /** The shares of the current review, unordered. */
+  /** The largest shares of the current review, fewer than twice MAX_NEAREST, unordered. */
   #found: QuotaShare[] = [];
-  /** The index of the smallest ratio in `#found`, if it is full. */
-  #least = 0;
   #complete: readonly QuotaShare[] = [];
 
   offer(share: QuotaShare): void {
-    if (this.#found.length < MAX_NEAREST) {
-      this.#found.push(share);
-      if (this.#found.length === MAX_NEAREST) this.#findLeast();
-      return;
-    }
-    const least = this.#found[this.#least];
-    if (least === undefined || share.ratio <= least.ratio) return;
-    this.#found[this.#least] = share;
-    this.#findLeast();
+    this.#found.push(share);
+    if (this.#found.length >= 2 * MAX_NEAREST) this.#found = nearest(this.#found);
   }
 
   /** Completes the review. */
   publish(): void {
-    this.#complete = this.#found.sort((a, b) => b.ratio - a.ratio);
+    this.#complete = nearest(this.#found);
     this.#found = [];
   }
 
@@ -42,10 +33,8 @@ export class NearestQuotas {
   get shares(): readonly QuotaShare[] {
     return this.#complete;
   }
+}
 
-  #findLeast(): void {
-    let least = 0;
-    for (const [i, { ratio }] of this.#found.entries()) if (ratio < (this.#found[least]?.ratio ?? ratio)) least = i;
-    this.#least = least;
-  }
+function nearest(shares: readonly QuotaShare[]): QuotaShare[] {
+  return shares.toSorted((a, b) => b.ratio - a.ratio).slice(0, MAX_NEAREST);
 }

@@ -1,15 +1,14 @@
 /** A tenant's limits and their usage, and the correction of the usage. */
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
-import type { TenantId } from '../../domain/ids.ts';
-import type { Transaction } from '../../store/transaction.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant, lockTenant } from '../tenants/queries.ts';
 import { tenantIdOf } from '../tenants/read.ts';
-import { type LimitsState, readLimits, setCollections, setSpent } from './limit-queries.ts';
+import { readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
 import type { TenantLimit, TenantLimits, UsageCorrection } from './schemas.ts';
@@ -62,16 +61,13 @@ function periodIn({ settings }: TenantRow, { nowMs }: Caller) {
 async function limitsOf(
   { metering }: MeteringParts,
   caller: Caller,
-  tenant: TenantRow & { readonly id: TenantId },
-  q: Transaction | AdminParts['db']['knex'],
+  tenant: TenantRow,
+  q: Queryable,
 ): Promise<TenantLimits> {
+  const { settings, quotas } = tenant;
+  const { rate_limit_rpm: rate, max_tokens_per_request: perRequest } = settings;
   const { period, periodEndsMs } = periodIn(tenant, caller);
   const state = await readLimits(q, tenant.id, period, metering.windowMs);
-  return limitsResource(tenant, state, periodEndsMs);
-}
-
-function limitsResource({ settings, quotas }: TenantRow, state: LimitsState, periodEndsMs: number): TenantLimits {
-  const { rate_limit_rpm: rate, max_tokens_per_request: perRequest } = settings;
   return {
     rate_limit_rpm:
       // Requests without a limit are not counted.
