@@ -59,7 +59,7 @@ export const policy = {
   updated_at: column(instant),
 };
 
-export type PolicyRow = RowOf<typeof policy>;
+export interface PolicyRow extends RowOf<typeof policy> {}
 /** The columns that a change sets, with the attached roles. */
 export type PolicyValues = Omit<PolicyRow, 'id' | 'created_at' | 'updated_at'>;
 export type PolicyResource = ResourceOf<typeof policy>;

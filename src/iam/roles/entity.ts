@@ -37,7 +37,7 @@ export const role = {
   updated_at: converted(instant, nullable(instant)),
 };
 
-export type RoleRow = RowOf<typeof role>;
+export interface RoleRow extends RowOf<typeof role> {}
 /** The columns that a change sets. */
 export type RoleValues = Omit<RoleRow, 'created_at' | 'updated_at'>;
 export type RoleResource = ResourceOf<typeof role>;

@@ -11,8 +11,9 @@ import { policy } from '../policies/entity.ts';
 import { role } from '../roles/entity.ts';
 import { changedBy } from '../schema/entity.ts';
 import { nullable } from '../schema/keywords.ts';
-import { closed, description, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
+import { closed, description, roleNames } from '../schema/schemas.ts';
 import { quotasChanges, settingsChanges, tenant, tenantStatus } from '../tenants/entity.ts';
+import { user } from '../users/entity.ts';
 
 /** The only version of the form. */
 export const SETUP_VERSION = 1;
@@ -41,12 +42,10 @@ export type PolicyDocument = Static<typeof policyDocument>;
 /** A local user. */
 export const userDocument = Type.Object(
   {
-    email,
-    name: Type.Optional(title(200)),
-    department: removable(visibleText(200)),
-    metadata: Type.Optional(metadata),
+    ...changedBy(user),
+    email: user.email.accepts,
     roles: removable(roleNames),
-    status: Type.Optional(oneOf('active', 'deactivated')),
+    status: Type.Optional(user.status.shows),
   },
   closed,
 );

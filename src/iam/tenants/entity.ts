@@ -63,7 +63,7 @@ export const tenant = {
   deleted_at: unselected<Date | null>(),
 };
 
-export type TenantRow = RowOf<typeof tenant>;
+export interface TenantRow extends RowOf<typeof tenant> {}
 /** The columns that a change sets. */
 export type TenantValues = Omit<TenantRow, 'created_at' | 'updated_at'>;
 export type TenantResource = ResourceOf<typeof tenant>;
