@@ -21,7 +21,7 @@ const step = fc.oneof(
 );
 
 describe('a limit of collections', () => {
-  test('is never passed by those made and being made, and counts each once, whoever hears of it and how often', async () => {
+  test('is never exceeded by counted collections and creations in progress, and counts each once, however many reports any process receives', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 6 }),

@@ -138,7 +138,7 @@ describe('a monthly quota, after a fail-over to a standby that lagged', () => {
   });
 });
 
-test('a hold that was given back within the lag is given back again to a store that was replaced', async () => {
+test('a hold that was returned within the lag is returned again to a store that was replaced', async () => {
   const world = new World(1, () => 5);
   await world.live(300);
   world.admit(0, { metered: true, monthlyTokens: 1000, askedTokens: 100 });
@@ -159,7 +159,7 @@ test('a hold that was given back within the lag is given back again to a store t
 });
 
 describe('the end of a request, after a fail-over to a standby that lagged', () => {
-  test('is booked although the store has not heard of the process that issued its reservation', async () => {
+  test('is booked although the store does not know the process that issued its reservation', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     const restore = world.store.snapshot();

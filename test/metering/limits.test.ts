@@ -185,7 +185,7 @@ describe('a monthly quota', () => {
     expect([world.store.budget('acme', '2026-11').spent, world.store.budget('acme', '2026-12').spent]).toEqual([70, 0]);
   });
 
-  test('is given back what a request did not spend as soon as its end is heard of, here or in another process', async () => {
+  test('gets the unspent tokens of a request back when its end is reported, to this or to another process', async () => {
     for (const told of [0, 1]) {
       const world = new World(2, () => 5);
       await world.live(200);
@@ -232,7 +232,7 @@ describe('a monthly quota', () => {
     expect(limitsOf(world).stats.statements - settled).toBeLessThanOrEqual(5);
   });
 
-  test('goes on while the store is away with what is held, and then is a fault', async () => {
+  test('continues with the held tokens while the store is unreachable, and then is a fault', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     for (let i = 0; i < 20; i++) {
@@ -268,7 +268,7 @@ describe('a monthly quota', () => {
     expect([world.refused, world.faults]).toEqual([['insufficient_quota'], 0]);
   });
 
-  test('that has too little left refuses, and is no fault, however often others tell of what was spent while a check waits', async () => {
+  test('that has too little left rejects, and is no fault, however often other processes settle while a check waits', async () => {
     const world = new World(3, () => 200);
     await world.live(1000);
     for (let i = 0; i < 60; i++) world.admit(0, tokens(300, 5));
@@ -305,7 +305,7 @@ describe('a monthly quota', () => {
 });
 
 describe('many budgets', () => {
-  test('are reviewed in bounded steps, and given back and forgotten all the same', async () => {
+  test('are reviewed in bounded steps, and all of them are returned and forgotten', async () => {
     const BUDGETS = 7000;
     const world = new World(1, () => 5);
     await world.live(200);
@@ -367,7 +367,7 @@ describe('a reservation', () => {
     expect(limitsOf(world).stats).toMatchObject({ reservationsExpired: before, tokensExpired: before });
   });
 
-  test('lasts as long as its request runs, in whichever process each renewal is heard, also if one of three is lost', async () => {
+  test('lasts while its request runs, whichever process receives each renewal, also if one of three is lost', async () => {
     const PROCESSES = 3;
     const pattern = fc.array(fc.record({ process: fc.nat({ max: PROCESSES - 1 }), lost: fc.boolean() }), {
       minLength: 12,
@@ -397,7 +397,7 @@ describe('a reservation', () => {
     );
   });
 
-  test('that another process renewed lives its time from when the store heard of that, not from when its process did', async () => {
+  test('that another process renewed lives from the time at which the store received that, not from the time at which its issuer learned it', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     world.admit(0, tokens(1000, 100));
@@ -416,7 +416,7 @@ describe('a reservation', () => {
     expect(reservedBy(world)).toBe(0);
   });
 
-  test('does not expire while the store is away and nobody can hear of its renewal, nor at once when the store is back', async () => {
+  test('does not expire while the store is unreachable and no renewal can arrive, nor at once when the store is back', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     world.admit(0, tokens(1000, 100));
@@ -484,7 +484,7 @@ describe('a reservation', () => {
     expect(world.refused).toEqual(['rate_limit_exceeded']);
   });
 
-  test('of a collection is renewed and released in the store, by whichever process heard of it and by its own', async () => {
+  test('of a collection is renewed in the store by the process that received the report, and released by its issuer', async () => {
     const world = new World(2, () => 5);
     await world.live(200);
     const creation = { createsCollection: true, maxCollections: 2 };
@@ -513,7 +513,7 @@ describe('a reservation', () => {
     expect([world.refused.length, world.running.length]).toEqual([1, 4]);
   });
 
-  test('by the thousand of cancelled checks are released with few statements, also when the store was away meanwhile', async () => {
+  test('by the thousand of cancelled checks are released with few statements, also after an outage of the store', async () => {
     const world = new World(1, () => 5);
     await world.live(200);
     for (let i = 0; i < 1000; i++) world.admit(0, { createsCollection: true, maxCollections: 1000 });

@@ -189,7 +189,7 @@ test('a request that outlives its process by minutes is booked by its end', asyn
   expect(await notes()).toBe(0);
 });
 
-test('a cancelled check, a request that ended here, and one of which nothing was heard for its lifetime are not noted', async () => {
+test('a cancelled check, a request that ended here, and one without a report for its lifetime are not noted', async () => {
   const before = await admitted({});
   dies.limits.release(before);
   const [cancelled, ended] = [await admitted({}), await admitted({})];

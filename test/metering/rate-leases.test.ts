@@ -101,7 +101,7 @@ describe('a limit per window', () => {
     );
   });
 
-  test('every request is answered, and the store is told of everything that was admitted without it', async () => {
+  test('every request is answered, and everything that was admitted without the store is reported to it', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 60 }),
@@ -120,7 +120,7 @@ describe('a limit per window', () => {
     );
   });
 
-  test('while the store is away, each process goes on with its share and no more, in every window that began without it', async () => {
+  test('while the store is unreachable, each process admits at most its fair share, in every window that began during the outage', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 3, max: 60 }),

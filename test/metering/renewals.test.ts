@@ -59,7 +59,7 @@ async function admitted(by: Limits, request: Partial<AdmissionRequest>): Promise
   return admission.reservation;
 }
 
-test('tokens stay reserved beyond their time while another process hears that the request is still running, and no longer', async () => {
+test('tokens stay reserved beyond their lifetime while another process receives renewals of the request, and no longer', async () => {
   const [processId, other] = both();
   const request = { tenantId: 'streams', metered: true, monthlyTokens: 1000, askedTokens: 900 };
   const reservation = await admitted(processId, request);
@@ -75,7 +75,7 @@ test('tokens stay reserved beyond their time while another process hears that th
   await expect.poll(async () => (await admit(other, request)).kind, PATIENT).toBe('admitted');
 });
 
-test('a collection stays reserved beyond its time while any process hears that the request is still running, and no longer', async () => {
+test('a collection stays reserved beyond its lifetime while any process receives renewals of the request, and no longer', async () => {
   const [processId, other] = both();
   const request = { tenantId: 'creates', createsCollection: true, maxCollections: 1 };
   const reservation = await admitted(processId, request);
@@ -92,7 +92,7 @@ test('a collection stays reserved beyond its time while any process hears that t
   await expect.poll(async () => (await admit(other, request)).kind, PATIENT).toBe('admitted');
 });
 
-test('a cancelled check gives back its tokens and its collection at once, for the other process too', async () => {
+test('a cancelled check releases its tokens and its collection at once, for the other process too', async () => {
   const [processId, other] = both();
   const spend = { tenantId: 'cancels', metered: true, monthlyTokens: 1000, askedTokens: 900 };
   const create = { tenantId: 'cancels', createsCollection: true, maxCollections: 1 };

@@ -81,7 +81,7 @@ describe('what a request spent', () => {
     }
   });
 
-  test('is the whole reservation while a response goes on after its answer, whatever usage the answer tells', () => {
+  test('is the whole reservation while a response continues after its answer, regardless of the usage in the answer', () => {
     const response = { id: 'resp_1', complete: false, background: true };
     const whole = { prompt: 11, completion: 100, cached: 0, total: 111, estimated: true };
     const none = { prompt: 0, completion: 0, cached: 0, total: 0, model: undefined };
@@ -98,7 +98,7 @@ describe('what a request spent', () => {
     expect(spentBy(finished({ response, status: 400 }), reserved)).toMatchObject({ total: 0 });
   });
 
-  test('is told for a response that goes on, and corrected by a request for it that spends nothing itself', () => {
+  test('is booked for a response that continues, and corrected by a request for it that spends nothing itself', () => {
     const ids = new ReservationIds(KEY, HOLDER);
     const end = (kind: ReservationKind, parts: Partial<FinishedUsage>, books = true) => {
       const reservation = ids.read(ids.issue(MINUTE, kind, 0, reserved).id);
@@ -259,7 +259,7 @@ describe('reservation ids', () => {
     expect(new Set(issued.map(({ counter }) => counter)).size).toBe(5000);
   });
 
-  test('made by someone without the key name a process that does not exist', () => {
+  test('made without the key name a process that does not exist', () => {
     const { id } = new ReservationIds(Buffer.alloc(16, 2), HOLDER).issue(MINUTE, 'usage', 0, ONE);
     expect(new ReservationIds(KEY, HOLDER).read(id)?.processId).not.toBe(HOLDER);
   });

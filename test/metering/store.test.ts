@@ -68,7 +68,7 @@ describe('in PostgreSQL', () => {
     },
   }));
 
-  test('collections are given back as the naive twin gives them back, one by one and in batches', async () => {
+  test('collections are released as the naive twin releases them, one by one and in batches', async () => {
     const step = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 4 }));
     const store = postgresMetering(database.db);
     await store.lease('c'.repeat(16), []);
@@ -133,7 +133,7 @@ describe('in PostgreSQL', () => {
     ).toBe(100);
   });
 
-  test('what a process holds is always the sum that its budget says', async () => {
+  test('the hold of a process is always the sum in its budget', async () => {
     const [row] = await database.db.query({
       text: `select count(*) from token_budgets b where b.held <>
         coalesce((select sum(h.held) from token_holds h where h.tenant_id = b.tenant_id and h.period = b.period), 0)`,
@@ -141,7 +141,7 @@ describe('in PostgreSQL', () => {
     expect(Number(row?.['count'])).toBe(0);
   });
 
-  test('what nobody will ask for again is removed, in batches', async () => {
+  test('rows that no process needs any longer are removed, in batches', async () => {
     const store = postgresMetering(database.db);
     await database.db.query({
       text: `insert into rate_windows (subject, number, made_at) select 'tenant:old', n, now() - interval '1 hour' from generate_series(1, 25) n`,

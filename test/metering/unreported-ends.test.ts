@@ -112,7 +112,7 @@ describe('two processes', () => {
     expect(await settlingAt(told)).toEqual([0, 0]);
   });
 
-  test('miss the ends of the requests that one of them admitted if neither hears of any', async () => {
+  test('miss the ends of the requests that one of them admitted if neither receives a report', async () => {
     const [issuer, other] = await settlingAt('none');
     expect(issuer).toBeGreaterThan(MIN_UNREPORTED);
     expect(other).toBe(0);

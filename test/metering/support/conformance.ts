@@ -135,7 +135,7 @@ export function conformance(under: () => StoreUnderTest): void {
   });
 
   describe('token budgets', () => {
-    test('grant what is neither spent nor held, and follow what processes say of their holds', async () => {
+    test('grant what is neither spent nor held, and follow the changes that processes report of their holds', async () => {
       const tenant = fresh('t');
       const [one, two] = [speaker(fresh('h')), speaker(fresh('h'))];
       expect((await one([tokens(tenant, { requested: 70 })])).grants).toEqual([
@@ -153,7 +153,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 100 });
     });
 
-    test('count a change once, however often it is told', async () => {
+    test('count a change once, however often it is sent', async () => {
       const tenant = fresh('t');
       const say = speaker(fresh('h'));
       await say([tokens(tenant, { requested: 60 })]);
@@ -164,7 +164,7 @@ export function conformance(under: () => StoreUnderTest): void {
       });
     });
 
-    test('begin anew with a process that held nothing any more', async () => {
+    test('begin again with a process that no longer held anything', async () => {
       const tenant = fresh('t');
       const say = speaker(fresh('h'));
       await say([tokens(tenant, { requested: 60 })]);
@@ -197,7 +197,7 @@ export function conformance(under: () => StoreUnderTest): void {
       for (const tenant of tenants) expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 100 });
     });
 
-    test('get back what a process held that is seen no more', async () => {
+    test('get back the hold of a process that the store no longer sees', async () => {
       const tenant = fresh('t');
       await speaker(fresh('h'))([tokens(tenant, { requested: 60 })]);
       const { store } = under();
@@ -209,7 +209,7 @@ export function conformance(under: () => StoreUnderTest): void {
   });
 
   describe('settlements', () => {
-    test('book each reservation once, however often it is told at once', async () => {
+    test('book each reservation once, however many reports arrive at once', async () => {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
       await store.lease(processId, []);
@@ -249,7 +249,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await store.settle(other, [settlement(processId, 2, { tenant })])).toMatchObject({ booked: 0 });
     });
 
-    test('tell whether any process settled a reservation of a process lately', async () => {
+    test('report whether any process recently settled a reservation of a process', async () => {
       const [issuer, settler, silent] = [fresh('h'), fresh('h'), fresh('h')];
       const { store } = under();
       for (const processId of [issuer, silent]) await store.lease(processId, []);
@@ -277,7 +277,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect((await under().usage(tenant)).requests).toBe(1);
     });
 
-    test('are told to the process that issued the reservation, until it has heard', async () => {
+    test('are sent to the process that issued the reservation, until it acknowledges them', async () => {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const say = speaker(processId);
       await say([]);
@@ -297,7 +297,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect((await say([])).settlements).toEqual([]);
     });
 
-    test('keep a response that goes on as it was booked until its usage is told, once and in its tenant only', async () => {
+    test('keep the booking of a response that continues until its usage is reported, once and in its tenant only', async () => {
       const [processId, other, tenant, stranger] = [fresh('h'), fresh('h'), fresh('t'), fresh('t')];
       const { store, budget, usage } = under();
       const begun = { tenant, response: 'resp_1', prompt: 60, completion: 150, cached: 0, total: 210, estimated: true };
@@ -318,7 +318,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect([(await budget(tenant, PERIOD)).spent, (await budget(tenant, '2026-12')).spent]).toEqual([77, 0]);
     });
 
-    test('correct a response to more than it was booked with, also if both are told at once', async () => {
+    test('correct a response to more than it was booked with, also if both reports arrive at once', async () => {
       const [processId, tenant] = [fresh('h'), fresh('t')];
       const { store, budget, usage } = under();
       await store.lease(processId, []);
@@ -422,15 +422,15 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await store.reserveCollection(request(processId, 9, tenant))).toBe(true);
     });
 
-    test('are given back once per name, however often the platform says that it removed them', async () => {
+    test('are released once per name, however often the platform reports their removal', async () => {
       expect(await counts('+', '+', '+', 'a', 'a', 'a', 'b', 'a', 'b')).toEqual([1, 2, 3, 2, 2, 2, 1, 1, 1]);
     });
 
-    test('are given back again when they were created and removed again', async () => {
+    test('are released again after they were created and removed again', async () => {
       expect(await counts('+', 'a', '+', 'a', 'a', '+', '+', 'a')).toEqual([1, 0, 1, 0, 0, 1, 2, 1]);
     });
 
-    test('are not given back again for creations that another removal was matched with, or that are older', async () => {
+    test('are not released again for creations that another removal was matched with, or that are older', async () => {
       // A script that removes a name that never exists beside the one that it creates again.
       const script = ['a', 'ghost', '+'];
       expect(await counts('+', '+', '+', '+', ...script, ...script, ...script)).toEqual([
@@ -438,7 +438,7 @@ export function conformance(under: () => StoreUnderTest): void {
       ]);
     });
 
-    test('are given back in the order in which a batch tells of them', async () => {
+    test('are released in the order of a batch', async () => {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
       await store.lease(processId, []);
@@ -478,7 +478,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await store.reserveCollection({ ...request(processId, 4, tenant), max: 2 })).toBe(false);
     });
 
-    test('are free at once when the check that reserved one is cancelled, and count if the creation is told of after all', async () => {
+    test('are free at once when the check that reserved one is cancelled, and count if the creation is reported later', async () => {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
       await store.lease(processId, []);
@@ -521,7 +521,7 @@ export function conformance(under: () => StoreUnderTest): void {
         expect(await store.reserveCollection({ ...request(processId, 50 + i, tenant), max: 2 })).toBe(true);
     });
 
-    test('whose creation nobody told the end of do not count for ever', async () => {
+    test('without a reported end of their creation do not count forever', async () => {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();
       for (let i = 0; i < 5; i++) await store.reserveCollection({ ...request(processId, i, tenant), ttlMs: -1 });
