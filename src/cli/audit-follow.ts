@@ -75,15 +75,15 @@ async function follow(q: Queryable, first: AuditCursor, file: string | undefined
   while (!stop.aborted) {
     const page = await followAudit(q, cursor).catch((error: unknown) => faultOf(error));
     if (page instanceof Fault) {
-      if (backoffMs === 0) say(`the database did not answer: ${page.message}. Trying again`);
+      if (backoffMs === 0) report(`the database did not answer: ${page.message}. Trying again`);
       backoffMs = Math.min(MAX_BACKOFF_MS, Math.max(POLL_MS, 2 * backoffMs));
       await pause(backoffMs, stop);
       continue;
     }
-    if (backoffMs > 0) say('the database answers again');
+    if (backoffMs > 0) report('the database answers again');
     backoffMs = 0;
     if (page.lost > 0) {
-      say(
+      report(
         `up to ${page.lost} seals with their rows were older than audit.retention and were removed before they could be delivered`,
       );
     }
@@ -123,7 +123,7 @@ async function pause(ms: number, stop: AbortSignal): Promise<void> {
 }
 
 /** Messages for the operator go to standard error, because standard output belongs to the reader. */
-function say(message: string): void {
+function report(message: string): void {
   process.stderr.write(`${new Date().toISOString()} ${message}\n`);
 }
 

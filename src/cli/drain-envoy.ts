@@ -14,7 +14,7 @@ const POLL_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const ADMIN_TIMEOUT_MS = 1_000;
 /** Envoy reports a finished request up to 0.2 s later, so a single count of zero requests is too early. */
-const LOOKS_WITHOUT_REQUESTS = 2;
+const IDLE_COUNTS = 2;
 
 interface Drain {
   /** `http://host:port` of Envoy's admin interface. */
@@ -51,15 +51,15 @@ function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
 async function drainEnvoy({ adminUrl, noticeMs, limitMs }: Drain): Promise<number> {
   const start = performance.now();
   let draining = false;
-  let looks = 0;
+  let idleCounts = 0;
   for (;;) {
     // Envoy still accepts connections. With each response it asks the client to open another one, which reaches another
     // pod.
-    draining ||= (await askAdmin(adminUrl, 'POST', '/healthcheck/fail')) !== undefined;
-    const requests = draining ? await requestsUnderWay(adminUrl) : undefined;
-    looks = requests === 0 ? looks + 1 : 0;
+    draining ||= (await requestAdmin(adminUrl, 'POST', '/healthcheck/fail')) !== undefined;
+    const requests = draining ? await openRequests(adminUrl) : undefined;
+    idleCounts = requests === 0 ? idleCounts + 1 : 0;
     const elapsedMs = performance.now() - start;
-    if (looks >= LOOKS_WITHOUT_REQUESTS && elapsedMs >= noticeMs) return 0;
+    if (idleCounts >= IDLE_COUNTS && elapsedMs >= noticeMs) return 0;
     if (elapsedMs >= limitMs) return unfinished(adminUrl, requests, elapsedMs);
     await sleep(Math.min(POLL_MS, limitMs - elapsedMs));
   }
@@ -76,8 +76,8 @@ function unfinished(adminUrl: string, requests: number | undefined, elapsedMs: n
 }
 
 /** Returns the number of open requests, streams and upgraded connections; undefined if Envoy does not report it. */
-async function requestsUnderWay(adminUrl: string): Promise<number | undefined> {
-  const text = await askAdmin(adminUrl, 'GET', '/stats?filter=^http%5C..*%5C.downstream_rq_active$');
+async function openRequests(adminUrl: string): Promise<number | undefined> {
+  const text = await requestAdmin(adminUrl, 'GET', '/stats?filter=^http%5C..*%5C.downstream_rq_active$');
   const counts = [...(text ?? '').matchAll(/^http\.(.*)\.downstream_rq_active: (\d+)$/gm)];
   // Envoy counts this request too, so no count at all means that it does not keep the statistic.
   if (counts.length === 0) return undefined;
@@ -85,7 +85,7 @@ async function requestsUnderWay(adminUrl: string): Promise<number | undefined> {
 }
 
 /** Returns the body of a response with the status 200. */
-async function askAdmin(adminUrl: string, method: 'GET' | 'POST', path: string): Promise<string | undefined> {
+async function requestAdmin(adminUrl: string, method: 'GET' | 'POST', path: string): Promise<string | undefined> {
   try {
     const response = await fetch(adminUrl + path, { method, signal: AbortSignal.timeout(ADMIN_TIMEOUT_MS) });
     return response.ok ? await response.text() : undefined;

@@ -50,12 +50,12 @@ export function agreeing(
     [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`] as const,
     [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`] as const,
     [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`] as const,
-  ].reduce((changed, [said, says]) => replaced(changed, said, says), text);
+  ].reduce((changed, [before, after]) => replaced(changed, before, after), text);
 }
 
-function replaced(text: string, said: string, says: string): string {
-  if (!text.includes(said)) throw new Error(`The Envoy configuration does not say "${said.trim()}".`);
-  return text.replaceAll(said, says);
+function replaced(text: string, before: string, after: string): string {
+  if (!text.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);
+  return text.replaceAll(before, after);
 }
 
 /** Two entries for each route, like those of the built-in routes: before the check's allow, and after it. */

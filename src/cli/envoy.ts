@@ -21,9 +21,12 @@ export type EnvoySearch =
 
 /**
  * @param env the process's environment: POSTERN_ENVOY, XDG_CACHE_HOME and PATH are read
- * @param say called with one line before a download
+ * @param report called with one line before a download
  */
-export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => void = () => {}): Promise<EnvoySearch> {
+export async function findEnvoy(
+  env: NodeJS.ProcessEnv,
+  report: (line: string) => void = () => {},
+): Promise<EnvoySearch> {
   const set = env['POSTERN_ENVOY'];
   if (set !== undefined && set !== '') {
     const version = await versionOf(set);
@@ -38,7 +41,7 @@ export async function findEnvoy(env: NodeJS.ProcessEnv, say: (line: string) => v
   if (await isFile(cached)) return { kind: 'found', path: cached, from: 'cache' };
   const onPath = await searchPath(env['PATH'] ?? '');
   if (onPath !== undefined) return { kind: 'found', path: onPath, from: 'path' };
-  say(`Fetching Envoy ${ENVOY_VERSION} (37 MB, once)`);
+  report(`Fetching Envoy ${ENVOY_VERSION} (37 MB, once)`);
   return install(cached);
 }
 

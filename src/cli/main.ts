@@ -35,11 +35,11 @@ async function run(argv: readonly string[]): Promise<number> {
   if (first === '--version' || first === 'version') return shown(`${manifest.version}\n`);
   const command = COMMANDS.find(({ words }) => words.every((word, i) => argv[i] === word));
   if (command === undefined) {
-    const begunSo = COMMANDS.filter(({ words }) => words[0] === first);
-    if (begunSo.length > 0 && argv.some(isHelp)) return shown(usage(begunSo));
+    const withFirstWord = COMMANDS.filter(({ words }) => words[0] === first);
+    if (withFirstWord.length > 0 && argv.some(isHelp)) return shown(usage(withFirstWord));
     return refused(
-      `Unknown command: ${argv.slice(0, begunSo.length > 0 ? 2 : 1).join(' ')}.`,
-      begunSo.length > 0 ? begunSo : COMMANDS,
+      `Unknown command: ${argv.slice(0, withFirstWord.length > 0 ? 2 : 1).join(' ')}.`,
+      withFirstWord.length > 0 ? withFirstWord : COMMANDS,
     );
   }
   const given = argv.slice(command.words.length);

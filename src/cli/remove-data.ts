@@ -26,10 +26,10 @@ export async function removeDataCommand(args: Arguments): Promise<number> {
       args,
     );
     if (stopped !== undefined) return stopped;
-    const stays = await removeEmbeddedData(data);
+    const kept = await removeEmbeddedData(data);
     for (const place of places) {
       process.stdout.write(
-        stays.includes(place) ? `${place}: removed; the folder stays, with files of others\n` : `${place}: removed\n`,
+        kept.includes(place) ? `${place}: removed; the folder stays, with files of others\n` : `${place}: removed\n`,
       );
     }
     return 0;
