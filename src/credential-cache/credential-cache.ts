@@ -15,12 +15,12 @@ import type { KeyDigest, UserId } from '../domain/ids.ts';
 import { Freshness } from './freshness.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
 import type { LimiterStats, Patience } from './load-limiter.ts';
-import { DEPTH, type Found, GLOBAL, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
+import { DEPTH, GLOBAL, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener, FeedClock } from './ports.ts';
 import type { MapStats } from './read-through-cache.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
-import { Waiting, type WaitingStats } from './waiting.ts';
+import { WaitingResolutions, type WaitingStats } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
 
@@ -54,7 +54,7 @@ export class CredentialCache implements ChangeListener {
   readonly #freshness: Freshness;
   readonly #maps: Maps;
   readonly #limiters: Limiters;
-  readonly #waiting = new Waiting();
+  readonly #waiting = new WaitingResolutions();
 
   constructor(parts: CredentialCacheParts) {
     this.#monotonicMs = parts.monotonicMs;
@@ -164,7 +164,7 @@ export class CredentialCache implements ChangeListener {
   }
 
   /** Returns undefined if nothing cached may be trusted now. */
-  #lookUp(subject: Subject, tenant: HeaderValue, nowMs: number): Found | undefined {
+  #lookUp(subject: Subject, tenant: HeaderValue, nowMs: number): LookupResult | undefined {
     const monotonicMs = this.#monotonicMs();
     return this.#freshness.holds(monotonicMs) ? lookUp(this.#maps, subject, tenant, nowMs, monotonicMs) : undefined;
   }

@@ -7,10 +7,7 @@ import type { InvalidReason } from '../decision/model.ts';
 import type { UserId } from '../domain/ids.ts';
 import type { CachedKey, CachedSession, CachedUser } from './values.ts';
 
-/** Undefined = the credential is valid. */
-export type Refused = InvalidReason | undefined;
-
-export function keyInvalidReason(key: CachedKey, nowMs: number): Refused {
+export function keyInvalidReason(key: CachedKey, nowMs: number): InvalidReason | undefined {
   if (key.revoked) return 'revoked';
   // The digest of a rotated secret stops at the end of its grace, even if the key expires later.
   if (key.graceUntilMs !== undefined && nowMs >= key.graceUntilMs) return 'revoked';
@@ -19,16 +16,16 @@ export function keyInvalidReason(key: CachedKey, nowMs: number): Refused {
 }
 
 /** A key is valid only while its owner is, and only if the owner is a user of the key's tenant. */
-export function ownerInvalidReason(key: CachedKey, owner: CachedUser): Refused {
+export function ownerInvalidReason(key: CachedKey, owner: CachedUser): InvalidReason | undefined {
   if (owner.tenantId !== key.memo.principal.tenantId) return 'user_missing';
   return userInvalidReason(owner);
 }
 
-export function userInvalidReason(user: CachedUser): Refused {
+export function userInvalidReason(user: CachedUser): InvalidReason | undefined {
   return user.active ? undefined : 'user_deactivated';
 }
 
 /** @param userId the token's user: the session of another user proves nothing */
-export function sessionInvalidReason(session: CachedSession, userId: UserId, nowMs: number): Refused {
+export function sessionInvalidReason(session: CachedSession, userId: UserId, nowMs: number): InvalidReason | undefined {
   return session.userId !== userId || session.ended || nowMs >= session.expiresAtMs ? 'session_ended' : undefined;
 }

@@ -9,7 +9,7 @@ import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord }
 import type { Steps } from '../domain/steps.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
 import type { Patience } from './load-limiter.ts';
-import { ABSENT, type Entry, type ReadThroughCache } from './read-through-cache.ts';
+import { ABSENT, type CacheEntry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
 import {
   type CachedKey,
@@ -52,7 +52,7 @@ export interface Missing {
   readonly unseen?: boolean;
 }
 
-export type Found = Resolution | Missing;
+export type LookupResult = Resolution | Missing;
 
 /** The longest chain of dependent loads: the token, its session and user, their tenants. */
 export const DEPTH = 3;
@@ -60,7 +60,13 @@ export const DEPTH = 3;
 /** The only key of the cache of global policies. */
 export const GLOBAL = '';
 
-export function lookUp(maps: Maps, subject: Subject, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
+export function lookUp(
+  maps: Maps,
+  subject: Subject,
+  header: HeaderValue,
+  nowMs: number,
+  monotonicMs: number,
+): LookupResult {
   switch (subject.kind) {
     case 'api_key':
       return ofKey(maps, subject.digest, header, nowMs, monotonicMs);
@@ -73,14 +79,14 @@ export function lookUp(maps: Maps, subject: Subject, header: HeaderValue, nowMs:
   }
 }
 
-function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number, monotonicMs: number): Found {
+function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number, monotonicMs: number): LookupResult {
   const key = maps.keys.peek(digest, monotonicMs);
   if (key === undefined) {
     return { missing: [(patience) => maps.keys.fill(digest, patience)], unseen: !maps.keys.isKnown(digest) };
   }
   if (key === ABSENT) return INVALID.unknown;
-  const refused = keyInvalidReason(key, nowMs);
-  if (refused !== undefined) return INVALID[refused];
+  const invalid = keyInvalidReason(key, nowMs);
+  if (invalid !== undefined) return INVALID[invalid];
   const known = cachedResolution(maps, key.memo, header, monotonicMs);
   if (known !== undefined) return known;
   const { ownerId, memo } = key;
@@ -95,8 +101,8 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
     };
   }
   if (owner === ABSENT) return INVALID.user_missing;
-  const ownerIsRefused = ownerInvalidReason(key, owner.value);
-  if (ownerIsRefused !== undefined) return INVALID[ownerIsRefused];
+  const ownerReason = ownerInvalidReason(key, owner.value);
+  if (ownerReason !== undefined) return INVALID[ownerReason];
   return resolveInTenant(maps, ownedPrincipal(key, owner.value), header, monotonicMs, { memo, user: owner });
 }
 
@@ -106,7 +112,7 @@ function ofToken(
   header: HeaderValue,
   nowMs: number,
   monotonicMs: number,
-): Found {
+): LookupResult {
   const verified = maps.tokens.peek(digest, monotonicMs);
   if (verified === undefined) {
     return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
@@ -126,22 +132,22 @@ function ofToken(
     return { missing };
   }
   if (session === ABSENT) return INVALID.session_ended;
-  const refused = sessionInvalidReason(session, userId, nowMs);
-  if (refused !== undefined) return INVALID[refused];
+  const invalid = sessionInvalidReason(session, userId, nowMs);
+  if (invalid !== undefined) return INVALID[invalid];
   if (user === ABSENT) return INVALID.user_missing;
-  const userIsRefused = userInvalidReason(user.value);
-  if (userIsRefused !== undefined) return INVALID[userIsRefused];
+  const userReason = userInvalidReason(user.value);
+  if (userReason !== undefined) return INVALID[userReason];
   const { memo } = session;
   const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
   return known ?? resolveInTenant(maps, sessionPrincipal(session, user.value), header, monotonicMs, { memo, user });
 }
 
-function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): Found {
+function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): LookupResult {
   const user = maps.users.peek(id, monotonicMs);
   if (user === undefined) return { missing: [(patience) => maps.users.fill(id, patience)] };
   if (user === ABSENT) return INVALID.user_missing;
-  const refused = userInvalidReason(user);
-  if (refused !== undefined) return INVALID[refused];
+  const invalid = userInvalidReason(user);
+  if (invalid !== undefined) return INVALID[invalid];
   return resolveInTenant(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
 }
 
@@ -171,7 +177,7 @@ function ownSnapshot({ builtinRoles }: Maps, own: CachedTenant, global: PolicySe
 /** The memo that may keep a resolution, and the entry of the user that it depends on. */
 interface Keeping {
   readonly memo: PrincipalMemo<Principal | undefined>;
-  readonly user: Entry<CachedUser> | undefined;
+  readonly user: CacheEntry<CachedUser> | undefined;
 }
 
 /** The last step: the tenants and policies that the decision reads. */
@@ -181,7 +187,7 @@ function resolveInTenant(
   header: HeaderValue,
   monotonicMs: number,
   keeping: Keeping | undefined,
-): Found {
+): LookupResult {
   const ownId = principal.tenantId;
   // An invalid header has no effective tenant. The decision rejects it before it reads one.
   const chosen = header === undefined ? undefined : effectiveTenant(principal, header);

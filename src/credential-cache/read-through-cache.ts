@@ -99,7 +99,7 @@ export interface MapStats {
  * One entry. Other code may keep it, to find its value again without a lookup. When the cache drops the entry, the
  * entry drops its value, so a resolution that is derived from many entries keeps no value in memory.
  */
-export class Entry<Value> {
+export class CacheEntry<Value> {
   /** Whole monotonic milliseconds, read before the load began. */
   readonly loadedAtMs: number;
   #value: Value | undefined;
@@ -131,7 +131,7 @@ export class Entry<Value> {
 
 export class ReadThroughCache<Key extends string, Stored, Value extends object> {
   readonly #parts: ReadThroughCacheParts<Key, Stored, Value>;
-  readonly #entries: LRUCache<string, Entry<Value>>;
+  readonly #entries: LRUCache<string, CacheEntry<Value>>;
   readonly #absent = new NegativeCache<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
   readonly #tombstones: Tombstones;
   readonly #fills = new Fills();
@@ -157,14 +157,14 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
   }
 
   /** Reports whether `find` would return this entry. Does not count as a use of it. */
-  holds(entry: Entry<Value>, monotonicMs: number): boolean {
+  holds(entry: CacheEntry<Value>, monotonicMs: number): boolean {
     const held = entry.current && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS;
     if (held) this.#hits++;
     return held;
   }
 
   /** Like `peek`, but returns the entry in place of its value. */
-  find(key: Key, monotonicMs: number): Entry<Value> | typeof ABSENT | undefined {
+  find(key: Key, monotonicMs: number): CacheEntry<Value> | typeof ABSENT | undefined {
     const entry = this.#entries.get(key);
     if (entry !== undefined && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS) {
       this.#hits++;
@@ -270,7 +270,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
   #store(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
     const { maxWeight, unseen } = this.#parts;
     this.#absent.delete(key);
-    this.#entries.set(key, new Entry(value, loadedAtMs), { size: Math.min(maxWeight, weight) });
+    this.#entries.set(key, new CacheEntry(value, loadedAtMs), { size: Math.min(maxWeight, weight) });
     unseen?.known.add(key);
   }
 }

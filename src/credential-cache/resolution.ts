@@ -3,7 +3,7 @@
 import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { CredentialForm } from '../domain/credential.ts';
-import type { Entry } from './read-through-cache.ts';
+import type { CacheEntry } from './read-through-cache.ts';
 import type { CachedTenant, CachedUser, PrincipalMemo } from './values.ts';
 
 export interface Resolution {
@@ -39,9 +39,9 @@ export interface CachedResolution {
   readonly identity: Identity;
   readonly memo: PrincipalMemo<Principal | undefined>;
   /** The session's user, or the key's owner. */
-  readonly user: Entry<CachedUser> | undefined;
-  readonly tenant: Entry<CachedTenant>;
-  readonly global: Entry<PolicySet>;
+  readonly user: CacheEntry<CachedUser> | undefined;
+  readonly tenant: CacheEntry<CachedTenant>;
+  readonly global: CacheEntry<PolicySet>;
   /** Monotonic milliseconds at which the entries are looked up again, which marks them as used. */
   readonly untilMs: number;
 }

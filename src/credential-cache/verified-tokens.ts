@@ -31,7 +31,7 @@ export interface VerifiedTokensParts {
   readonly monotonicMs: () => number;
 }
 
-interface Entry {
+interface TokenEntry {
   readonly token: Accepted;
   /** Whole monotonic milliseconds, read before the verification began. */
   readonly verifiedAtMs: number;
@@ -39,7 +39,7 @@ interface Entry {
 
 export class VerifiedTokens {
   readonly #parts: VerifiedTokensParts;
-  readonly #entries: LRUCache<string, Entry>;
+  readonly #entries: LRUCache<string, TokenEntry>;
   readonly #rejected = new NegativeCache<Rejected>(MAX_ABSENT, REJECTED_TTL_MS);
   readonly #fills = new Fills();
   readonly #known: KnownCredentials;

@@ -14,7 +14,7 @@ export interface WaitingStats {
   readonly unseen: number;
 }
 
-export class Waiting {
+export class WaitingResolutions {
   readonly #ofClient = new Map<string, number>();
   #known = 0;
   #unseen = 0;

@@ -7,14 +7,14 @@
 
 import type { CompiledConditions } from './conditions.ts';
 import type { Snapshot, TenantView } from './model.ts';
-import { type Policy, type PolicySet, policyList } from './policies.ts';
+import { type CompiledPolicy, type PolicySet, policyList } from './policies.ts';
 
 export type Assumption = 'best' | 'worst';
 
 const ALWAYS: CompiledConditions = Object.freeze({ checks: [], timezone: undefined });
 
 /** Returns the policy under the assumption; undefined if it is not in force. */
-function assumedPolicy(policy: Policy, assumption: Assumption): Policy | undefined {
+function assumedPolicy(policy: CompiledPolicy, assumption: Assumption): CompiledPolicy | undefined {
   const { checks } = policy.conditions;
   if (checks.length === 0) return policy;
   const always = { ...policy, conditions: ALWAYS };
@@ -24,7 +24,7 @@ function assumedPolicy(policy: Policy, assumption: Assumption): Policy | undefin
   return assumption === 'best' && readable === checks.length ? always : undefined;
 }
 
-function assumedList(policies: readonly Policy[], assumption: Assumption) {
+function assumedList(policies: readonly CompiledPolicy[], assumption: Assumption) {
   return policyList(policies.flatMap((policy) => assumedPolicy(policy, assumption) ?? []));
 }
 

@@ -10,7 +10,7 @@ import { finish, type Steps } from '../domain/steps.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import { interned } from './interned.ts';
 import type { TenantView } from './model.ts';
-import { compilePolicy, type Policy, type PolicySet, policyListInSteps } from './policies.ts';
+import { type CompiledPolicy, compilePolicy, type PolicySet, policyListInSteps } from './policies.ts';
 
 const MAX_INTERNED = 4096;
 /**
@@ -42,8 +42,8 @@ export function compilePolicies(records: readonly PolicyRecord[]): PolicySet {
 /** Like `compilePolicies`, with one policy for each step. */
 export function* compilePoliciesInSteps(records: readonly PolicyRecord[]): Steps<PolicySet> {
   const compile = records.length > MAX_SHARED ? compilePolicy : policyOf;
-  const denies: Policy[] = [];
-  const allows: Policy[] = [];
+  const denies: CompiledPolicy[] = [];
+  const allows: CompiledPolicy[] = [];
   for (const record of records) {
     if (!record.enabled) continue;
     (record.effect === 'deny' ? denies : allows).push(compile(record));

@@ -256,7 +256,7 @@ export type ConditionKey = keyof typeof CONDITIONS;
 type Operands<C> = C extends Condition<infer Operator> ? { readonly [O in Operator]?: readonly string[] } : never;
 
 /** The conditions of one policy, as validated. All must hold. */
-export type Conditions = { readonly [Key in ConditionKey]?: Operands<(typeof CONDITIONS)[Key]> } & {
+export type PolicyConditions = { readonly [Key in ConditionKey]?: Operands<(typeof CONDITIONS)[Key]> } & {
   /** A name of the IANA time zone database. */
   readonly timezone?: string;
 };

@@ -42,7 +42,7 @@ function unreadable(key: string): Check {
   return { kind: 'unreadable', key };
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -59,7 +59,7 @@ function checkOf(key: string, condition: Condition, operator: string, operand: u
 
 /** A condition without operators is unreadable too: it says nothing that this version understands. */
 function checksOf(key: string, condition: Condition, stored: unknown): readonly Check[] {
-  const operators = isObject(stored) ? Object.entries(stored).filter(([, operand]) => operand !== undefined) : [];
+  const operators = isPlainObject(stored) ? Object.entries(stored).filter(([, operand]) => operand !== undefined) : [];
   if (operators.length === 0) return [unreadable(key)];
   return operators
     .map(([operator, operand]) => checkOf(key, condition, operator, operand))

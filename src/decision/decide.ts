@@ -20,7 +20,7 @@ import type {
   Undecidable,
 } from './model.ts';
 import { type AccessQuery, accessQuery, denied, isSpent, permitted, type Trace } from './permitted.ts';
-import type { Policy } from './policies.ts';
+import type { CompiledPolicy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
 
@@ -109,7 +109,7 @@ function spelt(resources: readonly Resource[]): string {
   return text.length <= MAX_SPELT ? text : 'all resources of the request';
 }
 
-export function policyDeny(policy: Policy, query: AccessQuery): Deny {
+export function policyDeny(policy: CompiledPolicy, query: AccessQuery): Deny {
   const permission = query.permissions[0]?.text ?? '';
   return {
     kind: 'deny',

@@ -20,7 +20,7 @@ import {
   type Snapshot,
 } from './model.ts';
 import { type AccessQuery, accessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
-import { concerns, type Policy, type PolicySet } from './policies.ts';
+import { type CompiledPolicy, concerns, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 export interface Ability {
@@ -36,12 +36,12 @@ export interface EffectiveAccess {
   /** The grants that cover the permission and its resources; for an owned key its scopes and its owner's grants. */
   readonly grants: readonly ConsideredGrant[];
   /** The allow policies that permit it, under their conditions. */
-  readonly allows: readonly Policy[];
+  readonly allows: readonly CompiledPolicy[];
   /**
    * The policies on whose conditions a conditional verdict depends: denies that may apply, and allows if nothing else
    * permits.
    */
-  readonly dependsOn: readonly Policy[];
+  readonly dependsOn: readonly CompiledPolicy[];
 }
 
 /** The permissions of /v1/iam, where a tenant's policies do not apply to platform administrators. */
@@ -145,14 +145,14 @@ function queryFor(
   });
 }
 
-function concerning(effect: 'denies' | 'allows', query: AccessQuery): readonly Policy[] {
+function concerning(effect: 'denies' | 'allows', query: AccessQuery): readonly CompiledPolicy[] {
   const { globalPolicies, tenantPolicies } = query;
   const policies = [...globalPolicies[effect].policies, ...(tenantPolicies?.[effect].policies ?? [])];
   return policies.filter((policy) => concerns(policy, { ...query, work: ruleWork() }));
 }
 
 /** An allow with an unreadable condition never permits anything. */
-function isReadable(policy: Policy): boolean {
+function isReadable(policy: CompiledPolicy): boolean {
   return policy.conditions.checks.every((check) => check.kind !== 'unreadable');
 }
 
@@ -171,7 +171,7 @@ export function evaluateAccess(ability: Ability, principal: Principal, snapshot:
   const withoutConditions = permitted(queryAtWorst, trace) === 'permitted';
   const policiesServe = principal.kind === 'user' || principal.owner !== undefined;
   const allows = policiesServe ? concerning('allows', query).filter(isReadable) : [];
-  const isConditional = (policy: Policy) => policy.conditions.checks.length > 0;
+  const isConditional = (policy: CompiledPolicy) => policy.conditions.checks.length > 0;
   return {
     verdict,
     grants: trace.grants.filter((grant) => grant.coversPermission && grant.coversResources),

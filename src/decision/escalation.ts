@@ -12,7 +12,7 @@ import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
 import { patternContains, patternIntersection } from './permissions.ts';
-import { type Policy, type PolicySet, parseResourcePattern } from './policies.ts';
+import { type CompiledPolicy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 /** One limit on the resources that a pattern covers. */
@@ -156,11 +156,11 @@ export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRec
   return added(set, permissionsOfPolicy(before));
 }
 
-function isUnconditional(policy: Policy): boolean {
+function isUnconditional(policy: CompiledPolicy): boolean {
   return policy.conditions.checks.length === 0;
 }
 
-function ofPolicies(set: PolicySet, applies: (policy: Policy) => boolean, counted: Counted): HeldPermission[] {
+function ofPolicies(set: PolicySet, applies: (policy: CompiledPolicy) => boolean, counted: Counted): HeldPermission[] {
   return set.allows.policies
     .filter((policy) => applies(policy) && (counted === 'all' || isUnconditional(policy)))
     .flatMap((policy) => ofAllow(policy.record));
@@ -179,7 +179,8 @@ function ofRoles(roles: readonly RoleName[], rules: TenantRules, counted: Counte
     const grant = builtinRoles.grantOf(role, own);
     return grant === undefined ? [] : ofGrant(grant.patterns, grant.constraints);
   });
-  const applies = (policy: Policy) => policy.roles === undefined || roles.some((role) => policy.roles?.has(role));
+  const applies = (policy: CompiledPolicy) =>
+    policy.roles === undefined || roles.some((role) => policy.roles?.has(role));
   return [...grants, ...ofPolicies(own.policies, applies, counted), ...ofPolicies(global, applies, counted)];
 }
 
@@ -240,8 +241,8 @@ export function permissionsOfKey(
 /** Returns what an assignment of a role gives: the role's permissions, and all allow policies attached to it. */
 export function permissionsOfRole(role: RoleName, { own, global, builtinRoles }: TenantRules): PermissionSet {
   const grant = builtinRoles.grantOf(role, own);
-  const attached = (policy: Policy) => policy.roles?.has(role) ?? false;
-  const attachedToBuiltin = (policy: Policy) => isBuiltinRole(role) && attached(policy);
+  const attached = (policy: CompiledPolicy) => policy.roles?.has(role) ?? false;
+  const attachedToBuiltin = (policy: CompiledPolicy) => isBuiltinRole(role) && attached(policy);
   return {
     platformAdmin: role === ADMIN,
     permissions: [

@@ -11,7 +11,7 @@ import { ruleWork } from './limits.ts';
 import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
 import { type AccessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
-import { appliesTo, type Policy, type PolicySet, reaches } from './policies.ts';
+import { type CompiledPolicy, type PolicySet, policyAppliesTo, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
 export interface ExplainedGrant {
@@ -48,7 +48,7 @@ export interface ExplainedPolicy {
   readonly conditions: readonly ExplainedCondition[];
 }
 
-export interface Explanation {
+export interface DecisionExplanation {
   readonly decision: 'allow' | 'deny';
   readonly status: number;
   readonly code: 'allow' | DenyCode;
@@ -72,7 +72,7 @@ function explainGrant(considered: ConsideredGrant): ExplainedGrant {
   return { kind, name: name ?? null, permissions: grant.patterns, resource_constraints: grant.constraints, outcome };
 }
 
-function explainCondition(check: Check, policy: Policy, query: AccessQuery): ExplainedCondition {
+function explainCondition(check: Check, policy: CompiledPolicy, query: AccessQuery): ExplainedCondition {
   const { timezone } = policy.conditions;
   const holds = checkHolds(check, timezone, query.now);
   const matched = holds ?? policy.effect === 'deny';
@@ -91,8 +91,8 @@ function explainCondition(check: Check, policy: Policy, query: AccessQuery): Exp
   };
 }
 
-function explainPolicy(policy: Policy, global: boolean, query: AccessQuery): ExplainedPolicy {
-  const applies = appliesTo(policy, query);
+function explainPolicy(policy: CompiledPolicy, global: boolean, query: AccessQuery): ExplainedPolicy {
+  const applies = policyAppliesTo(policy, query);
   const actions = coversAny(policy.actions, query.permissions);
   const resources = reaches(policy, query.resources, ruleWork());
   const conditions = policy.conditions.checks.map((check) => explainCondition(check, policy, query));
@@ -129,14 +129,14 @@ export interface ExplainOptions {
 }
 
 /** Explains the result of `decide` for the same arguments, and the limits after it. */
-export function explain(
+export function explainDecision(
   match: RouteMatch,
   input: CheckInput,
   identity: Identity,
   snapshot: Snapshot | undefined,
   nowMs: number,
   { limits, unproved }: ExplainOptions = {},
-): Explanation {
+): DecisionExplanation {
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
   const query = trace.query;

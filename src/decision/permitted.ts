@@ -7,7 +7,7 @@ import { type Grant, grantCoversPermission, grantCoversResources } from './grant
 import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
 import { ADMIN_TENANTS } from './permissions.ts';
-import { allowing, denying, type Policy, type PolicyQuery, type PolicySet } from './policies.ts';
+import { allowing, type CompiledPolicy, denying, type PolicyQuery, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 /** The input of steps 12 to 14. */
@@ -76,7 +76,7 @@ export function isSpent(query: AccessQuery): boolean {
 }
 
 /** Step 12, deny policies: the deny to report, global ones first, then by name. */
-export function denied(query: AccessQuery): Policy | undefined {
+export function denied(query: AccessQuery): CompiledPolicy | undefined {
   return denying(query.globalPolicies, query) ?? (query.tenantPolicies && denying(query.tenantPolicies, query));
 }
 

@@ -19,7 +19,7 @@ export interface ResourcePatterns {
   readonly agents: NameSet | undefined;
 }
 
-export interface Policy {
+export interface CompiledPolicy {
   readonly name: PolicyName;
   readonly effect: 'allow' | 'deny';
   readonly actions: PatternSet;
@@ -41,7 +41,7 @@ export interface PolicySet {
 }
 
 export interface PolicyList {
-  readonly policies: readonly Policy[];
+  readonly policies: readonly CompiledPolicy[];
   /** Present if the list is long. */
   readonly index: PolicyIndex | undefined;
 }
@@ -50,7 +50,7 @@ interface PolicyIndex {
   /** Positions in the list, by the text of an action; those of every permission under `*`. */
   readonly byAction: ReadonlyMap<string, readonly number[]>;
   /** The policies that were selected for the permissions of a route. */
-  readonly picked: Map<string, readonly Policy[]>;
+  readonly picked: Map<string, readonly CompiledPolicy[]>;
 }
 
 /** The part of a request that policies are compared with. */
@@ -86,7 +86,7 @@ function compileResources(patterns: readonly string[], effect: 'allow' | 'deny')
   return { all, models: names(globs.models), collections: names(globs.collections), agents: names(globs.agents) };
 }
 
-export function compilePolicy(record: PolicyRecord): Policy {
+export function compilePolicy(record: PolicyRecord): CompiledPolicy {
   const unreadable = record.effect === 'deny' && !record.actions.every(isPermissionPattern);
   return Object.freeze({
     name: record.name,
@@ -103,7 +103,7 @@ export function compilePolicy(record: PolicyRecord): Policy {
 const INDEXED_FROM = 16;
 const MAX_PICKED = 256;
 
-function* indexOf(policies: readonly Policy[]): Steps<PolicyIndex> {
+function* indexOf(policies: readonly CompiledPolicy[]): Steps<PolicyIndex> {
   const byAction = new Map<string, number[]>();
   for (const [position, policy] of policies.entries()) {
     yield;
@@ -116,17 +116,21 @@ function* indexOf(policies: readonly Policy[]): Steps<PolicyIndex> {
   return { byAction, picked: new Map() };
 }
 
-export function policyList(policies: readonly Policy[]): PolicyList {
+export function policyList(policies: readonly CompiledPolicy[]): PolicyList {
   return finish(policyListInSteps(policies));
 }
 
 /** Sorting is one step: the store delivers policies by name, and sorting a sorted list costs little. */
-export function* policyListInSteps(policies: readonly Policy[]): Steps<PolicyList> {
+export function* policyListInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyList> {
   const sorted = policies.toSorted((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
   return { policies: sorted, index: sorted.length > INDEXED_FROM ? yield* indexOf(sorted) : undefined };
 }
 
-function pick(policies: readonly Policy[], index: PolicyIndex, permissions: readonly Permission[]): readonly Policy[] {
+function pick(
+  policies: readonly CompiledPolicy[],
+  index: PolicyIndex,
+  permissions: readonly Permission[],
+): readonly CompiledPolicy[] {
   const positions = new Set(index.byAction.get('*'));
   for (const permission of permissions) {
     for (const text of [permission.text, permission.anyAction, permission.anyResource]) {
@@ -137,7 +141,7 @@ function pick(policies: readonly Policy[], index: PolicyIndex, permissions: read
 }
 
 /** The policies of a list that may name one of the permissions, in the order of their names. */
-function candidates(list: PolicyList, permissions: readonly Permission[]): readonly Policy[] {
+function candidates(list: PolicyList, permissions: readonly Permission[]): readonly CompiledPolicy[] {
   const { policies, index } = list;
   if (index === undefined) return policies;
   const key =
@@ -155,7 +159,7 @@ function candidates(list: PolicyList, permissions: readonly Permission[]): reado
 const ROLE_WORK = 2;
 
 /** Whether the policy applies to the principal: to everyone, or to a role that it holds. */
-export function appliesTo(policy: Policy, query: PolicyQuery): boolean {
+export function policyAppliesTo(policy: CompiledPolicy, query: PolicyQuery): boolean {
   const { roles } = policy;
   if (roles === undefined) return true;
   query.work.left -= ROLE_WORK * query.roles.length;
@@ -225,7 +229,7 @@ function reachesSome(patterns: ResourcePatterns, resources: readonly Resource[],
 }
 
 /** A deny matches a request if it matches any of its resources, an allow if it matches all of them. */
-export function reaches(policy: Policy, resources: readonly Resource[], work: RuleWork): boolean {
+export function reaches(policy: CompiledPolicy, resources: readonly Resource[], work: RuleWork): boolean {
   const { resources: patterns, effect } = policy;
   if (patterns.all) return true;
   const any = effect === 'deny';
@@ -235,22 +239,22 @@ export function reaches(policy: Policy, resources: readonly Resource[], work: Ru
 }
 
 /** Reports whether a policy matches, apart from its conditions. */
-export function concerns(policy: Policy, query: PolicyQuery): boolean {
+export function concerns(policy: CompiledPolicy, query: PolicyQuery): boolean {
   return (
     coversAny(policy.actions, query.permissions) &&
-    appliesTo(policy, query) &&
+    policyAppliesTo(policy, query) &&
     reaches(policy, query.resources, query.work)
   );
 }
 
-function matches(policy: Policy, query: PolicyQuery): boolean {
+function matches(policy: CompiledPolicy, query: PolicyQuery): boolean {
   return concerns(policy, query) && conditionsHold(policy.conditions, policy.effect, query.now);
 }
 
 /** The work for one policy: its actions, its conditions and the access to its memory. */
 const POLICY_WORK = 4;
 
-function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
+function first(list: PolicyList, query: PolicyQuery): CompiledPolicy | undefined {
   for (const policy of candidates(list, query.permissions)) {
     query.work.left -= POLICY_WORK;
     if (query.work.left < 0) return undefined;
@@ -260,11 +264,11 @@ function first(list: PolicyList, query: PolicyQuery): Policy | undefined {
 }
 
 /** Returns the first deny, by name, that matches; undefined = none, or the work is spent. */
-export function denying(set: PolicySet, query: PolicyQuery): Policy | undefined {
+export function denying(set: PolicySet, query: PolicyQuery): CompiledPolicy | undefined {
   return first(set.denies, query);
 }
 
 /** Returns an allow that matches; undefined = none, or the work is spent. */
-export function allowing(set: PolicySet, query: PolicyQuery): Policy | undefined {
+export function allowing(set: PolicySet, query: PolicyQuery): CompiledPolicy | undefined {
   return first(set.allows, query);
 }

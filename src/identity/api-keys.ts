@@ -23,7 +23,7 @@ const LENGTH = API_KEY_PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH;
  */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
-export interface ApiKey {
+export interface GeneratedApiKey {
   /** The whole key, which is shown once and not stored. */
   readonly text: string;
   readonly digest: KeyDigest;
@@ -32,7 +32,7 @@ export interface ApiKey {
   readonly lastFour: string;
 }
 
-export function makeApiKey(random: RandomSource = randomBytes): ApiKey {
+export function makeApiKey(random: RandomSource = randomBytes): GeneratedApiKey {
   const body = API_KEY_PREFIX + randomCharacters(random);
   const text = body + checksumOf(body);
   return { text, digest: digestOf(text), prefix: text.slice(0, API_KEY_PREFIX.length + 4), lastFour: text.slice(-4) };

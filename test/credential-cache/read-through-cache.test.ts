@@ -5,7 +5,7 @@ import type { Loaded } from '../../src/credential-cache/ports.ts';
 import {
   ABSENT,
   ABSENT_TTL_MS,
-  Entry,
+  CacheEntry,
   LOADS_PER_FILL,
   MAX_ABSENT,
   MAX_ENTRY_AGE_MS,
@@ -378,7 +378,7 @@ describe('what is kept', () => {
     const evicted = map.find('evicted', 0);
     await put('another', 'v', 1);
     for (const entry of [changed, evicted]) {
-      if (!(entry instanceof Entry)) throw new Error('there was no entry');
+      if (!(entry instanceof CacheEntry)) throw new Error('there was no entry');
       expect(entry.current).toBe(false);
       expect(() => entry.value).toThrow(Fault);
     }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { weightOfPolicies } from '../../src/credential-cache/rules-weight.ts';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { parsePolicyName } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { must } from '../support/world.ts';
 
-function weightOf(conditions: Conditions): number {
+function weightOf(conditions: PolicyConditions): number {
   const policy: PolicyRecord = {
     name: must(parsePolicyName('office'), 'policy name'),
     effect: 'deny',
@@ -25,7 +25,7 @@ describe('the estimated memory of a policy is at least what its lists take', () 
   const always = weightOf({});
   const list = (count: number, text: string) => Array.from({ length: count }, () => text);
 
-  test.each<[string, Conditions, number]>([
+  test.each<[string, PolicyConditions, number]>([
     ['84 weekly windows', { weekly_hours: { in: list(84, 'Mon-Sun 08:00-18:00') } }, 84 * 80],
     [
       '84 weekly windows of both operators',

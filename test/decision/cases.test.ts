@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { explain } from '../../src/decision/explain.ts';
+import { explainDecision } from '../../src/decision/explain.ts';
 import { matchRoute } from '../../src/decision/routes.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { codeOf, compileWorld, decideCase, identityOf, inputOf, loadCases, snapshotOf } from '../support/world.ts';
@@ -19,7 +19,7 @@ describe('the decisions demanded of the world of the cases', () => {
     const input = inputOf(one, defaults);
     const identity = identityOf(world, one.as, nowMs);
     const snapshot = snapshotOf(compiled, identity, input.tenant);
-    const explanation = explain(matchRoute(compiled.routes, input), input, identity, snapshot, nowMs);
+    const explanation = explainDecision(matchRoute(compiled.routes, input), input, identity, snapshot, nowMs);
     expect(explanation.code).toBe(one.expect.code);
     expect(explanation.status).toBe(one.expect.status);
     const outcomes = explanation.steps.map((step) => step.outcome);

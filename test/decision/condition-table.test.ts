@@ -67,7 +67,7 @@ import { compileConditions, conditionInputs, conditionsHold } from './src/decisi
 import { parseConditions } from './src/decision/validate.ts';
 import { BuiltinRoles } from './src/decision/builtin-roles.ts';
 import { compilePolicies, compileTenant } from './src/decision/compile.ts';
-import { explain } from './src/decision/explain.ts';
+import { explainDecision } from './src/decision/explain.ts';
 import { buildRouteTable, matchRoute } from './src/decision/routes.ts';
 import { describeApi } from './src/http/openapi/document.ts';
 import { describedEndpoints } from './src/iam/api-routes.ts';
@@ -80,7 +80,7 @@ const own = compileTenant({ id: 'acme', status: 'active', settings: {}, quotas: 
 const snapshot = { own, effective: own, global: compilePolicies([]), builtinRoles: new BuiltinRoles(table.routes) };
 const input = { method: 'GET', path: '/v1/models', clientAddress: '2001:db8::1' };
 const principal = { kind: 'user', id: 'usr_1', tenantId: 'acme', roles: ['developer'], platformAdmin: false, sessionId: undefined };
-const { code, policies } = explain(matchRoute(table, input), input, { kind: 'proved', principal }, snapshot, 0);
+const { code, policies } = explainDecision(matchRoute(table, input), input, { kind: 'proved', principal }, snapshot, 0);
 const api = describeApi(describedEndpoints());
 const newPolicy = api.paths['/v1/iam/policies'].post.requestBody.content['application/json'].schema;
 const { conditions: requested } = (api.components.schemas[newPolicy.$ref?.split('/').at(-1)] ?? newPolicy).properties;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { dayOfWeek, isTimezone, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
 import { DAY_NAMES, type StoredConditions } from '../../src/domain/records.ts';
@@ -288,7 +288,7 @@ describe('all conditions together', () => {
         zone,
         instant,
         (between, notTime, list, notDay, own, tenants, nowMs) => {
-          const conditions: Conditions = {
+          const conditions: PolicyConditions = {
             time: notTime ? { not_between: between } : { between },
             day_of_week: notDay ? { not_in: list } : { in: list },
             ...(own === undefined ? {} : { timezone: own }),

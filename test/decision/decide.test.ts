@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { explain } from '../../src/decision/explain.ts';
+import { explainDecision } from '../../src/decision/explain.ts';
 import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
 import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
@@ -82,7 +82,7 @@ function told(decision: Decision): string {
 
 /** The conditions of random worlds ask for the address alone. */
 function holds(policy: PolicyRecord, request: RandomRequest): boolean {
-  const { ip_address: ip }: Conditions = policy.conditions;
+  const { ip_address: ip }: PolicyConditions = policy.conditions;
   if (ip === undefined) return true;
   if (request.address === undefined) return policy.effect === 'deny';
   return request.address.startsWith('10.') === (ip.in !== undefined);
@@ -120,7 +120,7 @@ describe('the decision on random worlds', () => {
         const decision = decide(match, input, identity, snapshot, NOW);
         expect(told(decision)).toBe(naive(world, principal, request));
 
-        const explanation = explain(match, input, identity, snapshot, NOW);
+        const explanation = explainDecision(match, input, identity, snapshot, NOW);
         expect(explanation.code).toBe(decision.kind === 'deny' ? decision.code : 'allow');
         expect(explanation.policy ?? undefined).toBe(decision.kind === 'deny' ? decision.policy : undefined);
         const denies = explanation.policies

@@ -6,7 +6,7 @@ import { type Ability, evaluateAccess, parseResource, rolesThatSuffice } from '.
 import { decideManagement } from '../../src/decision/management.ts';
 import type { Principal, Resource, Snapshot } from '../../src/decision/model.ts';
 import { permissionOf } from '../../src/decision/permissions.ts';
-import type { Policy } from '../../src/decision/policies.ts';
+import type { CompiledPolicy } from '../../src/decision/policies.ts';
 import { makeId, parsePolicyName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord } from '../../src/domain/records.ts';
 import { ADMIN } from '../../src/domain/roles.ts';
@@ -139,7 +139,7 @@ const isConditional = (policy: PolicyRecord) => Object.keys(policy.conditions).l
 
 /** That the verdict hangs on these policies, on each of them and on no other. */
 function expectHanging(
-  dependsOn: readonly Policy[],
+  dependsOn: readonly CompiledPolicy[],
   verdictOf: (world: RandomWorld) => string,
   world: RandomWorld,
 ): void {
@@ -154,7 +154,7 @@ function expectHanging(
   }
 }
 
-const nameOf = (policy: Policy): string => policy.name;
+const nameOf = (policy: CompiledPolicy): string => policy.name;
 
 describe('how somebody stands to a permission, in random worlds', () => {
   const wheres = fc.constantFrom(['home', 'home'], ['home', 'home'], ['home', 'away'], ['home', 'frozen']);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { explain } from '../../src/decision/explain.ts';
+import { explainDecision } from '../../src/decision/explain.ts';
 import { matchRoute } from '../../src/decision/routes.ts';
 import { compileWorld, type DecisionCase, identityOf, inputOf, loadCases, snapshotOf } from '../support/world.ts';
 
@@ -11,7 +11,7 @@ function explained(parts: Partial<DecisionCase>) {
   const nowMs = Date.parse(one.time ?? defaults.time);
   const input = inputOf(one, defaults);
   const identity = identityOf(world, one.as, nowMs);
-  return explain(
+  return explainDecision(
     matchRoute(compiled.routes, input),
     input,
     identity,
@@ -37,7 +37,7 @@ test('an explanation lists at most 200 policies, those that name the permission 
   const one: DecisionCase = { name: '', as: 'ana', method: 'GET', path: '/v1/models', expect: { status: 0, code: '' } };
   const input = inputOf(one, defaults);
   const identity = identityOf(world, one.as, nowMs);
-  const { policies: listed } = explain(
+  const { policies: listed } = explainDecision(
     matchRoute(many.routes, input),
     input,
     identity,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
 import { naiveWall } from './naive-wall.ts';
@@ -14,7 +14,7 @@ function inForce(
   timezone?: string,
   operator: 'in' | 'not_in' = 'in',
 ): boolean {
-  const conditions: Conditions = {
+  const conditions: PolicyConditions = {
     weekly_hours: { [operator]: windows },
     ...(timezone === undefined ? {} : { timezone }),
   };

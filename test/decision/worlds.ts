@@ -1,7 +1,7 @@
 /** Random worlds: tenants with roles and policies, principals and requests, small enough that they often meet. */
 
 import fc from 'fast-check';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import type { Route } from '../../src/decision/model.ts';
 import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
@@ -65,7 +65,7 @@ const resources = fc.uniqueArray(
   { minLength: 1, maxLength: 2 },
 );
 /** Never, always, and by what is asked with: enough to see that they count. */
-const conditions: fc.Arbitrary<Conditions> = fc.oneof(
+const conditions: fc.Arbitrary<PolicyConditions> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   {
     weight: 1,

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
-import type { Conditions } from '../../src/decision/condition-table.ts';
+import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type {
   CheckInput,
@@ -53,7 +53,7 @@ export interface CasePolicy {
   readonly effect: 'allow' | 'deny';
   readonly actions: readonly string[];
   readonly resources: readonly string[];
-  readonly conditions: Conditions;
+  readonly conditions: PolicyConditions;
   readonly attached_roles?: readonly string[];
 }
 

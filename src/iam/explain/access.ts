@@ -12,7 +12,7 @@ import {
 import { makeGrant } from '../../decision/grants.ts';
 import type { Principal, Snapshot, TenantView, UserPrincipal } from '../../decision/model.ts';
 import type { ConsideredGrant } from '../../decision/permitted.ts';
-import type { Policy } from '../../decision/policies.ts';
+import type { CompiledPolicy } from '../../decision/policies.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { AccessReason, GrantedAccess } from './schemas.ts';
@@ -27,7 +27,7 @@ export interface AccessEvaluator {
   user(user: CandidateUser): GrantedAccess | undefined;
   key(key: CandidateKey): GrantedAccess | undefined;
   /** Returns the policies that the results so far name. */
-  named(): ReadonlySet<Policy>;
+  named(): ReadonlySet<CompiledPolicy>;
   /** Reports whether the evaluations of one page are used up. */
   spent(): boolean;
 }
@@ -47,7 +47,7 @@ export function accessEvaluator(
   { global, builtinRoles }: Snapshot,
 ): AccessEvaluator {
   const home: Snapshot = { own: effective, effective, global, builtinRoles };
-  const named = new Set<Policy>();
+  const named = new Set<CompiledPolicy>();
   /** Results by the roles or scopes, because principals with the same ones have the same access. */
   const known = new Map<string, GrantedAccess | undefined>();
   const policies = policyCount(effective.policies) + policyCount(global);
@@ -95,7 +95,7 @@ function elsewhere(id: TenantId): TenantView {
 
 function grantedAccess(
   { verdict, grants, allows, dependsOn }: EffectiveAccess,
-  named: Set<Policy>,
+  named: Set<CompiledPolicy>,
 ): GrantedAccess | undefined {
   if (verdict === 'deny') return undefined;
   const listed = { allows: allows.slice(0, MAX_NAMED), dependsOn: dependsOn.slice(0, MAX_NAMED) };
@@ -113,7 +113,7 @@ function ofGrant({ kind, name, grant }: ConsideredGrant): AccessReason {
   return { kind, name: name ?? null, constrained, conditional: false };
 }
 
-function ofPolicy(policy: Policy): AccessReason {
+function ofPolicy(policy: CompiledPolicy): AccessReason {
   const { name, resources, conditions } = policy;
   return { kind: 'policy', name, constrained: !resources.all, conditional: conditions.checks.length > 0 };
 }

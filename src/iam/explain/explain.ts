@@ -1,6 +1,6 @@
 /** Explains a decision with the function of the data plane. Nothing is counted. */
 
-import { type Explanation, explain as explainDecision } from '../../decision/explain.ts';
+import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
 import type { ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Snapshot } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
@@ -19,7 +19,7 @@ export async function explain(
   parts: ExplainParts,
   requester: Requester,
   request: ExplainRequest,
-): Promise<Explanation> {
+): Promise<DecisionExplanation> {
   const explained = await explainer(parts, await resolveExplainRequest(parts, requester, request));
   const explanation = explained((snapshot) => snapshot);
   return requester.kind === 'operator' ? explanation : shownTo(requester.caller, explanation);
@@ -29,7 +29,7 @@ export async function explain(
  * Returns the part of an explanation that the caller may see. Without `admin:policies`, a caller sees only the policies
  * that match its request. Without `usage:read` as well, it does not see the usage of the tenant.
  */
-export function shownTo<T extends Explanation>(caller: Caller, explanation: T): T {
+export function shownTo<T extends DecisionExplanation>(caller: Caller, explanation: T): T {
   if (isAuthorized(caller, 'admin:policies')) return explanation;
   const visible = { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
   return isAuthorized(caller, 'usage:read') ? visible : { ...visible, limits: explanation.limits.map(withoutUsage) };
@@ -40,7 +40,7 @@ function withoutUsage(limit: ExplainedLimit): ExplainedLimit {
 }
 
 /** Explains a request with the snapshot that `change` returns for the current one. */
-export type Explainer = (change: (snapshot: Snapshot) => Snapshot) => Explanation;
+export type Explainer = (change: (snapshot: Snapshot) => Snapshot) => DecisionExplanation;
 
 /** Reads the route and the state of the limits once, for several explanations of one request. */
 export async function explainer(parts: ExplainParts, request: ResolvedRequest): Promise<Explainer> {

@@ -4,7 +4,7 @@
  */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
-import { type Explanation, explain } from '../../decision/explain.ts';
+import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
 import { stepsOf } from '../../decision/explain-steps.ts';
 import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
@@ -20,7 +20,7 @@ import { shownTo } from './explain.ts';
 import { actsOutside, checkInput, type ExplainParts, resolveById, visibleTenant } from './resolve.ts';
 import type { ExplainRequest } from './schemas.ts';
 
-export interface RecordedExplanation extends Explanation {
+export interface RecordedExplanation extends DecisionExplanation {
   /** True if the current decision has the recorded code and policy. */
   readonly same: boolean;
   readonly note: string;
@@ -56,7 +56,7 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
   if (resolution === undefined) return { ...shown, request, explanation: null, not_explained: 'unknown_principal' };
   const input = inputOf(row, method, path, body);
   // Without the state of the limits, because the state at the time of the decision is not stored.
-  const explanation = explain(
+  const explanation = explainDecision(
     matchRoute(parts.routes, input),
     input,
     resolution.identity,
@@ -157,7 +157,7 @@ const OTHER_NOTE =
 /** The steps of the limits. */
 const LIMIT_STEPS = { rate_limit_exceeded: 16, insufficient_quota: 17 } as const;
 
-function asRecorded(row: StoredDecision, explanation: Explanation): RecordedExplanation {
+function asRecorded(row: StoredDecision, explanation: DecisionExplanation): RecordedExplanation {
   const { code, detail } = row;
   if (explanation.code === 'allow' && (code === 'rate_limit_exceeded' || code === 'insufficient_quota')) {
     const ending = { line: LIMIT_STEPS[code], outcome: 'denied', code, status: ERRORS[code].status, detail } as const;

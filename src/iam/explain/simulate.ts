@@ -1,6 +1,6 @@
 /** Explains the decision as if proposed roles and policies were in force. Nothing is saved, counted or recorded. */
 
-import type { Explanation } from '../../decision/explain.ts';
+import type { DecisionExplanation } from '../../decision/explain.ts';
 import type { Snapshot, TenantView } from '../../decision/model.ts';
 import { withProposal } from '../../decision/proposed.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -12,9 +12,9 @@ import { type ExplainParts, resolveExplainRequest } from './resolve.ts';
 import { MAX_PROPOSAL_BYTES, type ProposalRequest, type SimulateRequest } from './schemas.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
-export interface Simulation extends Explanation {
+export interface Simulation extends DecisionExplanation {
   /** The decision without the proposal. */
-  readonly current: Pick<Explanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
+  readonly current: Pick<DecisionExplanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
 }
 
 /**

@@ -7,7 +7,7 @@
 import type { Ability } from '../../decision/effective-access.ts';
 import { parseResource } from '../../decision/effective-access.ts';
 import { coveringPatterns, isPermission, permissionOf } from '../../decision/permissions.ts';
-import type { Policy } from '../../decision/policies.ts';
+import type { CompiledPolicy } from '../../decision/policies.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -33,7 +33,7 @@ export async function whoCan(
   if (effective === undefined) throw tenantGone();
   const evaluator = accessEvaluator(ability, effective, caller.snapshot);
   const cursors = cursorsOf(caller, 'who-can', { ...page, ...request });
-  const globals = new Set<Policy>([...global.denies.policies, ...global.allows.policies]);
+  const globals = new Set<CompiledPolicy>([...global.denies.policies, ...global.allows.policies]);
   const counted = new Set<string>();
   const bytesOf = (one: UserWithAccess | KeyWithAccess): number => {
     const names = namesOf(one);
@@ -117,6 +117,6 @@ function keyWithAccess(key: CandidateKey, access: GrantedAccess | undefined): Ke
   return access && { type: 'api_key', id, description, user_id, expires_at, ...access };
 }
 
-function namedPolicy({ name, effect, record }: Policy, global: boolean): NamedPolicy {
+function namedPolicy({ name, effect, record }: CompiledPolicy, global: boolean): NamedPolicy {
   return { name, effect, global, conditions: record.conditions };
 }
