@@ -192,7 +192,12 @@ export async function lockActiveKeys(q: Queryable, tenant: TenantId, owner: KeyO
 
 /** Returns the number of active keys of an owner, counted up to `most`. */
 export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner, most: number): Promise<number> {
-  const active = keys(q).where({ tenant_id: tenant, user_id: owner }).whereRaw(ACTIVE_NOW).limit(most).select('id');
+  // No column, so that an index alone has all that the statement reads.
+  const active = keys(q)
+    .where({ tenant_id: tenant, user_id: owner })
+    .whereRaw(ACTIVE_NOW)
+    .limit(most)
+    .select(q.raw('1'));
   const [row] = await q.count<{ active: string }[]>({ active: '*' }).from(active.as('counted'));
   return Number(row?.active ?? 0);
 }
