@@ -171,7 +171,10 @@ export class GrpcJsCalls {
           if (call === undefined) return reply(UNTRACKED);
           if (request.length > maxMessageBytes) return reply(tooLarge(maxMessageBytes));
           call.isBegun = true;
-          Promise.try(answer, request, call).then(reply, () => reply(INTERNAL));
+          Promise.try(answer, request, call)
+            .then(reply, () => reply(INTERNAL))
+            // An error of grpc-js while it sends an answer ends this call only.
+            .catch(() => call.settle(false));
         };
         return handler;
       }
