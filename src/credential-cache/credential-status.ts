@@ -1,6 +1,6 @@
 /**
- * Reports whether a known credential is still valid. Pure. Every end is exclusive: at its instant the credential has
- * ended.
+ * Why a known credential is invalid: each function returns the reason, or undefined if the credential is valid. Pure.
+ * Every end is exclusive: at its instant the credential has ended.
  */
 
 import type { InvalidReason } from '../decision/model.ts';

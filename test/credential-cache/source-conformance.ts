@@ -1,5 +1,5 @@
 /**
- * What the live cache's landing rule asks of every CacheLoader, whatever stands behind it: a load brings a value and the feed's position
+ * What the credential cache's landing rule asks of every CacheLoader, whatever stands behind it: a load brings a value and the feed's position
  * out of one snapshot, and every change of a value is told by the feed under the key that it is loaded by.
  */
 
