@@ -6,7 +6,9 @@ export class SingleFlight {
   readonly #again: () => boolean;
   #running: Promise<void> | undefined;
 
-  /** @param again called after each run: true begins another, for work that came when the run was too far to include it */
+  /**
+   * @param again called after each run: true begins another, for work that came when the run was too far to include it
+   */
   constructor(work: () => Promise<void>, again: () => boolean = () => false) {
     this.#work = work;
     this.#again = again;

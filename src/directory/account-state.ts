@@ -1,6 +1,6 @@
 /**
- * The state of an account, from its entry. At a login, the bind decides, and this adds states that some servers ignore. A refresh has no bind,
- * so that only this decides.
+ * The state of an account, from its entry. At a login, the bind decides, and this adds states that some servers ignore.
+ * A refresh has no bind, so that only this decides.
  */
 
 import { firstText, integerOf, isTrue, type LdapEntry } from './entry.ts';
@@ -83,7 +83,8 @@ function activeDirectoryState(entry: LdapEntry, nowMs: number): AccountState | u
 /** slapo-ppolicy(5). */
 function openLdapState(entry: LdapEntry, nowMs: number, policy: PolicyTimes | undefined): AccountState | undefined {
   const lockedAt = firstText(entry, 'pwdAccountLockedTime');
-  // A lock after failed logins has a time. A lock by an administrator has none, which is OpenLDAP's way to disable an account.
+  // A lock after failed logins has a time. A lock by an administrator has none, which is OpenLDAP's way to disable an
+  // account.
   if (lockedAt?.startsWith('0000')) return 'disabled';
   if (lockedAt !== undefined && isLockInForce(lockedAt, nowMs, policy)) return 'locked';
   const startsAt = timeOf(entry, 'pwdStartTime');

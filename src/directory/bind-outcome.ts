@@ -15,7 +15,10 @@ export type BindOutcome =
   | { readonly kind: 'proved' }
   | { readonly kind: 'password_expired'; readonly reason: 'expired' | 'must_change' }
   | { readonly kind: 'refused'; readonly reason: DirectoryReason }
-  /** The answer does not concern the password: the server is busy, requires another transport, or reports something else. */
+  /**
+   * The answer does not concern the password: the server is busy, requires another transport, or reports something
+   * else.
+   */
   | { readonly kind: 'fault'; readonly detail: string };
 
 const SUCCESS = 0;
@@ -25,7 +28,10 @@ const refused = (reason: DirectoryReason): BindOutcome => ({ kind: 'refused', re
 const EXPIRED: BindOutcome = { kind: 'password_expired', reason: 'expired' };
 const MUST_CHANGE: BindOutcome = { kind: 'password_expired', reason: 'must_change' };
 
-/** Active Directory's `data` of code 49, hexadecimal. It reports expiry (532, 773) and most states only if the password is right. */
+/**
+ * Active Directory's `data` of code 49, hexadecimal. It reports expiry (532, 773) and most states only if the password
+ * is right.
+ */
 const AD_DATA: Readonly<Record<string, BindOutcome>> = {
   '525': refused('unknown_user'),
   '52e': refused('wrong_password'),
@@ -39,7 +45,10 @@ const AD_DATA: Readonly<Record<string, BindOutcome>> = {
   '775': refused('locked'),
 };
 
-/** Texts of 389 Directory Server and FreeIPA, with their codes: with another code, the same words may have another meaning. */
+/**
+ * Texts of 389 Directory Server and FreeIPA, with their codes: with another code, the same words may have another
+ * meaning.
+ */
 const TEXTS: readonly { readonly code: number; readonly text: RegExp; readonly outcome: BindOutcome }[] = [
   { code: INVALID_CREDENTIALS, text: /^password expired/i, outcome: EXPIRED },
   { code: 53, text: /inactivated|account is (?:disabled|locked by)/i, outcome: refused('disabled') },

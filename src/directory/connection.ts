@@ -1,6 +1,6 @@
 /**
- * One connection to one server, for one login. The client library gets the socket that this module opened and verified, and cannot open
- * another. By default, it would reconnect without TLS and bind there.
+ * One connection to one server, for one login. The client library gets the socket that this module opened and verified,
+ * and cannot open another. By default, it would reconnect without TLS and bind there.
  */
 
 import type { Socket } from 'node:net';
@@ -24,15 +24,24 @@ export interface SearchRequest {
 
 export interface LdapConnection {
   readonly url: DirectoryUrl;
-  /** Sends a simple bind. Returns the server's answer with any code. @throws Fault for an empty password: a server may treat that as an anonymous bind */
+  /**
+   * Sends a simple bind. Returns the server's answer with any code.
+   * @throws Fault for an empty password: a server may treat that as an anonymous bind
+   */
   bind(name: string, password: string): Promise<BindResult>;
-  /** Returns at most `limit` entries; none if the base of a `base` search does not exist. @throws DirectoryFault, Fault */
+  /**
+   * Returns at most `limit` entries; none if the base of a `base` search does not exist.
+   * @throws DirectoryFault, Fault
+   */
   search(request: SearchRequest, limit: number): Promise<readonly LdapEntry[]>;
-  /** Returns all entries, in pages if the server requires that. @throws Fault if there are more than `max`, or if the server does not send all */
+  /**
+   * Returns all entries, in pages if the server requires that.
+   * @throws Fault if there are more than `max`, or if the server does not send all
+   */
   searchAll(request: SearchRequest, max: number): Promise<readonly LdapEntry[]>;
   /**
-   * Counts the entries and references of a search, without a size limit: with one, the client library hides that the server sent only a
-   * part. @throws DirectoryFault also if the server sends only a part
+   * Counts the entries and references of a search, without a size limit: with one, the client library hides that the
+   * server sent only a part. @throws DirectoryFault also if the server sends only a part
    */
   count(request: SearchRequest): Promise<{ readonly entries: number; readonly references: number }>;
   /** RFC 4532: `dn:…` or `u:…`; undefined if the server does not answer it. */
@@ -45,8 +54,8 @@ export interface LdapConnection {
 const BINARY = ['objectGUID', 'objectguid', 'objectSid', 'objectsid', 'tokenGroups', 'tokengroups'];
 const PAGE_SIZE = 500;
 /**
- * The limit of one connection; ten thousand groups need less. The client library copies its buffer with every received piece, so that an
- * endless message costs the square of this.
+ * The limit of one connection; ten thousand groups need less. The client library copies its buffer with every received
+ * piece, so that an endless message costs the square of this.
  */
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WHO_AM_I = '1.3.6.1.4.1.4203.1.11.3';
@@ -151,7 +160,8 @@ function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadlin
       const timer = setTimeout(() => socket.destroy(), UNBIND_MS);
       timer.unref();
       socket.once('close', () => clearTimeout(timer));
-      // Written to the socket, because the library reports every unbind as an error. Its pending operations fail when the socket closes.
+      // Written to the socket, because the library reports every unbind as an error. Its pending operations fail when
+      // the socket closes.
       if (socket.writable) socket.write(UNBIND);
       socket.destroySoon();
     },
@@ -159,9 +169,9 @@ function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadlin
 }
 
 /**
- * Searches in one piece; in pages if the server's limit is lower. Neither has a size limit: with one, the client library hides that the server
- * stopped at its own. Pages come second because the library treats an empty page as the last one, and a server may send an empty page when it
- * is short of time.
+ * Searches in one piece; in pages if the server's limit is lower. Neither has a size limit: with one, the client
+ * library hides that the server stopped at its own. Pages come second because the library treats an empty page as the
+ * last one, and a server may send an empty page when it is short of time.
  */
 async function all(client: Client, request: SearchRequest, deadline: Deadline): Promise<readonly LdapEntry[]> {
   const options = optionsOf(request, deadline);

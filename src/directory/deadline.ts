@@ -44,7 +44,10 @@ export class Deadline implements Disposable {
     return () => this.#waiting.delete(wake);
   }
 
-  /** Settles as the work does, or rejects with a Fault if the deadline passes first. A later outcome of the work is ignored. */
+  /**
+   * Settles as the work does, or rejects with a Fault if the deadline passes first. A later outcome of the work is
+   * ignored.
+   */
   async within<T>(work: Promise<T>): Promise<T> {
     let cancel = (): unknown => undefined;
     const passing = new Promise<never>((_, reject) => {

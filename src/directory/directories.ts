@@ -73,7 +73,10 @@ function noDirectory(
   return { step: 'connect', ok: false, detail: `no directory ${name ?? ''} is configured`, advice };
 }
 
-/** Runs `task` when one of the directory's connections is free. Throws a Fault if too many wait, or when the deadline passes. */
+/**
+ * Runs `task` when one of the directory's connections is free. Throws a Fault if too many wait, or when the deadline
+ * passes.
+ */
 async function withConnection<T>(connections: Semaphore, deadline: Deadline, task: () => Promise<T>): Promise<T> {
   const result = connections.run(task, undefined, (turn) => deadline.within(turn));
   if (result === undefined) throw new Fault('too many questions to the directory at once');
@@ -101,9 +104,9 @@ interface Login {
 }
 
 /**
- * Tries the directories in order until one finds the name. The next one is tried only if a search found no person and no server received the
- * password: neither a fault nor a verified password allows it. All of them together get the longest of their timeouts, each its share of the
- * rest.
+ * Tries the directories in order until one finds the name. The next one is tried only if a search found no person and
+ * no server received the password: neither a fault nor a verified password allows it. All of them together get the
+ * longest of their timeouts, each its share of the rest.
  */
 async function tryInOrder(
   candidates: readonly { readonly directory: Directory; readonly connections: Semaphore }[],

@@ -46,7 +46,10 @@ export function makeDirectory(settings: DirectorySettings): Directory {
   };
 }
 
-/** Binds as the service account, if there is one. @throws Fault if it cannot bind, because that does not depend on the person */
+/**
+ * Binds as the service account, if there is one.
+ * @throws Fault if it cannot bind, because that does not depend on the person
+ */
 export async function bindService(c: LdapConnection, { serviceAccount }: DirectorySettings): Promise<void> {
   if (serviceAccount === undefined) return;
   const { code, text, policy } = await c.bind(serviceAccount.dn, serviceAccount.password);

@@ -73,9 +73,9 @@ export function parseDn(text: string): Dn | undefined {
 }
 
 /**
- * Returns the form in which all DNs of one entry are the same text: short type names, values in Unicode's compatible form, in lower case and
- * without redundant spaces (caseIgnoreMatch of RFC 4517, as directories compare names), uniform escapes, and sorted parts of a level. Returns
- * undefined for text that is not a DN.
+ * Returns the form in which all DNs of one entry are the same text: short type names, values in Unicode's compatible
+ * form, in lower case and without redundant spaces (caseIgnoreMatch of RFC 4517, as directories compare names), uniform
+ * escapes, and sorted parts of a level. Returns undefined for text that is not a DN.
  */
 export function normaliseDn(text: string): string | undefined {
   return parseDn(text)
@@ -88,7 +88,10 @@ export function normaliseDn(text: string): string | undefined {
     .join(',');
 }
 
-/** Returns the form in which directories compare names of people and groups: case and the number of spaces do not matter. */
+/**
+ * Returns the form in which directories compare names of people and groups: case and the number of spaces do not
+ * matter.
+ */
 export function foldName(value: string): string {
   // ASCII characters have no other compatible form.
   const folded = ASCII.test(value) ? value.toLowerCase() : value.normalize('NFKC').toLowerCase().normalize('NFKC');

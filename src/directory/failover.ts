@@ -1,4 +1,7 @@
-/** The servers of one directory, tried in order, each within its share of the time. Servers that failed recently come last. */
+/**
+ * The servers of one directory, tried in order, each within its share of the time. Servers that failed recently come
+ * last.
+ */
 
 import type { SecureContext } from 'node:tls';
 import { Fault } from '../domain/errors.ts';
@@ -62,7 +65,10 @@ function shareOf(whole: Deadline, left: number): Deadline {
 /** Codes that apply to one server only: an internal error, busy, shutting down. */
 const OF_THE_SERVER = [1, 3, 11, 51, 52, 80];
 
-/** Reports whether every server would give the same answer. Another attempt would only bring the service account closer to its lock. */
+/**
+ * Reports whether every server would give the same answer. Another attempt would only bring the service account closer
+ * to its lock.
+ */
 function isSameForAll(error: unknown): boolean {
   return error instanceof DirectoryFault && !OF_THE_SERVER.includes(error.code);
 }

@@ -31,7 +31,9 @@ export function fillFilter(template: string, values: readonly string[]): string 
   });
 }
 
-/** Returns the template with `*` for every `{0}` and `{1}`, so that it matches every entry that some value can match. */
+/**
+ * Returns the template with `*` for every `{0}` and `{1}`, so that it matches every entry that some value can match.
+ */
 export function anyOf(template: string): string {
   return template.replace(/(:=)?\{\d\}/g, (_, rule: string | undefined) => `${rule ?? ''}*`);
 }
@@ -42,8 +44,8 @@ export function hasAnyForm(template: string): boolean {
 }
 
 /**
- * Decodes bytes above 127 that are written as `\c3\a9`, because the client's parser would treat each as a character. Returns undefined if they
- * encode no character.
+ * Decodes bytes above 127 that are written as `\c3\a9`, because the client's parser would treat each as a character.
+ * Returns undefined if they encode no character.
  */
 export function decodeHighBytes(template: string): string | undefined {
   const text = template.replace(/(?:\\[89a-fA-F][0-9a-fA-F])+/g, (run) =>
@@ -98,7 +100,10 @@ export function isFilterTemplate(template: string): boolean {
   return isBalanced(template) && parseFilter(fillFilter(template, ['x', 'x'])) !== undefined;
 }
 
-/** Reports whether one pair of parentheses encloses the text. The client's parser accepts missing ones at the end; a server may not. */
+/**
+ * Reports whether one pair of parentheses encloses the text. The client's parser accepts missing ones at the end; a
+ * server may not.
+ */
 function isBalanced(text: string): boolean {
   let depth = 0;
   for (const [index, char] of [...text].entries()) {

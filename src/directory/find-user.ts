@@ -21,7 +21,10 @@ export type FoundEntry =
 /** The account that a bind by the pattern authenticated. */
 export type BoundEntry =
   | Exclude<FoundEntry, { readonly kind: 'one' }>
-  /** `isConfirmed`: the server reports that this account is bound. Otherwise it only has the same name, and may be another person's. */
+  /**
+   * `isConfirmed`: the server reports that this account is bound. Otherwise it only has the same name, and may be
+   * another person's.
+   */
   | { readonly kind: 'one'; readonly entry: LdapEntry; readonly isConfirmed: boolean }
   | { readonly kind: 'other_domain'; readonly detail: string };
 
@@ -32,7 +35,10 @@ export function isUnreadable(error: unknown): boolean {
   return error instanceof DirectoryFault && NOT_READABLE.includes(error.code);
 }
 
-/** The full name of an account, `CORP\alice` (MS-ADTS). It is a constructed attribute: it can be read, and no filter finds it. */
+/**
+ * The full name of an account, `CORP\alice` (MS-ADTS). It is a constructed attribute: it can be read, and no filter
+ * finds it.
+ */
 const PRINCIPAL_NAME = 'msDS-PrincipalName';
 /** The largest number of accounts with one name in the domains of a forest. */
 const MAX_NAMESAKES = 100;
@@ -52,8 +58,10 @@ export async function searchUser(reader: DirectoryReader, user: TypedName): Prom
 }
 
 /**
- * Finds the entry of the account that is bound by the pattern. That account reads it, or the service account afterwards.
- * @param bound `name`: the name in the bind; `authorization`: the server's answer to "who am I" (RFC 4532), if it gives one
+ * Finds the entry of the account that is bound by the pattern. That account reads it, or the service account
+ * afterwards.
+ * @param bound `name`: the name in the bind; `authorization`: the server's answer to "who am I" (RFC 4532), if it gives
+ *   one
  * @throws Fault if the server's answer cannot be compared with the entry
  */
 export async function boundUser(
@@ -77,8 +85,8 @@ function bound(found: FoundEntry, isConfirmed: boolean): BoundEntry {
 }
 
 /**
- * Finds the account with this full name, `CORP\alice`. In a forest, a domain controller also authenticates the accounts of other domains, in
- * which the same account name belongs to another person.
+ * Finds the account with this full name, `CORP\alice`. In a forest, a domain controller also authenticates the accounts
+ * of other domains, in which the same account name belongs to another person.
  */
 async function byPrincipalName(reader: DirectoryReader, principal: string): Promise<BoundEntry> {
   const { c, settings } = reader;
@@ -105,8 +113,8 @@ async function byPrincipalName(reader: DirectoryReader, principal: string): Prom
 
 /**
  * Finds the entry that has this id now, unless the configured filter excludes it.
- * @throws Fault for text that is not a stable id, and for an id under another attribute than that of the directory's type: people may be able
- *   to write such an attribute
+ * @throws Fault for text that is not a stable id, and for an id under another attribute than that of the directory's
+ *   type: people may be able to write such an attribute
  */
 export async function userById(reader: DirectoryReader, stableId: string): Promise<FoundEntry> {
   const { settings, traits } = reader;
@@ -122,8 +130,8 @@ export async function userById(reader: DirectoryReader, stableId: string): Promi
 }
 
 /**
- * Reports whether another person has this name. The owner of an entry that was found by its id, its DN or another attribute may have given it
- * a colleague's name, and groups would list the colleague by it.
+ * Reports whether another person has this name. The owner of an entry that was found by its id, its DN or another
+ * attribute may have given it a colleague's name, and groups would list the colleague by it.
  */
 export async function hasNamesake(
   { c, settings, traits }: DirectoryReader,

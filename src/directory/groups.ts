@@ -1,6 +1,6 @@
 /**
- * The groups of a person, direct and nested: those that the entry names if it is trusted, those that the search for groups finds, Active
- * Directory's primary group, and the groups that contain them.
+ * The groups of a person, direct and nested: those that the entry names if it is trusted, those that the search for
+ * groups finds, Active Directory's primary group, and the groups that contain them.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -42,7 +42,10 @@ class GroupSet {
   /** From the normalised DN to the server's spelling, which later searches use. */
   readonly #dns = new Map<string, string>();
 
-  /** Returns the new ones, in the server's spelling. Ignores text that is not a DN. @throws Fault if there are too many */
+  /**
+   * Returns the new ones, in the server's spelling. Ignores text that is not a DN.
+   * @throws Fault if there are too many
+   */
   add(dns: Iterable<string>): readonly string[] {
     const added: string[] = [];
     for (const dn of dns) {
@@ -95,8 +98,8 @@ export async function groupsOf(walk: Walk, person: LdapEntry): Promise<readonly 
 }
 
 /**
- * Returns the filter of the search for groups; undefined if there is none. Active Directory needs none, because its entries and its matching
- * rule give all groups. If the entry is not trusted, there always is one.
+ * Returns the filter of the search for groups; undefined if there is none. Active Directory needs none, because its
+ * entries and its matching rule give all groups. If the entry is not trusted, there always is one.
  */
 function groupFilter({ settings, traits }: DirectoryProfile): string | undefined {
   const isSearched = settings.groupSearchBase !== undefined && traits.type !== 'active-directory';
@@ -184,7 +187,10 @@ async function inChain({ c, settings }: Walk, members: readonly string[]): Promi
   return entries.map(({ dn }) => dn);
 }
 
-/** In Active Directory, the primary group does not list its members, and `memberOf` does not include it. The entry has its number. */
+/**
+ * In Active Directory, the primary group does not list its members, and `memberOf` does not include it. The entry has
+ * its number.
+ */
 async function primaryGroup({ c, settings }: Walk, person: LdapEntry): Promise<readonly string[]> {
   const [sid, relativeId] = [person.bytes('objectSid')[0], integerOf(person, 'primaryGroupID')];
   const value = sid && relativeId !== undefined ? siblingSid(sid, Number(relativeId)) : undefined;
@@ -195,8 +201,8 @@ async function primaryGroup({ c, settings }: Walk, person: LdapEntry): Promise<r
 }
 
 /**
- * Returns the SID of another object of the same domain: the last sub-authority replaced (MS-DTYP, 2.4.2.2). Returns undefined for bytes that
- * are not the SID of a domain's object.
+ * Returns the SID of another object of the same domain: the last sub-authority replaced (MS-DTYP, 2.4.2.2). Returns
+ * undefined for bytes that are not the SID of a domain's object.
  */
 export function siblingSid(sid: Buffer, relativeId: number): Buffer | undefined {
   const count = sid[1] ?? 0;

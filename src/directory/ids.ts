@@ -1,6 +1,7 @@
 /**
- * The id of an entry, which does not change if the entry is renamed or moved. Each type of directory has exactly one attribute for it: an
- * attribute that is operational in one product may be an ordinary one in another, which people can write into their own entries.
+ * The id of an entry, which does not change if the entry is renamed or moved. Each type of directory has exactly one
+ * attribute for it: an attribute that is operational in one product may be an ordinary one in another, which people can
+ * write into their own entries.
  */
 
 import { AndFilter, EqualityFilter, type Filter } from 'ldapts';
@@ -40,14 +41,20 @@ const FORMS: Readonly<Record<IdAttribute, IdForm>> = {
   entryUUID: textual(UUID),
 };
 
-/** Reads the id from the attribute of the directory's type, such as `entryuuid:7c3f…`. No other attribute of the entry counts. */
+/**
+ * Reads the id from the attribute of the directory's type, such as `entryuuid:7c3f…`. No other attribute of the entry
+ * counts.
+ */
 export function readId(entry: LdapEntry, attribute: IdAttribute): ReadId {
   if (entry.count(attribute) > 1) return { kind: 'several' };
   const text = FORMS[attribute].read(entry, attribute);
   return text === undefined ? { kind: 'none' } : { kind: 'one', stableId: `${attribute.toLowerCase()}:${text}` };
 }
 
-/** Returns the attribute under which an id was stored; undefined for text that is not a stable id of any type of directory. */
+/**
+ * Returns the attribute under which an id was stored; undefined for text that is not a stable id of any type of
+ * directory.
+ */
 export function attributeOfId(stableId: string): IdAttribute | undefined {
   const [attribute] = parse(stableId) ?? [];
   return attribute;

@@ -22,7 +22,10 @@ import { fillPattern, isDnPattern, isExact, type TypedName, typedName } from './
 
 export interface LoginAnswer {
   readonly answer: DirectoryAnswer;
-  /** Whether the next directory may be tried: the search found no person with this name, and no server received the password. */
+  /**
+   * Whether the next directory may be tried: the search found no person with this name, and no server received the
+   * password.
+   */
   readonly elsewhere: boolean;
 }
 
@@ -71,8 +74,8 @@ async function findAndBind(
 }
 
 /**
- * Returns the outcome of a bind as the bound entry explains it. By default, OpenLDAP answers for a locked or expired account as for a wrong
- * password, and only the entry shows the reason.
+ * Returns the outcome of a bind as the bound entry explains it. By default, OpenLDAP answers for a locked or expired
+ * account as for a wrong password, and only the entry shows the reason.
  */
 export function outcomeFor(entry: LdapEntry, outcome: BindOutcome): BindOutcome {
   const isSilent = outcome.kind === 'refused' && outcome.reason === 'wrong_password';
@@ -113,8 +116,8 @@ interface ReadBound {
 }
 
 /**
- * Reads the entry of the account that was bound by the pattern. If the server does not report which account that is, the found entry must
- * have the same password, because the name may belong to another person in another domain.
+ * Reads the entry of the account that was bound by the pattern. If the server does not report which account that is,
+ * the found entry must have the same password, because the name may belong to another person in another domain.
  */
 export async function readBound(c: LdapConnection, directory: Directory, bound: BoundAs): Promise<ReadBound> {
   const { found, reader } = await findBound(c, directory, bound);
@@ -126,7 +129,10 @@ export async function readBound(c: LdapConnection, directory: Directory, bound: 
   return { found: { kind: 'other_domain', detail }, reader };
 }
 
-/** Reads the entry as the person; as the service account if the person may not read, for example before a required password change. */
+/**
+ * Reads the entry as the person; as the service account if the person may not read, for example before a required
+ * password change.
+ */
 async function findBound(c: LdapConnection, directory: Directory, { name, outcome }: BoundAs): Promise<ReadBound> {
   const { settings } = directory;
   const asksWho = outcome === 'proved' && !isDnPattern(settings.userDnPattern ?? '');
@@ -186,7 +192,10 @@ async function proved(reader: DirectoryReader, { user, found }: FoundUser): Prom
   return { answer: { kind: 'proved', person: read.person }, elsewhere: false };
 }
 
-/** The service account, if there is one, reads the groups. A refresh reads them in the same way, so that both see the same groups. */
+/**
+ * The service account, if there is one, reads the groups. A refresh reads them in the same way, so that both see the
+ * same groups.
+ */
 async function readPerson(reader: DirectoryReader, entry: LdapEntry, user: TypedName): Promise<PersonAnswer> {
   if (needsReading(reader, entry)) await bindService(reader.c, reader.settings);
   return personOf(reader, entry, user.name);

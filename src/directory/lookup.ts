@@ -69,8 +69,9 @@ async function policyOf(c: LdapConnection, entry: LdapEntry): Promise<PolicyTime
 const ACCOUNT_NAMES = ['userPrincipalName', 'sAMAccountName'];
 
 /**
- * Verifies that a person is removed whom a search did not find. A directory gives the same answer to a search that may not see the person, or
- * that ended early. So this searches again in a way that shows a partial answer, for the search base, and for any other person.
+ * Verifies that a person is removed whom a search did not find. A directory gives the same answer to a search that may
+ * not see the person, or that ended early. So this searches again in a way that shows a partial answer, for the search
+ * base, and for any other person.
  * @throws Fault unless all three answers show that the person is removed
  */
 async function assertRemoved(reader: DirectoryReader, stableId: string): Promise<void> {
@@ -81,7 +82,8 @@ async function assertRemoved(reader: DirectoryReader, stableId: string): Promise
   const filter = admittedBy(settings, byId);
   const { entries, references } = await c.count({ base, scope: 'sub', filter, attributes: ['objectClass'] });
   if (entries > 0) throw unproved(c, 'the directory answers the same search differently');
-  // Active Directory refers to its other naming contexts in every answer below a domain. Elsewhere the person may be behind a reference.
+  // Active Directory refers to its other naming contexts in every answer below a domain. Elsewhere the person may be
+  // behind a reference.
   if (references > 0 && traits.type !== 'active-directory') {
     throw unproved(c, `a part of the tree below ${base} is on another server, and referrals are not followed`);
   }

@@ -1,6 +1,6 @@
 /**
- * The interface of this module: the answers of a corporate directory about a person. All values are parsed: DNs are normalised, roles and
- * tenants are those of the mapping, and a reason is a word of the list below.
+ * The interface of this module: the answers of a corporate directory about a person. All values are parsed: DNs are
+ * normalised, roles and tenants are those of the mapping, and a reason is a word of the list below.
  */
 
 import type { RoleName, TenantId } from '../domain/ids.ts';
@@ -20,7 +20,9 @@ export type DirectoryReason =
   /** The entry has several values of the attribute that names people, or of the one that identifies them. */
   | 'several_names'
   | 'several_ids'
-  /** The directory authenticated an account of a domain that is not configured, or another account than the entry found. */
+  /**
+   * The directory authenticated an account of a domain that is not configured, or another account than the entry found.
+   */
   | 'other_domain'
   /** Several directories are configured, and the name does not select one. */
   | 'no_domain'
@@ -30,12 +32,15 @@ export interface DirectoryPerson {
   /** The configured directory's `ldap.name`. */
   readonly directory: string;
   /**
-   * An id that does not change if a person is renamed or moved: the identity attribute of the directory's type, a colon, and its
-   * lower-case text, such as `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
+   * An id that does not change if a person is renamed or moved: the identity attribute of the directory's type, a
+   * colon, and its lower-case text, such as `entryuuid:7c3f0e52-…`, `objectguid:…`, `ipauniqueid:…` or `nsuniqueid:…`.
    */
   readonly stableId: string;
   readonly dn: string;
-  /** The value of `ldap.attribute-mapping.username`, otherwise the typed name. For display. Only the former finds groups that list names. */
+  /**
+   * The value of `ldap.attribute-mapping.username`, otherwise the typed name. For display. Only the former finds groups
+   * that list names.
+   */
   readonly username: string;
   readonly email: string | undefined;
   readonly displayName: string | undefined;
@@ -71,8 +76,8 @@ export type LookupAnswer =
   | { readonly kind: 'gone'; readonly reason: GoneReason };
 
 /**
- * `several_names` and `several_ids`: the entry no longer identifies one person, which only a change of the entry itself can cause.
- * `ambiguous_user`: another entry has the same username.
+ * `several_names` and `several_ids`: the entry no longer identifies one person, which only a change of the entry itself
+ * can cause. `ambiguous_user`: another entry has the same username.
  */
 export type GoneReason =
   | 'removed'
@@ -116,11 +121,15 @@ export interface LoginTestRequest {
 /** All configured directories. */
 export interface Directories {
   /**
-   * Rejects with a Fault if a directory is unreachable or slow, or its TLS is not trusted. An empty name or password opens no connection.
+   * Rejects with a Fault if a directory is unreachable or slow, or its TLS is not trusted. An empty name or password
+   * opens no connection.
    * @param elapsedMs the time that the person has already waited, which counts toward the timeout; default: 0
    */
   authenticate(username: string, password: string, elapsedMs?: number): Promise<DirectoryAnswer>;
-  /** Looks up a person that the directory proved earlier. Rejects with a Fault like `authenticate`, and for a name that is not configured. */
+  /**
+   * Looks up a person that the directory proved earlier. Rejects with a Fault like `authenticate`, and for a name that
+   * is not configured.
+   */
   lookup(directory: string, stableId: string): Promise<LookupAnswer>;
   /** Runs the steps of a login, up to the first that fails. Never rejects. */
   test(request: LoginTestRequest): Promise<readonly TestStep[]>;

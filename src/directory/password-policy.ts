@@ -1,4 +1,7 @@
-/** The password policy control (draft-behera-ldap-password-policy, section 6): the server's report about a password, besides the result code. */
+/**
+ * The password policy control (draft-behera-ldap-password-policy, section 6): the server's report about a password,
+ * besides the result code.
+ */
 
 import { type BerReader, Control } from 'ldapts';
 
@@ -41,7 +44,10 @@ interface Element {
   readonly rest: Uint8Array;
 }
 
-/** Reads the first element, with either definite form of its length (X.690, section 8.1.3): 389 Directory Server writes five bytes instead of one. */
+/**
+ * Reads the first element, with either definite form of its length (X.690, section 8.1.3): 389 Directory Server writes
+ * five bytes instead of one.
+ */
 function readElement(bytes: Uint8Array): Element | undefined {
   const [tag, first] = bytes;
   if (tag === undefined || first === undefined || first === 0x80) return undefined;

@@ -24,8 +24,9 @@ export type EntryIdentity =
   | { readonly kind: 'hidden'; readonly detail: string };
 
 /**
- * Reads the identity of an entry: one value of the identity attribute, and at most one value of the attribute that names people. An entry with
- * several values of either identifies no person: if people can write their own entries, a second value may belong to another person.
+ * Reads the identity of an entry: one value of the identity attribute, and at most one value of the attribute that
+ * names people. An entry with several values of either identifies no person: if people can write their own entries, a
+ * second value may belong to another person.
  */
 export function identify(entry: LdapEntry, { settings, traits }: DirectoryProfile): EntryIdentity {
   const { username } = attributeNamesOf(traits, settings);

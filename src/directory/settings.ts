@@ -5,8 +5,8 @@ import type { RoleName, TenantId } from '../domain/ids.ts';
 export type DirectoryType = 'active-directory' | 'openldap' | 'freeipa' | '389ds';
 
 /**
- * The source of a person's groups: `trusted` = the person's own entry (`memberOf`); `searched` = only groups that list the person; `auto` =
- * depends on the type of the directory.
+ * The source of a person's groups: `trusted` = the person's own entry (`memberOf`); `searched` = only groups that list
+ * the person; `auto` = depends on the type of the directory.
  */
 export type MemberOf = 'auto' | 'trusted' | 'searched';
 
@@ -49,8 +49,8 @@ export interface DirectorySettings {
   /** Undefined = `baseDn`. */
   readonly groupSearchBase: string | undefined;
   /**
-   * With `{0}` for the person's DN and `{1}` for the name. Undefined = the usual attributes of groups if `groupSearchBase` is set, otherwise
-   * no search: the groups are those of the person's entry.
+   * With `{0}` for the person's DN and `{1}` for the name. Undefined = the usual attributes of groups if
+   * `groupSearchBase` is set, otherwise no search: the groups are those of the person's entry.
    */
   readonly groupSearchFilter: string | undefined;
   readonly nestedGroups: boolean;
@@ -62,7 +62,10 @@ export interface DirectorySettings {
   readonly tenantId: TenantId;
   /** By normalised DN, in the order of the configuration. The first group that has the person decides. */
   readonly groupTenants: ReadonlyMap<string, TenantId>;
-  /** In lower case. A name `…@domain` or `DOMAIN\…` is looked up only in the directory with that domain, without the domain. */
+  /**
+   * In lower case. A name `…@domain` or `DOMAIN\…` is looked up only in the directory with that domain, without the
+   * domain.
+   */
   readonly domains: readonly string[];
   /** Whether names without a configured domain are looked up here although several directories are configured. */
   readonly namesWithoutDomain: boolean;

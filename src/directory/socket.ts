@@ -1,4 +1,7 @@
-/** Opens sockets to servers: TCP, or TLS whose certificate names the host. A socket is unencrypted only if that is configured. */
+/**
+ * Opens sockets to servers: TCP, or TLS whose certificate names the host. A socket is unencrypted only if that is
+ * configured.
+ */
 
 import { connect, isIP, type Socket } from 'node:net';
 import {
@@ -65,8 +68,8 @@ function protectedBy({ url, trust }: ServerTarget, address: ConnectionOptions): 
     rejectUnauthorized: true,
     checkServerIdentity: () => wrongName(socket, url.host),
   });
-  // To check the name, Node reads every certificate of the chain into an object, which takes a fifth of the time of TLS. The chain is
-  // verified before that, and the check above reads the certificate itself.
+  // To check the name, Node reads every certificate of the chain into an object, which takes a fifth of the time of
+  // TLS. The chain is verified before that, and the check above reads the certificate itself.
   return Object.defineProperty(socket, 'getPeerCertificate', { value: () => undefined });
 }
 

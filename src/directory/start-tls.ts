@@ -1,6 +1,7 @@
 /**
- * StartTLS (RFC 4511, section 4.14) on a bare socket. The client library gets the connection only after TLS has begun. Otherwise, unencrypted
- * data that an attacker injected before TLS would stay in the library's buffer, and the library would treat it as the server's.
+ * StartTLS (RFC 4511, section 4.14) on a bare socket. The client library gets the connection only after TLS has begun.
+ * Otherwise, unencrypted data that an attacker injected before TLS would stay in the library's buffer, and the library
+ * would treat it as the server's.
  */
 
 import type { Socket } from 'node:net';
@@ -11,7 +12,10 @@ const REQUEST = Buffer.concat([Buffer.from('301d02010177188016', 'hex'), Buffer.
 const EXTENDED_RESPONSE = 0x78;
 const MAX_ANSWER_BYTES = 4096;
 
-/** Resolves when the server has agreed, unless it has sent anything else. The caller's deadline destroys the socket, which ends the wait. */
+/**
+ * Resolves when the server has agreed, unless it has sent anything else. The caller's deadline destroys the socket,
+ * which ends the wait.
+ */
 export function askForTls(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     let held = Buffer.alloc(0);

@@ -1,4 +1,6 @@
-/** The differences between the four types of directory, one row each, and the detection of the type from the root entry. */
+/**
+ * The differences between the four types of directory, one row each, and the detection of the type from the root entry.
+ */
 
 import { Fault } from '../domain/errors.ts';
 import type { LdapConnection } from './connection.ts';
@@ -14,9 +16,15 @@ export interface TypeTraits {
   /** `{0}`: the name without the directory's domain; `{1}`: the typed name. */
   readonly userFilter: string;
   readonly attributes: AttributeNames;
-  /** The value for `ldap.member-of: auto`. In OpenLDAP, a schema can make `memberOf` an ordinary attribute, and access rules may allow people to write it. */
+  /**
+   * The value for `ldap.member-of: auto`. In OpenLDAP, a schema can make `memberOf` an ordinary attribute, and access
+   * rules may allow people to write it.
+   */
   readonly memberOf: Exclude<MemberOf, 'auto'>;
-  /** The way to find nested groups: Active Directory's matching rule, a walk upwards, or none because `memberOf` has them. */
+  /**
+   * The way to find nested groups: Active Directory's matching rule, a walk upwards, or none because `memberOf` has
+   * them.
+   */
   readonly nesting: 'in-chain' | 'walk' | 'in-member-of';
 }
 
@@ -73,7 +81,8 @@ export function trustsMemberOf(traits: TypeTraits, { memberOf }: Pick<DirectoryS
 
 /**
  * Detects the type once. The root entry belongs to the server, so that no person of the directory can write it.
- * @throws Fault if the root entry is hidden or names no known product. A guess could identify people by an attribute that they can write
+ * @throws Fault if the root entry is hidden or names no known product. A guess could identify people by an attribute
+ *   that they can write
  */
 export function typeFinder(settings: DirectorySettings): (connection: LdapConnection) => Promise<TypeTraits> {
   let known = settings.type === 'auto' ? undefined : TYPES[settings.type];

@@ -14,14 +14,16 @@ const MAX_LENGTH = 256;
 const UNFIT = /[\p{Cc}@\\]/u;
 
 /**
- * Reports whether the name has no blanks around it and no control characters. Directories ignore such blanks, and 389 Directory Server ignores
- * the text after a NUL, so that such a name would find the entry of another name.
+ * Reports whether the name has no blanks around it and no control characters. Directories ignore such blanks, and 389
+ * Directory Server ignores the text after a NUL, so that such a name would find the entry of another name.
  */
 export function isExact(name: string): boolean {
   return !/\p{Cc}/u.test(name) && name.trim() === name;
 }
 
-/** Reports whether the text can be a name: not empty, not too long, and well formed. No server receives any other text. */
+/**
+ * Reports whether the text can be a name: not empty, not too long, and well formed. No server receives any other text.
+ */
 export function isName(text: string): boolean {
   return text !== '' && text.length <= MAX_LENGTH && text.isWellFormed();
 }
@@ -43,8 +45,8 @@ export function typedName(typed: string, domains: readonly string[]): TypedName 
 }
 
 /**
- * Returns the directories for a name, in their order: those with the name's domain. A name without a configured domain belongs to the only
- * directory, or to those that are configured to accept such names.
+ * Returns the directories for a name, in their order: those with the name's domain. A name without a configured domain
+ * belongs to the only directory, or to those that are configured to accept such names.
  */
 export function directoriesFor<T extends Pick<DirectorySettings, 'domains' | 'namesWithoutDomain'>>(
   typed: string,
@@ -56,12 +58,17 @@ export function directoriesFor<T extends Pick<DirectorySettings, 'domains' | 'na
   return directories.filter(({ namesWithoutDomain }) => namesWithoutDomain);
 }
 
-/** A DN pattern has an unescaped `=` before the placeholder. The other patterns are a UPN or a down-level logon name. */
+/**
+ * A DN pattern has an unescaped `=` before the placeholder. The other patterns are a UPN or a down-level logon name.
+ */
 export function isDnPattern(pattern: string): boolean {
   return pattern.slice(0, pattern.indexOf('{0}')).includes('=');
 }
 
-/** Returns the domains, in lower case, whose accounts may log in by a pattern that is not a DN: the directory's and the pattern's own. */
+/**
+ * Returns the domains, in lower case, whose accounts may log in by a pattern that is not a DN: the directory's and the
+ * pattern's own.
+ */
 export function domainsOfPattern(pattern: string, domains: readonly string[]): readonly string[] {
   const own = splitDomain(pattern)?.domain;
   return own === undefined || domains.includes(own) ? domains : [...domains, own];

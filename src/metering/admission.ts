@@ -77,7 +77,9 @@ export interface Estimates {
   readonly fileEstimate: number;
 }
 
-/** Returns the tokens that a request may spend: its prompt's estimate, and its limit for each answer that it requests. */
+/**
+ * Returns the tokens that a request may spend: its prompt's estimate, and its limit for each answer that it requests.
+ */
 export function reservationAmount(
   request: Pick<
     AdmissionRequest,

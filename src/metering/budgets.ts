@@ -1,18 +1,19 @@
 /**
- * Token quotas of calendar months, over all processes. The store grants each process a hold on a tenant's budget ahead of need, so that a
- * check reserves from memory the tokens that its request may spend. After the request, the process that received the report of its end
- * books the actual usage, and the reserved tokens become available again in the process that reserved them.
+ * Token quotas of calendar months, over all processes. The store grants each process a hold on a tenant's budget ahead
+ * of need, so that a check reserves from memory the tokens that its request may spend. After the request, the process
+ * that received the report of its end books the actual usage, and the reserved tokens become available again in the
+ * process that reserved them.
  *
  * - If enough tokens are available, the process reserves them at once.
  * - If the store recently reported that too few are left, the process rejects the check at once.
  * - Otherwise the check waits for one statement, which carries the requests of all waiting checks.
  *
- * Invariants: at every grant, the spent and held tokens of all processes together are at most the quota. No process reserves more than it
- * holds. A process returns tokens that it does not need. A reservation that is neither settled nor renewed expires, and the store takes the
- * holds of a lost process.
+ * Invariants: at every grant, the spent and held tokens of all processes together are at most the quota. No process
+ * reserves more than it holds. A process returns tokens that it does not need. A reservation that is neither settled
+ * nor renewed expires, and the store takes the holds of a lost process.
  *
- * While the store is unreachable, each process continues with the tokens that it holds. A check that needs more is a fault, because the
- * process does not know what others spent.
+ * While the store is unreachable, each process continues with the tokens that it holds. A check that needs more is a
+ * fault, because the process does not know what others spent.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
@@ -40,7 +41,9 @@ export interface BudgetsParts extends SharedParts {
   readonly maxReservations: number;
   /** Called with a request of this process that another process reported as running, and the time of that report. */
   readonly onRenewed?: (counter: number, seenAtMs: number) => void;
-  /** Reports whether settlements and renewals by other processes matter even if no tokens are reserved. Default: never. */
+  /**
+   * Reports whether settlements and renewals by other processes matter even if no tokens are reserved. Default: never.
+   */
   readonly awaitsSettlements?: () => boolean;
 }
 
@@ -113,7 +116,8 @@ export class Budgets {
 
   /**
    * Reserves tokens for a request.
-   * @returns true if reserved, false if too few are left; a promise if the check must wait for the store. Throws and rejects with a Fault.
+   * @returns true if reserved, false if too few are left; a promise if the check must wait for the store. Throws and
+   *   rejects with a Fault.
    */
   reserve(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
     const { amount, counter, quota } = reservation;
@@ -131,7 +135,10 @@ export class Budgets {
     return answer;
   }
 
-  /** Returns the tokens that a request of this process could reserve, as the store last reported; undefined before its first answer. */
+  /**
+   * Returns the tokens that a request of this process could reserve, as the store last reported; undefined before its
+   * first answer.
+   */
   left(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): number | undefined {
     const { used, available } = this.#budgets.find(reservation, now);
     return used === undefined ? undefined : Math.max(0, reservation.quota - used + Math.max(0, available));
@@ -152,7 +159,10 @@ export class Budgets {
     this.#outstanding.release(counter);
   }
 
-  /** Requests tokens that will be needed and returns the others. Call it about every 100 ms. Resolves when the store has answered. */
+  /**
+   * Requests tokens that will be needed and returns the others. Call it about every 100 ms. Resolves when the store has
+   * answered.
+   */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
     // A reservation expires only if no renewal from before its end is missing here.
@@ -171,7 +181,10 @@ export class Budgets {
     return this.#answeredRequestMs;
   }
 
-  /** Another server of the database answers, which may not know this process's holds. It must report them before the process uses them. */
+  /**
+   * Another server of the database answers, which may not know this process's holds. It must report them before the
+   * process uses them.
+   */
   storeReplaced(): void {
     this.#doubtAll();
   }
@@ -196,7 +209,9 @@ export class Budgets {
     };
   }
 
-  /** Returns the shares of the budgets with the least left, at the last complete review, except those of ended periods. */
+  /**
+   * Returns the shares of the budgets with the least left, at the last complete review, except those of ended periods.
+   */
   get quotas(): readonly QuotaShare[] {
     const nowMs = this.#parts.nowMs();
     return this.#nearest.shares.filter(({ endsMs }) => nowMs < endsMs);
@@ -243,7 +258,9 @@ export class Budgets {
     (scarce ? this.#dirty : this.#deferred).add(budget);
   }
 
-  /** Reviews all budgets in bounded steps: returns surplus tokens, and forgets budgets that were not used for FORGET_MS. */
+  /**
+   * Reviews all budgets in bounded steps: returns surplus tokens, and forgets budgets that were not used for FORGET_MS.
+   */
   #review(now: number): void {
     if (this.#reviewing === undefined) {
       if (now - this.#reviewedAtMs < REVIEW_MS) return;
@@ -335,7 +352,9 @@ export class Budgets {
     return { requests, budgets };
   }
 
-  /** Removes budgets that may need a request, each once, first those that checks wait for. The others keep their order. */
+  /**
+   * Removes budgets that may need a request, each once, first those that checks wait for. The others keep their order.
+   */
   *#candidates(): Generator<TokenBudget, void> {
     const waited = this.#waiters.budgets();
     yield* waited;

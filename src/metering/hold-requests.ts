@@ -10,7 +10,9 @@ export interface HoldRequests {
   readonly budgets: readonly TokenBudget[];
 }
 
-/** The time for which a report that too few tokens are left counts. Others may return some soon, unless all are spent. */
+/**
+ * The time for which a report that too few tokens are left counts. Others may return some soon, unless all are spent.
+ */
 const REFUSES_MS = 200;
 const SPENT_REFUSES_MS = 2000;
 
@@ -28,7 +30,8 @@ export function holdRequestFor(
   const { tenant, period, quota } = budget;
   let requested = 0;
   if (!budget.uncertain) {
-    // Reports tokens that were reserved without a hold, or returns a surplus. No check may reserve tokens that are being returned.
+    // Reports tokens that were reserved without a hold, or returns a surplus. No check may reserve tokens that are
+    // being returned.
     budget.change(budget.available < 0 ? -budget.available : -surplusOf(budget, slice));
     // Requests a whole slice if tokens are needed, otherwise nothing.
     const needs = budget.waiting > 0 || (refills && needsRefill(budget, now));

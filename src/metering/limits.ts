@@ -1,8 +1,8 @@
 /**
  * The entry point of metering: rate limits and quotas of checks, and the ends of their requests.
  *
- * A check calls `admit`, which decides from memory if the tenant's limits are cached. The report of a request's end goes to `settle`, in any
- * process.
+ * A check calls `admit`, which decides from memory if the tenant's limits are cached. The report of a request's end
+ * goes to `settle`, in any process.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
@@ -33,9 +33,15 @@ export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
   readonly windowMs: number;
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
-  /** The store takes the holds of a process that it has not seen for this time. Default: `reservationTtlMs`, but at least a minute. */
+  /**
+   * The store takes the holds of a process that it has not seen for this time. Default: `reservationTtlMs`, but at
+   * least a minute.
+   */
   readonly holdTtlMs?: number;
-  /** The store's clock as this process knows it, for months, days and ages of reservations. Default: a clock that only leases set. */
+  /**
+   * The store's clock as this process knows it, for months, days and ages of reservations. Default: a clock that only
+   * leases set.
+   */
   readonly clock?: StoreClock;
   /** The machine's clock, milliseconds since the epoch. Used until the store's clock is known. */
   readonly now: () => number;
@@ -53,7 +59,10 @@ export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
 const TIDY_MS = 30_000;
-/** A process sends a statement at least every 5 s. Restarts and failovers of the store, and long pauses, must not make it look lost. */
+/**
+ * A process sends a statement at least every 5 s. Restarts and failovers of the store, and long pauses, must not make
+ * it look lost.
+ */
 const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
@@ -62,7 +71,10 @@ const MAX_OPEN = 100_000;
 /** The longest time that a request may take: an older id settles nothing. The store remembers settled ids longer. */
 const SETTLE_WITHIN_MINUTES = 24 * 60;
 const SETTLEMENT_KEEP_MS = 26 * 3_600_000;
-/** If the store's clock is set back further, for example by a failover, the ends of requests admitted before that count as unknown. */
+/**
+ * If the store's clock is set back further, for example by a failover, the ends of requests admitted before that count
+ * as unknown.
+ */
 const CLOCK_SKEW_MINUTES = 5;
 
 export class Limits {
@@ -153,7 +165,10 @@ export class Limits {
     this.#settler.add(settlement);
   }
 
-  /** Renews the reservation of a request that is still running. Any process may call it, any number of times. Never throws. */
+  /**
+   * Renews the reservation of a request that is still running. Any process may call it, any number of times. Never
+   * throws.
+   */
   renew(id: string): void {
     const reservation = this.#currentOf(id);
     if (reservation === undefined) return;
@@ -181,8 +196,9 @@ export class Limits {
   }
 
   /**
-   * Releases the tokens or the collection that a cancelled check of this process had reserved. The check's unit of the rate limit stays
-   * consumed. If the request runs nevertheless, its end is booked. Ignores reservations of other processes. Never throws.
+   * Releases the tokens or the collection that a cancelled check of this process had reserved. The check's unit of the
+   * rate limit stays consumed. If the request runs nevertheless, its end is booked. Ignores reservations of other
+   * processes. Never throws.
    */
   release(id: string): void {
     const { kind, processId, counter } = this.#currentOf(id) ?? {};
@@ -195,7 +211,10 @@ export class Limits {
     this.#changes.add({ kind: 'release-collection', processId, counter });
   }
 
-  /** Another server of the database answers, which may lack the last changes. The process asks it for its leases and holds again. */
+  /**
+   * Another server of the database answers, which may lack the last changes. The process asks it for its leases and
+   * holds again.
+   */
   storeReplaced(): void {
     this.#leases.storeReplaced();
     this.#budgets.storeReplaced();
@@ -213,7 +232,10 @@ export class Limits {
     ]);
   }
 
-  /** Registers the process with the store, and starts the timers of `tick` and `tidy`. Does not reject: an unreachable store is retried. */
+  /**
+   * Registers the process with the store, and starts the timers of `tick` and `tidy`. Does not reject: an unreachable
+   * store is retried.
+   */
   async start(): Promise<void> {
     this.#timers = [setInterval(() => void this.tick(), TICK_MS), setInterval(() => void this.tidy(), TIDY_MS)];
     for (const timer of this.#timers) timer.unref();
@@ -241,12 +263,18 @@ export class Limits {
     return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting, unreported: this.unreported };
   }
 
-  /** Returns the number of requests older than a reservation's lifetime whose ends no proxy reports; 0 while ends are reported. */
+  /**
+   * Returns the number of requests older than a reservation's lifetime whose ends no proxy reports; 0 while ends are
+   * reported.
+   */
   get unreported(): number {
     return this.#ends.requests;
   }
 
-  /** Returns the shares of monthly tokens that are spent or held, for the tenants with the least left, as of the last review. */
+  /**
+   * Returns the shares of monthly tokens that are spent or held, for the tenants with the least left, as of the last
+   * review.
+   */
   get quotas(): readonly QuotaShare[] {
     return this.#budgets.quotas;
   }

@@ -1,6 +1,6 @@
 /**
- * The budgets with the smallest share left, for metrics. The review of all budgets offers each of them in bounded steps, so a scrape reads
- * only the result of the last complete review.
+ * The budgets with the smallest share left, for metrics. The review of all budgets offers each of them in bounded
+ * steps, so a scrape reads only the result of the last complete review.
  */
 
 export interface QuotaShare {

@@ -1,9 +1,10 @@
 /**
- * Requests that this process admitted and whose end it does not know. The process writes them to the store in notes, one for the requests of
- * half a second, so that another process can book them if this one dies with the reports of their ends.
+ * Requests that this process admitted and whose end it does not know. The process writes them to the store in notes,
+ * one for the requests of half a second, so that another process can book them if this one dies with the reports of
+ * their ends.
  *
- * A note may name requests that have ended: the store books each reservation once. The process deletes a note after the last of its requests
- * has ended here, or if no process has renewed any of them for the lifetime of a reservation.
+ * A note may name requests that have ended: the store books each reservation once. The process deletes a note after the
+ * last of its requests has ended here, or if no process has renewed any of them for the lifetime of a reservation.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';

@@ -11,8 +11,8 @@ export interface RateLeaseRequest {
   /** The number of requests to lease. The store may grant fewer. */
   readonly requested: number;
   /**
-   * Requests that the store counts before it grants, regardless of the limit. Positive: admitted without a lease while the
-   * store was unreachable. Negative: leased and returned.
+   * Requests that the store counts before it grants, regardless of the limit. Positive: admitted without a lease while
+   * the store was unreachable. Negative: leased and returned.
    */
   readonly report: number;
 }
@@ -33,8 +33,8 @@ export interface RateLeaseResult {
 }
 
 /**
- * Invariant: for one subject and window, the sum of all grants never exceeds the limit of any request that was granted something.
- * Rejects if the store is unreachable. If the answer of a statement is lost, its grants remain.
+ * Invariant: for one subject and window, the sum of all grants never exceeds the limit of any request that was granted
+ * something. Rejects if the store is unreachable. If the answer of a statement is lost, its grants remain.
  */
 export interface RateStore {
   /** Also records that the process lives; without requests, it does only that. */
@@ -50,12 +50,14 @@ export interface HoldRequest {
   /** The number of tokens to hold in addition. The store may grant fewer. */
   readonly requested: number;
   /**
-   * The sum of all changes of this hold so far, except grants. The store applies them before it grants, regardless of the quota: tokens
-   * reserved without a hold are added, tokens spent or returned are subtracted. Because it is a sum, a repeated statement applies no
-   * change twice.
+   * The sum of all changes of this hold so far, except grants. The store applies them before it grants, regardless of
+   * the quota: tokens reserved without a hold are added, tokens spent or returned are subtracted. Because it is a sum,
+   * a repeated statement applies no change twice.
    */
   readonly changes: number;
-  /** The value of `changes` in the last request that was answered. The store uses it if it has no hold of the process. */
+  /**
+   * The value of `changes` in the last request that was answered. The store uses it if it has no hold of the process.
+   */
   readonly confirmed: number;
 }
 
@@ -103,8 +105,8 @@ export interface HoldBatch {
 }
 
 /**
- * Invariant: at every grant, all spent and held tokens together are at most the quota of that request. Rejects if the store is
- * unreachable. If the answer of a statement is lost, the next answer's `held` shows its effect.
+ * Invariant: at every grant, all spent and held tokens together are at most the quota of that request. Rejects if the
+ * store is unreachable. If the answer of a statement is lost, the next answer's `held` shows its effect.
  */
 export interface TokenStore {
   hold(batch: HoldBatch): Promise<HoldResult>;
@@ -137,8 +139,8 @@ export interface Settlement {
   /** For a removal, the digest of the collection's name. */
   readonly collection: number | undefined;
   /**
-   * The id of a response that continues after its answer, whose booking may be corrected once. If `books` is false, the id of a
-   * complete response that has this usage.
+   * The id of a response that continues after its answer, whose booking may be corrected once. If `books` is false, the
+   * id of a complete response that has this usage.
    */
   readonly response: string | undefined;
 }
@@ -150,9 +152,14 @@ export interface SettleResult {
   readonly unknownProcesses: readonly string[];
 }
 
-/** Books each reservation once, regardless of how often and where its end is reported. Books all of a batch, or nothing. */
+/**
+ * Books each reservation once, regardless of how often and where its end is reported. Books all of a batch, or nothing.
+ */
 export interface SettlementStore {
-  /** @param settler the process that sends the batch. The store knows it afterwards, and reports no settlement of its own to it. */
+  /**
+   * @param settler the process that sends the batch. The store knows it afterwards, and reports no settlement of its
+   *   own to it.
+   */
   settle(settler: string, settlements: readonly Settlement[]): Promise<SettleResult>;
 }
 
@@ -166,7 +173,10 @@ export interface CollectionReservationRequest {
   readonly ttlMs: number;
 }
 
-/** Invariant: at every reservation, counted collections and creations in progress together are at most the limit of that request. */
+/**
+ * Invariant: at every reservation, counted collections and creations in progress together are at most the limit of that
+ * request.
+ */
 export interface CollectionStore {
   /** Returns false if the limit is reached. */
   reserveCollection(request: CollectionReservationRequest): Promise<boolean>;

@@ -45,7 +45,8 @@ export class RateBatch {
   }
 
   /**
-   * Adds a request for each window of a subject that waiting checks need, that has few units left, or that has something to report.
+   * Adds a request for each window of a subject that waiting checks need, that has few units left, or that has
+   * something to report.
    * @param waits the number of waiting checks
    * @returns false if there is none
    */

@@ -1,19 +1,21 @@
 /**
- * Rate limits over all processes. A window is a fixed interval of the store's clock. The store grants each process slices of a window ahead
- * of need, so that a check consumes a unit from memory:
+ * Rate limits over all processes. A window is a fixed interval of the store's clock. The store grants each process
+ * slices of a window ahead of need, so that a check consumes a unit from memory:
  *
  * - If the process has a unit left, it admits the check at once.
  * - If the store has reported that the window is used up, the process rejects the check at once.
- * - Otherwise (the first check, a burst, or a limit too small to slice) the check waits for one statement, which carries the requests of
- *   all waiting checks.
+ * - Otherwise (the first check, a burst, or a limit too small to slice) the check waits for one statement, which
+ *   carries the requests of all waiting checks.
  *
- * Invariant: in a window, all processes together never admit more than the store granted, and the store never grants more than the limit.
- * If the store's clock is not known well enough to distinguish two adjacent windows, a check consumes a unit of both.
+ * Invariant: in a window, all processes together never admit more than the store granted, and the store never grants
+ * more than the limit. If the store's clock is not known well enough to distinguish two adjacent windows, a check
+ * consumes a unit of both.
  *
- * While the store is unreachable, each process continues with its fair share of the limit: the limit divided by the number of processes last
- * seen. It reports the admitted requests afterwards. In the window in which the outage begins, a process keeps what it used beyond its share.
- * In the window in which the outage ends, a process may lease units that others have not reported yet. In these two windows, all processes
- * together exceed the limit by at most the shares of all processes except one.
+ * While the store is unreachable, each process continues with its fair share of the limit: the limit divided by the
+ * number of processes last seen. It reports the admitted requests afterwards. In the window in which the outage begins,
+ * a process keeps what it used beyond its share. In the window in which the outage ends, a process may lease units that
+ * others have not reported yet. In these two windows, all processes together exceed the limit by at most the shares of
+ * all processes except one.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
@@ -45,7 +47,9 @@ export type RateResult =
 
 /** The largest number of subjects that one tick examines for a slice of the next window. */
 export const MAX_LOOKED_AHEAD = 2000;
-/** A subject gets a slice of the next window if at least this number of its requests is expected within SLICE_SPAN_MS. */
+/**
+ * A subject gets a slice of the next window if at least this number of its requests is expected within SLICE_SPAN_MS.
+ */
 const LIKELY = 0.5;
 /** The largest number of subjects that are examined for one statement. */
 const MAX_EXAMINED = 5 * MAX_REQUESTS;
@@ -101,7 +105,8 @@ export class RateLeases {
 
   /**
    * Consumes one unit of the current window.
-   * @returns the result, or a promise if the check must wait for the store. The promise never rejects. Throws a Fault if too many wait.
+   * @returns the result, or a promise if the check must wait for the store. The promise never rejects. Throws a Fault
+   *   if too many wait.
    */
   consume(
     kind: SubjectKind,
@@ -164,8 +169,8 @@ export class RateLeases {
   }
 
   /**
-   * Another server of the database answers, which has not seen the other processes yet. Its next answer begins the time that
-   * `reachableSinceMs` returns.
+   * Another server of the database answers, which has not seen the other processes yet. Its next answer begins the time
+   * that `reachableSinceMs` returns.
    */
   storeReplaced(): void {
     this.#reachableSinceMs = Number.POSITIVE_INFINITY;
@@ -241,7 +246,9 @@ export class RateLeases {
     else this.#held += requests;
   }
 
-  /** Before a border, marks recent subjects that need a first slice of the next window: a bounded number in each tick. */
+  /**
+   * Before a border, marks recent subjects that need a first slice of the next window: a bounded number in each tick.
+   */
   #lookAhead(interval: Interval, now: number): void {
     const { last, ahead } = windowSpanAt(interval, this.#parts.windowMs);
     if (ahead === last) return;
@@ -280,7 +287,9 @@ export class RateLeases {
     this.#serveWaiting();
   }
 
-  /** Collects the requests of one statement: first for waiting checks, then reports, then windows with few units left. */
+  /**
+   * Collects the requests of one statement: first for waiting checks, then reports, then windows with few units left.
+   */
   #collect(): RateBatch | undefined {
     if (!this.#clock.known) return undefined;
     const now = this.#parts.monotonicMs();

@@ -1,4 +1,7 @@
-/** The subjects that the next statements make requests for. A statement takes a bounded number of them; the others keep their order. */
+/**
+ * The subjects that the next statements make requests for. A statement takes a bounded number of them; the others keep
+ * their order.
+ */
 
 import type { RateSubject } from './rate-subjects.ts';
 import type { RateWindow } from './rate-window.ts';

@@ -1,6 +1,6 @@
 /**
- * The subjects that were used in the last one to two seconds. Only they are likely to be used right after the next border. Before a border,
- * they are visited in bounded steps.
+ * The subjects that were used in the last one to two seconds. Only they are likely to be used right after the next
+ * border. Before a border, they are visited in bounded steps.
  */
 
 import type { RateSubject } from './rate-subjects.ts';

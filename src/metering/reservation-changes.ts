@@ -1,6 +1,6 @@
 /**
- * Sends renewals and releases of reservations that another process or the store keeps. They go in batches. Changes that cannot be sent now
- * wait, a bounded number. A later change of the same reservation replaces the earlier one.
+ * Sends renewals and releases of reservations that another process or the store keeps. They go in batches. Changes that
+ * cannot be sent now wait, a bounded number. A later change of the same reservation replaces the earlier one.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';

@@ -1,10 +1,10 @@
 /**
  * Reservation ids. A check's answer carries one, and the report of the request's end returns it, to any process.
  *
- * The first 32 hexadecimal digits are one AES block: the process that issued it, the minute, and a number that the process never issues
- * twice. Without the key, it is infeasible to create an id whose process exists. The other 20 digits are not encrypted: the tokens that the
- * request may spend, the kind of its end, and the offset of the tenant's clock. A process that never saw the request therefore books it by
- * the same rules and into the same month.
+ * The first 32 hexadecimal digits are one AES block: the process that issued it, the minute, and a number that the
+ * process never issues twice. Without the key, it is infeasible to create an id whose process exists. The other 20
+ * digits are not encrypted: the tokens that the request may spend, the kind of its end, and the offset of the tenant's
+ * clock. A process that never saw the request therefore books it by the same rules and into the same month.
  *
  * One call of the cipher makes 1024 blocks.
  */
@@ -150,8 +150,9 @@ export class ReservationIds {
 }
 
 /**
- * Returns 32 bits of the SHA-256 of a collection's name, never 0, by which the store recognizes a name without keeping it. If two removed
- * names of one tenant have the same digest, they count as one removal: the count may then be one too high, never too low.
+ * Returns 32 bits of the SHA-256 of a collection's name, never 0, by which the store recognizes a name without keeping
+ * it. If two removed names of one tenant have the same digest, they count as one removal: the count may then be one too
+ * high, never too low.
  */
 export function collectionDigest(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0) || 1;

@@ -1,9 +1,9 @@
 /**
  * The tokens that requests in progress have reserved, by the number of their reservation.
  *
- * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector must not visit each.
- * Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a reservation therefore takes constant time,
- * and a search for expired ones reads only the list of the earliest period.
+ * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector
+ * must not visit each. Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a
+ * reservation therefore takes constant time, and a search for expired ones reads only the list of the earliest period.
  */
 
 import type { TokenBudget } from './budget.ts';

@@ -23,8 +23,8 @@ export interface MeasuredUsage {
 export const MAX_USAGE_TOKENS = 1_000_000_000;
 
 /**
- * The upstream's part in a request. `untouched`: it received no byte of the request. `forwarded`: it received the request, and the client
- * received another answer, or not all of the upstream's. `answered`: its answer is complete.
+ * The upstream's part in a request. `untouched`: it received no byte of the request. `forwarded`: it received the
+ * request, and the client received another answer, or not all of the upstream's. `answered`: its answer is complete.
  */
 export type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
 
@@ -48,7 +48,10 @@ export interface FinishedUsage {
   readonly model: string | undefined;
   /** Undefined if the upstream did not report it, or Envoy could not read it. */
   readonly usage: MeasuredUsage | undefined;
-  /** Bytes of the answer's text that passed, in UTF-8; undefined if Envoy found no text of a known form, `hidden` if the answer is encoded. */
+  /**
+   * Bytes of the answer's text that passed, in UTF-8; undefined if Envoy found no text of a known form, `hidden` if the
+   * answer is encoded.
+   */
   readonly textBytes: number | 'hidden' | undefined;
   /** The answer's status; 0 = no answer. */
   readonly status: number;
@@ -72,10 +75,11 @@ function isPending({ response, status, upstream }: FinishedUsage): boolean {
 }
 
 /**
- * Returns the tokens that a request spent. A response that continues after its answer counts with its whole reservation. For every other
- * request, reported usage counts, with any status, and the server estimates a part that is not reported. Without usage, a request counts
- * by estimate if Envoy forwarded it, unless the upstream answered with an error. The prompt's estimate is that of the check. The answer's
- * estimate comes from its text, within the answer's bound.
+ * Returns the tokens that a request spent. A response that continues after its answer counts with its whole
+ * reservation. For every other request, reported usage counts, with any status, and the server estimates a part that is
+ * not reported. Without usage, a request counts by estimate if Envoy forwarded it, unless the upstream answered with an
+ * error. The prompt's estimate is that of the check. The answer's estimate comes from its text, within the answer's
+ * bound.
  */
 export function spentBy(finished: FinishedUsage, reserved: ReservedTokens): SpentTokens {
   const { usage } = finished;
@@ -98,8 +102,8 @@ function isForwarded({ upstream, status }: FinishedUsage): boolean {
 }
 
 /**
- * Estimates the tokens of an answer. If it has no text of a known form, all of its bytes count as text, unless Envoy produced the answer.
- * The size of an encoded answer says nothing about its text, so its bound counts.
+ * Estimates the tokens of an answer. If it has no text of a known form, all of its bytes count as text, unless Envoy
+ * produced the answer. The size of an encoded answer says nothing about its text, so its bound counts.
  */
 function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bound: number): number {
   if (textBytes === 'hidden') return isSuccess(status) ? bound : 0;
@@ -138,7 +142,9 @@ export function settlementOf(
   };
 }
 
-/** Returns the id of a response that a later request may complete, or that this request found complete with its usage. */
+/**
+ * Returns the id of a response that a later request may complete, or that this request found complete with its usage.
+ */
 function responseIn(finished: FinishedUsage, metered: boolean, spent: SpentTokens): string | undefined {
   const { response } = finished;
   if (metered) return isPending(finished) ? response?.id : undefined;

@@ -1,8 +1,8 @@
 /**
- * Books the ends of requests in batches. Ends that cannot be booked now wait, a bounded number. If the store rejects a batch, the settler
- * books its ends one by one and drops those that the store rejects, so that they do not hold up the others. If the store does not know the
- * issuer of an end, the settler retries for UNKNOWN_FOR_MS: after a failover to a standby that lagged, the store knows a recently started
- * process only after that process has sent a statement.
+ * Books the ends of requests in batches. Ends that cannot be booked now wait, a bounded number. If the store rejects a
+ * batch, the settler books its ends one by one and drops those that the store rejects, so that they do not hold up the
+ * others. If the store does not know the issuer of an end, the settler retries for UNKNOWN_FOR_MS: after a failover to
+ * a standby that lagged, the store knows a recently started process only after that process has sent a statement.
  */
 
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
@@ -27,7 +27,10 @@ const BATCH = 500;
 const FLUSH_MS = 250;
 /** The largest number of batches of one flush. */
 const MAX_BATCHES = 20;
-/** Twice the longest time between two statements of a process. An issuer that the store does not know after it does not exist. */
+/**
+ * Twice the longest time between two statements of a process. An issuer that the store does not know after it does not
+ * exist.
+ */
 const UNKNOWN_FOR_MS = 10_000;
 const UNKNOWN_RETRY_MS = 1000;
 
@@ -39,7 +42,9 @@ export class Settler {
   /** Ends whose issuer the store did not know when they were last tried. */
   #unknown: QueuedSettlement[] = [];
   #retriedAtMs = Number.NEGATIVE_INFINITY;
-  /** The number of ends at the head of the queue that are booked one at a time, because the store rejected their batch. */
+  /**
+   * The number of ends at the head of the queue that are booked one at a time, because the store rejected their batch.
+   */
   #suspects = 0;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
 

@@ -11,19 +11,25 @@ export const LOW_MS = 500;
 export const SHORT_MS = 1250;
 /** The share of a rate limit that all processes together may leave unused if one is lost or a window ends. */
 const STRANDED_SHARE = 0.04;
-/** The slices of all processes together have at least this number of requests, within the share above. Fewer would cost a statement each. */
+/**
+ * The slices of all processes together have at least this number of requests, within the share above. Fewer would cost
+ * a statement each.
+ */
 const FLOOR = 64;
 
 /** The share of a quota that all processes together may hold unused. */
 const UNUSED_SHARE = 0.05;
-/** The share of the rest of a budget. Slices become small at its end, so that the last tokens are available where they are requested. */
+/**
+ * The share of the rest of a budget. Slices become small at its end, so that the last tokens are available where they
+ * are requested.
+ */
 const LEFT_SHARE = 0.25;
 /** A process keeps nothing of a budget that no check has used for this time. */
 const IDLE_MS = 10_000;
 
 /**
- * Returns the number of requests that a process leases ahead of need; 0 if the limit is too small to slice. All processes together lease at
- * most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
+ * Returns the number of requests that a process leases ahead of need; 0 if the limit is too small to slice. All
+ * processes together lease at most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
  */
 export function rateSliceOf(subject: RateSubject, processes: number, nowMs: number): number {
   const most = (subject.limit * STRANDED_SHARE) / processes;
@@ -31,7 +37,10 @@ export function rateSliceOf(subject: RateSubject, processes: number, nowMs: numb
   return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.expectedIn(SLICE_SPAN_MS, nowMs)))));
 }
 
-/** Returns the tokens that a process holds ahead of need; 0 if too few are left to slice, so that each check requests its own. */
+/**
+ * Returns the tokens that a process holds ahead of need; 0 if too few are left to slice, so that each check requests
+ * its own.
+ */
 export function tokenSliceOf(budget: TokenBudget, processes: number, nowMs: number): number {
   const { quota, available, lastReservation, demand } = budget;
   if (nowMs - budget.usedAtMs > IDLE_MS) return 0;
@@ -51,7 +60,10 @@ export function needsRefill(budget: TokenBudget, nowMs: number): boolean {
   return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(SHORT_MS, nowMs));
 }
 
-/** Returns the tokens to return to the store: 0 unless the process has more than two slices, so that tokens do not move back and forth. */
+/**
+ * Returns the tokens to return to the store: 0 unless the process has more than two slices, so that tokens do not move
+ * back and forth.
+ */
 export function surplusOf(budget: TokenBudget, slice: number): number {
   const available = budget.available - budget.waitingTokens;
   return available > 2 * slice ? available - slice : 0;

@@ -15,11 +15,17 @@ interface Waiter {
   answers: number;
 }
 
-/** Returns undefined if only the store can decide. Throws a Fault if the store is unreachable and the process cannot decide. */
+/**
+ * Returns undefined if only the store can decide. Throws a Fault if the store is unreachable and the process cannot
+ * decide.
+ */
 export type ReserveAttempt = (budget: TokenBudget, amount: number, counter: number) => boolean | undefined;
 
 const MAX_WAITING = 10_000;
-/** Other processes may change the budget while a statement runs, so that its answer is not enough. After this number of answers, a check is rejected. */
+/**
+ * Other processes may change the budget while a statement runs, so that its answer is not enough. After this number of
+ * answers, a check is rejected.
+ */
 const MAX_ANSWERS = 4;
 
 export class TokenWaiters {
@@ -29,7 +35,10 @@ export class TokenWaiters {
     return this.#waiting.length;
   }
 
-  /** Resolves to true if reserved, to false if too few tokens are left. Rejects with a Fault, and throws one if too many checks wait. */
+  /**
+   * Resolves to true if reserved, to false if too few tokens are left. Rejects with a Fault, and throws one if too many
+   * checks wait.
+   */
   add(budget: TokenBudget, amount: number, counter: number): Promise<boolean> {
     if (this.#waiting.length >= MAX_WAITING) throw new Fault(`${MAX_WAITING} requests are already waiting for tokens`);
     return new Promise((resolve, reject) => {

@@ -1,9 +1,11 @@
 /**
- * Detects that no proxy reports the ends of the requests that this process admits, so that reservations expire and usage is not booked.
+ * Detects that no proxy reports the ends of the requests that this process admits, so that reservations expire and
+ * usage is not booked.
  *
- * It counts the admitted requests since the last report of any of them. Another process may receive the reports, so before it concludes that
- * they are missing, it asks the store whether another process recently settled a reservation of this one. A single report resets the count:
- * an access log loses some entries, but an access log that is not configured reports none.
+ * It counts the admitted requests since the last report of any of them. Another process may receive the reports, so
+ * before it concludes that they are missing, it asks the store whether another process recently settled a reservation
+ * of this one. A single report resets the count: an access log loses some entries, but an access log that is not
+ * configured reports none.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
@@ -24,7 +26,10 @@ export const MIN_UNREPORTED = 10;
 export class UnreportedEnds {
   readonly #parts: UnreportedEndsParts;
   readonly #check = new SingleFlight(() => this.#askStore());
-  /** Requests admitted since the last report: those older than a lifetime, and those of the last two periods of one lifetime each. */
+  /**
+   * Requests admitted since the last report: those older than a lifetime, and those of the last two periods of one
+   * lifetime each.
+   */
   #old = 0;
   #previous = 0;
   #current = 0;
@@ -65,7 +70,10 @@ export class UnreportedEnds {
     this.#parts.onChange?.(0);
   }
 
-  /** Asks the store if too many reports are missing. Never rejects: while the store is unreachable, it draws no conclusion. */
+  /**
+   * Asks the store if too many reports are missing. Never rejects: while the store is unreachable, it draws no
+   * conclusion.
+   */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
     if (now - this.#periodBeganMs < this.#parts.lifeMs) return this.#check.idle();

@@ -7,7 +7,9 @@ import { type Process, type Running, reservedBy, TTL_MS, World } from './support
 const TENANT = 'acme';
 const PERIOD = '2026-11';
 const PROCESSES = 3;
-/** A failure is told as far as it was made small by then: each run is a world, and making them small may take thousands. */
+/**
+ * A failure is told as far as it was made small by then: each run is a world, and making them small may take thousands.
+ */
 const BOUNDED = { interruptAfterTimeLimit: 8000 };
 /** A process is seen at least so often. */
 const BEAT_MS = 6000;
@@ -83,8 +85,8 @@ interface Told {
   /** Tokens of each. */
   readonly spent: Map<Running, number>;
   /**
-   * Told in time to a process that did not crash later, and admitted by a process that did not crash either. The ends of all others may
-   * come after another process has booked the prompt's estimate.
+   * Told in time to a process that did not crash later, and admitted by a process that did not crash either. The ends
+   * of all others may come after another process has booked the prompt's estimate.
    */
   readonly certain: Set<Running>;
 }
@@ -115,8 +117,9 @@ function bookedTokens(world: World, { reservation }: Running): number | undefine
 function committed(world: World, told: Told, lastsMs: number): number {
   const young = ({ sinceMs }: Running): boolean => world.nowMs - sinceMs < lastsMs;
   let sum = 0;
-  // A process that hears of an end may crash before it books it. The reservation then lasts as long as that of a request without an end,
-  // and another process books the prompt's estimate instead of the tokens that the request spent.
+  // A process that hears of an end may crash before it books it. The reservation then lasts as long as that of a
+  // request without an end, and another process books the prompt's estimate instead of the tokens that the request
+  // spent.
   for (const [request, tokens] of told.spent) sum += bookedTokens(world, request) ?? (young(request) ? tokens : 0);
   for (const request of world.running) if (young(request)) sum += tokensOf(world, request);
   return sum;

@@ -1,4 +1,7 @@
-/** A process that dies with the reports of its requests' ends, on one real PostgreSQL: another process books what is lost, once. */
+/**
+ * A process that dies with the reports of its requests' ends, on one real PostgreSQL: another process books what is
+ * lost, once.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

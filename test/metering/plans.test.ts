@@ -1,4 +1,7 @@
-/** The plans of metering's statements are kept by each connection, so they must be right for a table that was nearly empty when they were made. */
+/**
+ * The plans of metering's statements are kept by each connection, so they must be right for a table that was nearly
+ * empty when they were made.
+ */
 
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';

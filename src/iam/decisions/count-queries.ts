@@ -24,7 +24,9 @@ export interface DecisionSum {
 export interface DecisionRow extends DecisionSum {
   /** The start of the minute, hour or day. */
   readonly minute: Date;
-  /** Empty if no route matched, and in groups by code or outcome. The code of an outcome's group is one of its codes. */
+  /**
+   * Empty if no route matched, and in groups by code or outcome. The code of an outcome's group is one of its codes.
+   */
   readonly route: string;
 }
 

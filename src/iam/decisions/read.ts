@@ -18,7 +18,10 @@ import { type CountQuery, type DecisionsOfMinute, type DecisionsReport, instantI
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** @throws Refusal `invalid_parameter` for an instant that does not exist, and for an invalid cursor or the cursor of another list */
+/**
+ * @throws Refusal `invalid_parameter` for an instant that does not exist, and for an invalid cursor or the cursor of
+ *   another list
+ */
 export async function readDecisions(
   parts: Pick<AdminParts, 'db'>,
   caller: Caller,

@@ -131,8 +131,8 @@ export interface GroupSize {
 }
 
 /**
- * Returns the number of rows that each group may keep: the largest number within the bounds. Large groups shrink first, so a group smaller
- * than the result loses nothing.
+ * Returns the number of rows that each group may keep: the largest number within the bounds. Large groups shrink first,
+ * so a group smaller than the result loses nothing.
  */
 export function fairCap(sizes: readonly GroupSize[], { perGroup, total }: RecentBounds): number {
   const ascending = sizes.toSorted((left, right) => left.rows - right.rows);
@@ -147,7 +147,10 @@ export function fairCap(sizes: readonly GroupSize[], { perGroup, total }: Recent
   return groups === 0 ? perGroup : Math.min(perGroup, Math.floor(left / groups));
 }
 
-/** Removes decisions of more than 24 hours before `nowMs`, by the database's clock. Returns the number of removed rows, at most `batch`. */
+/**
+ * Removes decisions of more than 24 hours before `nowMs`, by the database's clock. Returns the number of removed rows,
+ * at most `batch`.
+ */
 export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from recent_decisions where request_id = any(array(
@@ -157,7 +160,9 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
   return rowCount;
 }
 
-/** Removes the oldest decisions of groups that exceed the bounds. Returns the number of removed rows, at most `batch`. */
+/**
+ * Removes the oldest decisions of groups that exceed the bounds. Returns the number of removed rows, at most `batch`.
+ */
 export async function pruneExcessRecent(q: Queryable, bounds: RecentBounds, batch: number): Promise<number> {
   const { rows: sizes } = await q.raw<{ rows: GroupSize[] }>(
     `select rows, count(*)::int as groups from (

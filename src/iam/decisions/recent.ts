@@ -1,4 +1,7 @@
-/** Recorded decisions of the last 24 hours in pages, newest first: of the effective tenant, or of all tenants and of none with `tenant_id=*`. */
+/**
+ * Recorded decisions of the last 24 hours in pages, newest first: of the effective tenant, or of all tenants and of
+ * none with `tenant_id=*`.
+ */
 
 import { parseId } from '../../domain/ids.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';

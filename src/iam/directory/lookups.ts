@@ -1,6 +1,7 @@
 /**
- * Looks up the owners of keys in their directory once a day, because a person that only uses keys has no logins or refreshes. The database
- * selects the due lookups, and a process claims each, so that they continue after a restart and no two processes do the same one.
+ * Looks up the owners of keys in their directory once a day, because a person that only uses keys has no logins or
+ * refreshes. The database selects the due lookups, and a process claims each, so that they continue after a restart and
+ * no two processes do the same one.
  */
 
 import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
@@ -51,7 +52,8 @@ export class DirectoryLookups {
 
   /**
    * Claims due lookups and runs them, at most MAX_LOOKUPS at a time.
-   * @param stop aborts the run: no further lookup begins. A claimed lookup that has not begun is due again after CLAIM_MS
+   * @param stop aborts the run: no further lookup begins. A claimed lookup that has not begun is due again after
+   *   CLAIM_MS
    * @returns the number of claimed lookups
    * @throws Fault of the store
    */

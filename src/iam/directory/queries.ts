@@ -1,4 +1,7 @@
-/** The daily lookups of key owners: those that are due, the process that claims each, and the persons removed within a day. */
+/**
+ * The daily lookups of key owners: those that are due, the process that claims each, and the persons removed within a
+ * day.
+ */
 
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { storedTenant, storedUser } from '../../store/paging.ts';
@@ -36,8 +39,8 @@ export interface LookupClaim {
 const REMOVALS_LOCK = 726_543_494;
 
 /**
- * The user's last scheduled time. It is a second of the day of the database's clock that depends on the user only, so that the lookups are
- * spread over the day, regardless of the times at which the users were created.
+ * The user's last scheduled time. It is a second of the day of the database's clock that depends on the user only, so
+ * that the lookups are spread over the day, regardless of the times at which the users were created.
  */
 const LAST_SCHEDULED = `day.now - make_interval(secs =>
   mod(mod(floor(extract(epoch from day.now))::bigint - hashtext(w.id), 86400) + 86400, 86400)::float8)`;
@@ -45,7 +48,8 @@ const LAST_SCHEDULED = `day.now - make_interval(secs =>
 const STATEMENTS = {
   claim: {
     name: 'claim_directory_lookups',
-    // Materialized, and with arrays and a lateral limit, so that no plan reads more users or keys than those of the walk.
+    // Materialized, and with arrays and a lateral limit, so that no plan reads more users or keys than those of the
+    // walk.
     text: `with walked as materialized (
         select id, directory, directory_checked_at as checked, directory_claimed_at as claimed from users
         where directory is not null and id > $2 order by id limit $3
@@ -98,8 +102,9 @@ interface ClaimedRow {
 }
 
 /**
- * Continues the walk through the users of directories, in the order of their ids, and claims the lookups that are due: those of users that own
- * an active key, and for whom the directory has answered neither since their scheduled time nor within 12 hours. It skips locked rows.
+ * Continues the walk through the users of directories, in the order of their ids, and claims the lookups that are due:
+ * those of users that own an active key, and for whom the directory has answered neither since their scheduled time nor
+ * within 12 hours. It skips locked rows.
  */
 export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<ClaimedLookups> {
   const { directories, after, maxWalked, maxClaimed, claimMs } = claim;
@@ -125,7 +130,10 @@ export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<Cl
   };
 }
 
-/** Reports whether the directory has answered for the user, at a login or a refresh, after the lookup was claimed: that answer is newer. */
+/**
+ * Reports whether the directory has answered for the user, at a login or a refresh, after the lookup was claimed: that
+ * answer is newer.
+ */
 export async function isOvertaken(q: Queryable, id: UserId): Promise<boolean> {
   const [row] = await runPrepared<{ overtaken: boolean | null }>(q, STATEMENTS.overtaken, [id]);
   return row?.overtaken === true;
@@ -134,7 +142,10 @@ export async function isOvertaken(q: Queryable, id: UserId): Promise<boolean> {
 export interface RemovalCounts {
   /** The number of persons for whom the directory answered within a day. */
   readonly checked: number;
-  /** The number of them that were suspended within the day because the directory did not have them, or had them in another tenant. */
+  /**
+   * The number of them that were suspended within the day because the directory did not have them, or had them in
+   * another tenant.
+   */
   readonly removed: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Runs the steps of a login for the administrator who configures a directory. It authenticates no person, and changes only the counts of failed
- * attempts, because the directory counts a wrong password here as well.
+ * Runs the steps of a login for the administrator who configures a directory. It authenticates no person, and changes
+ * only the counts of failed attempts, because the directory counts a wrong password here as well.
  */
 
 import type { LoginTestRequest, TestStep } from '../../directory/model.ts';
@@ -25,8 +25,8 @@ export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
 }
 
 /**
- * @throws Refusal `insufficient_permission` unless the caller is a platform administrator, `not_found` if there is no such directory,
- *   `too_many_attempts`, `unavailable` if too many tests are in progress
+ * @throws Refusal `insufficient_permission` unless the caller is a platform administrator, `not_found` if there is no
+ *   such directory, `too_many_attempts`, `unavailable` if too many tests are in progress
  */
 export async function testDirectory(
   parts: DirectoryTestParts,
@@ -64,7 +64,9 @@ async function run(
   }
 }
 
-/** The directory counts only the person's own bind. A failed bind stays counted; without a bind, there was no attempt. */
+/**
+ * The directory counts only the person's own bind. A failed bind stays counted; without a bind, there was no attempt.
+ */
 async function settle(parts: DirectoryTestParts, attempt: LoginAttempt, steps: readonly TestStep[]): Promise<void> {
   const bind = steps.find(({ step }) => step === 'user_bind');
   if (bind === undefined || bind.ok) await takeBack(parts.db.knex, attempt);

@@ -1,4 +1,6 @@
-/** Lists every permission, with the routes and endpoints that need it, so that a client can show what a pattern covers. */
+/**
+ * Lists every permission, with the routes and endpoints that need it, so that a client can show what a pattern covers.
+ */
 
 import { type Static, Type } from 'typebox';
 import { compilePatterns, covers, MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';

@@ -1,4 +1,7 @@
-/** Notices about parts of a role, a policy or a key that have no effect. The server computes them for each answer and does not store them. */
+/**
+ * Notices about parts of a role, a policy or a key that have no effect. The server computes them for each answer and
+ * does not store them.
+ */
 
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
@@ -27,7 +30,10 @@ export interface Noticed {
   readonly notice?: string;
 }
 
-/** Returns a notice for each pattern that covers no permission of any route and no management permission, at most `MAX_NOTICES`. */
+/**
+ * Returns a notice for each pattern that covers no permission of any route and no management permission, at most
+ * `MAX_NOTICES`.
+ */
 export function patternNotices({ routes }: CatalogParts, patterns: readonly string[], path: string): readonly Notice[] {
   const catalog = catalogOf(routes);
   const unneeded = patterns.flatMap((pattern, index) => (isNeeded(catalog, pattern) ? [] : [{ pattern, index }]));
@@ -40,7 +46,8 @@ export function patternNotices({ routes }: CatalogParts, patterns: readonly stri
 }
 
 /**
- * Rejects patterns that cover no permission, for requests with `?strict=true`. The use case rejects texts that are not patterns.
+ * Rejects patterns that cover no permission, for requests with `?strict=true`. The use case rejects texts that are not
+ * patterns.
  * @param patterns undefined if the request does not name the member
  * @throws Refusal `invalid_field`
  */

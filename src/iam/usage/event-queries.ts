@@ -59,7 +59,8 @@ export async function bookEvents(trx: Queryable, tenant: TenantId, entries: read
 }
 
 /**
- * Deletes the ids of events that the server no longer accepts, the oldest first. It keeps them for another day, because clocks differ.
+ * Deletes the ids of events that the server no longer accepts, the oldest first. It keeps them for another day, because
+ * clocks differ.
  * @returns the number of deleted ids
  */
 export async function pruneEvents(q: Queryable, batch: number): Promise<number> {

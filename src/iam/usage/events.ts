@@ -1,4 +1,7 @@
-/** Usage events of platforms that meter themselves. Each counts once, by its id. They report past usage, so no quota rejects them. */
+/**
+ * Usage events of platforms that meter themselves. Each counts once, by its id. They report past usage, so no quota
+ * rejects them.
+ */
 
 import { Refusal } from '../../domain/errors.ts';
 import type { FieldError } from '../../domain/problem-details.ts';

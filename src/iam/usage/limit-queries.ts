@@ -5,7 +5,10 @@ import type { KeyId, TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface LimitsState {
-  /** Requests that the database granted to all processes in the current rate limit window, including those leased ahead of need. */
+  /**
+   * Requests that the database granted to all processes in the current rate limit window, including those leased ahead
+   * of need.
+   */
   readonly granted: number;
   /** The same for one key; 0 without a key. */
   readonly keyGranted: number;
@@ -63,8 +66,8 @@ export async function setSpent(trx: Queryable, tenant: TenantId, period: string,
 }
 
 /**
- * Sets the number of collections. Creations in progress are counted when they are answered. The removed names are forgotten, because each may
- * be among the counted ones.
+ * Sets the number of collections. Creations in progress are counted when they are answered. The removed names are
+ * forgotten, because each may be among the counted ones.
  */
 export async function setCollections(trx: Queryable, tenant: TenantId, count: number): Promise<void> {
   await trx.raw(

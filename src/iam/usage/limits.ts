@@ -13,7 +13,10 @@ import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
 import type { TenantLimit, TenantLimits, UsageCorrection } from './schemas.ts';
 
-/** @throws Refusal `not_found`; also for another tenant than the caller's own, unless the caller is a platform administrator */
+/**
+ * @throws Refusal `not_found`; also for another tenant than the caller's own, unless the caller is a platform
+ *   administrator
+ */
 export async function getLimits(
   parts: AdminParts & MeteringParts,
   caller: Caller,

@@ -30,7 +30,10 @@ export async function readUsage(
   return { period, tenant_id: tenantLabel(caller), total, data: [...data], has_more, next_cursor };
 }
 
-/** Returns the requested period; by default the current one, in the tenant's time zone, or in UTC for all tenants together. */
+/**
+ * Returns the requested period; by default the current one, in the tenant's time zone, or in UTC for all tenants
+ * together.
+ */
 export function requestedPeriod(caller: Caller, { period }: UsageQuery): string {
   const timezone = caller.everyTenant ? undefined : caller.snapshot.effective?.settings.timezone;
   return period ?? momentOf(timezone, caller.nowMs).period;

@@ -3,7 +3,10 @@ import type { Settlement } from '../../metering/ports.ts';
 type Entry = Omit<Settlement, 'collections' | 'collection' | 'response'> &
   Partial<Pick<Settlement, 'collections' | 'collection' | 'response'>>;
 
-/** Returns the settlement with the members of the database's type `metering_entry`. A member that JSON omits is null there. */
+/**
+ * Returns the settlement with the members of the database's type `metering_entry`. A member that JSON omits is null
+ * there.
+ */
 export function meteringEntry(settlement: Entry, n: number): Readonly<Record<string, unknown>> {
   const { processId, counter, held, tenant, period, day, model, key, user, estimated, books } = settlement;
   return {

@@ -6,7 +6,8 @@ import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
 
 const SETTLE = {
   name: 'metering_settle',
-  // In this order, so that the settler's own reservations are never unknown, even right after a failover to a standby that lagged.
+  // In this order, so that the settler's own reservations are never unknown, even right after a failover to a standby
+  // that lagged.
   text: `
     select s.booked,
       (select coalesce(json_agg(distinct e.holder), '[]'::json) from jsonb_to_recordset($2::jsonb) as e(holder text)

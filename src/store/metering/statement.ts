@@ -9,7 +9,10 @@ export type Queries = Pick<Database, 'query'>;
 
 const ATTEMPTS = 3;
 
-/** Returns the first row. Rejects with a Fault if the database cannot run the statement now, and with its error if it rejects the statement. */
+/**
+ * Returns the first row. Rejects with a Fault if the database cannot run the statement now, and with its error if it
+ * rejects the statement.
+ */
 export async function firstRow(db: Queries, statement: Statement): Promise<Row> {
   for (let attempt = 1; ; attempt++) {
     try {

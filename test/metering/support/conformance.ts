@@ -1,4 +1,7 @@
-/** What every implementation of the store's ports must do; run on PostgreSQL and on the one that the other tests build upon. */
+/**
+ * What every implementation of the store's ports must do; run on PostgreSQL and on the one that the other tests build
+ * upon.
+ */
 
 import { describe, expect, test } from 'vitest';
 import type {
@@ -382,7 +385,9 @@ export function conformance(under: () => StoreUnderTest): void {
     });
     const end = (processId: string, counter: number, tenant: string, collections: -1 | 0 | 1, collection?: number) =>
       settlement(processId, counter, { tenant, held: false, books: false, total: 0, collections, collection });
-    /** Books creations (`+`) and removals of names (`a`, `b` ...) one after the other, and returns the count after each. */
+    /**
+     * Books creations (`+`) and removals of names (`a`, `b` ...) one after the other, and returns the count after each.
+     */
     async function counts(...steps: readonly string[]): Promise<number[]> {
       const [tenant, processId] = [fresh('t'), fresh('h')];
       const { store } = under();

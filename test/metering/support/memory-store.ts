@@ -40,7 +40,10 @@ export class MemoryStore implements MeteringStore {
   readonly budgets = new Map<string, BudgetRow>();
   readonly collections = new Map<string, number>();
   readonly creations = new Map<string, Creation>();
-  /** By tenant: each collection that counts, as the number of its creation; and the names that were given back, with the last number by then. */
+  /**
+   * By tenant: each collection that counts, as the number of its creation; and the names that were given back, with the
+   * last number by then.
+   */
   readonly #counted = new Map<
     string,
     { created: number; readonly live: number[]; readonly removed: Map<number, number> }

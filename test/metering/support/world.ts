@@ -1,6 +1,6 @@
 /**
- * Several processes and one store in a time of their own: statements travel for as long as the test says, answers may be lost, processes
- * crash or fall asleep, and the ends of requests are told to whom and as often as the test says.
+ * Several processes and one store in a time of their own: statements travel for as long as the test says, answers may
+ * be lost, processes crash or fall asleep, and the ends of requests are told to whom and as often as the test says.
  */
 
 import { Fault } from '../../../src/domain/errors.ts';
