@@ -117,7 +117,7 @@ export async function noLongerWaiting(q: Queryable, ids: readonly number[]): Pro
   await runPrepared(q, STATEMENTS.noLongerWaiting, [ids]);
 }
 
-/** Returns the rows with these ids, in order of id, beginning after `after`, as far as they fit into one result. */
+/** Returns the first rows with these ids after `after`, in order of id, that fit into one result. */
 export async function rowsToCheck(q: Queryable, ids: readonly number[], after: number): Promise<readonly ChainRow[]> {
   const { rows } = await q.raw<{ rows: ChainRow[] }>(
     bounded(`select a.id, ${CHAIN_ROW} from audit_log a where a.id = any(cast(:ids as bigint[])) and a.id > :after`),

@@ -218,9 +218,7 @@ class Walk {
     const name = `seal ${seal.seq}${row === undefined ? '' : ', which names it,'}`;
     const expected = this.#seq + 1;
     if (seal.seq !== expected) return { row, what: `before ${name} ${missing(expected, seal.seq - 1)}` };
-    if (!this.#isSealed(seal)) {
-      return { row, what: `${name} was changed or was created without secret-key` };
-    }
+    if (!this.#isSealed(seal)) return { row, what: `${name} was changed or was created without secret-key` };
     if (!sameBytes(seal.previousHash, this.#hash)) {
       return { row, what: `${name} does not follow seal ${this.#seq}: the chain was cut there` };
     }

@@ -174,8 +174,6 @@ function piecesOf(rows: readonly Row[], list: 'roles' | 'policies'): readonly st
 
 function position(row: Row): number {
   const asOf = row['as_of'];
-  if (typeof asOf !== 'number') {
-    throw new Fault('the database did not return the position of the change feed');
-  }
+  if (typeof asOf !== 'number') throw new Fault('the database did not return the position of the change feed');
   return asOf;
 }

@@ -1,4 +1,4 @@
-/** Tells failures of the database (a Fault) from errors that a statement itself causes (pg's DatabaseError). */
+/** Distinguishes failures of the database (a Fault) from errors that a statement itself causes (pg's DatabaseError). */
 
 import pg from 'pg';
 import { Fault } from '../domain/errors.ts';
@@ -42,9 +42,7 @@ export function statementError(error: unknown): Error {
 
 /** Returns a Fault for any error. */
 export function connectionFault(error: unknown): Fault {
-  if (error instanceof Fault) {
-    return error;
-  }
+  if (error instanceof Fault) return error;
   return new Fault(`the database cannot be used: ${reason(error)}`, { cause: error });
 }
 
@@ -56,8 +54,6 @@ export function spoilsConnection(error: unknown): boolean {
 
 function reason(error: unknown): string {
   // A host with several addresses fails with one error for each, and without a message.
-  if (error instanceof AggregateError && error.message === '') {
-    return error.errors.map(reason).join('; ');
-  }
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reason).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

@@ -36,9 +36,7 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
     client = own;
     let lost = false;
     const lose = (error: unknown): void => {
-      if (lost || stopped) {
-        return;
-      }
+      if (lost || stopped) return;
       lost = true;
       own.connection.stream.destroy();
       events.onError(connectionFault(error));

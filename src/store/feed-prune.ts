@@ -17,9 +17,7 @@ export async function pruneChanges(db: Database, keepMs: number): Promise<number
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const gone = await pruneBatch(db, keepMs);
     total += gone;
-    if (gone < BATCH) {
-      break;
-    }
+    if (gone < BATCH) break;
   }
   return total;
 }
@@ -27,9 +25,7 @@ export async function pruneChanges(db: Database, keepMs: number): Promise<number
 async function pruneBatch(db: Database, keepMs: number): Promise<number> {
   return transaction(db, async (trx) => {
     const lock: { rows: { held: boolean }[] } = await trx.raw('select pg_try_advisory_xact_lock(?) as held', [LOCK]);
-    if (lock.rows[0]?.held !== true) {
-      return 0;
-    }
+    if (lock.rows[0]?.held !== true) return 0;
     const pruned: { rows: { gone: number }[] } = await trx.raw(
       `with oldest as (
          select seq, at from changes where seq > (select pruned_through from feed_state) order by seq limit ?

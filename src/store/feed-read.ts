@@ -42,9 +42,7 @@ export async function canReadTimeline(db: Database): Promise<boolean> {
     await db.query({ text: `select ${TIMELINE}` });
     return true;
   } catch (error) {
-    if (error instanceof pg.DatabaseError) {
-      return false;
-    }
+    if (error instanceof pg.DatabaseError) return false;
     throw error;
   }
 }
@@ -66,9 +64,7 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
     values: [after],
   });
   const [first] = rows;
-  if (first === undefined) {
-    throw new Fault('the change feed has no state');
-  }
+  if (first === undefined) throw new Fault('the change feed has no state');
   const written = rows.filter((row) => row['seq'] !== null);
   const last = written.at(-1)?.['seq'];
   return {

@@ -148,9 +148,7 @@ export class ChangeFeed implements FeedClock {
   }
 
   async catchUp(): Promise<void> {
-    if (this.#state !== 'reading') {
-      throw new Fault('the change feed is not being read');
-    }
+    if (this.#state !== 'reading') throw new Fault('the change feed is not being read');
     this.#waiting ??= Promise.withResolvers<void>();
     const { promise } = this.#waiting;
     this.#wake();
@@ -234,9 +232,7 @@ export class ChangeFeed implements FeedClock {
     let lagMs = 0;
     for (let full = true; full; ) {
       const before = this.#position;
-      if (before === undefined || this.#state !== 'reading') {
-        throw new Fault('the change feed has stopped');
-      }
+      if (before === undefined || this.#state !== 'reading') throw new Fault('the change feed has stopped');
       const startedAtMs = performance.now();
       const page = await this.#readPage(before.last, limit);
       const lost = lostPosition(before, page);
@@ -264,9 +260,7 @@ export class ChangeFeed implements FeedClock {
 
   #apply(before: FeedPosition, page: FeedPage): void {
     const { last } = page;
-    if (last === undefined) {
-      return;
-    }
+    if (last === undefined) return;
     if (page.unknownKinds.length > 0) {
       this.#flushUnknown(before, last, page.unknownKinds);
       return;

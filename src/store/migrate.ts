@@ -176,9 +176,7 @@ function newerError(unknown: readonly string[]): MigrationError {
 
 async function completed(db: Database): Promise<readonly string[]> {
   const [table] = await db.query({ text: 'select to_regclass($1) is not null as there', values: [TABLE] });
-  if (table?.['there'] !== true) {
-    return [];
-  }
+  if (table?.['there'] !== true) return [];
   const rows = await db.query({ text: `select name from ${TABLE} order by id` });
   return rows.map((row) => String(row['name']));
 }

@@ -1,4 +1,4 @@
-/** What all queries share: which tenant they look in, where a page begins, and how stored text becomes an id again. */
+/** Parts of all queries: the tenant scope, pages of lists, and the decoding of stored ids. */
 
 import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
@@ -15,18 +15,17 @@ import {
   type UserId,
 } from '../domain/ids.ts';
 
-/** Whose rows a list shows. There is no third, unscoped kind: whoever means every tenant says so. */
+/** The tenants of a list's rows. There is no unscoped kind: a caller that means every tenant must state it. */
 export type TenantScope = { readonly kind: 'one'; readonly tenant: TenantId } | { readonly kind: 'every' };
 
-/** One page of a list: the rows after a position, in the list's own order. */
+/** One page of a list: the rows after a position, in the list's order. */
 export interface Page {
-  /** The sort values of the last row of the page before; undefined = from the start. */
+  /** Sort values of the previous page's last row; undefined = from the start. */
   readonly after: readonly string[] | undefined;
-  /** How many rows to fetch; callers ask for one more than they show, to know whether there are more. */
+  /** Number of rows to read. Callers request one more than they show, to detect a next page. */
   readonly take: number;
   /**
-   * Most bytes of the rows, as stored; the first row may pass it. Lists of small rows need not look at it. Default: no
-   * bound.
+   * Bounds the stored bytes of the rows; the first row may exceed it. Only lists of large rows use it. Default: none.
    */
   readonly maxBytes?: number;
 }
@@ -34,22 +33,22 @@ export interface Page {
 /** The rows of one page of a list whose rows may be large. */
 export interface PageRows<Row> {
   readonly rows: readonly Row[];
-  /** True if `take` rows came, or rows were left out because of `maxBytes`. */
+  /** True if there are `take` rows, or if rows are missing because of `maxBytes`. */
   readonly more: boolean;
 }
 
-/** A column beside those of the row, for `pageRows`. */
+/** An additional column for `pageRows`. */
 export interface BoundedRow {
   readonly rows_found: number;
 }
 
-/** More than any page takes. */
+/** More than the size of any page. */
 const NO_BOUND_BYTES = Number.MAX_SAFE_INTEGER;
 
 /**
- * Returns SQL for the first of some rows, up to the one with which they take `:maxBytes`. The others are never read
- * from where the store keeps large values.
- * @param rows SQL of at most `take` rows, with a column `octets`: their size as stored
+ * Returns SQL for the first rows, up to the one with which they reach `:maxBytes`. PostgreSQL does not read the large
+ * values of the other rows.
+ * @param rows SQL of at most `take` rows, with their stored size as the column `octets`
  * @param order of the page, by columns of `rows`
  */
 export function withinBytes(rows: string, order: string): string {
@@ -65,7 +64,7 @@ export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly ma
   return { maxBytes };
 }
 
-/** What a statement of `withinBytes` found. */
+/** Returns the page of rows that a statement of `withinBytes` read. */
 export function pageRows<Row extends BoundedRow, T>(
   rows: readonly Row[],
   page: Page,
@@ -75,7 +74,7 @@ export function pageRows<Row extends BoundedRow, T>(
   return { rows: rows.map(read), more: found === page.take || found > rows.length };
 }
 
-/** A condition on `column` with the binding `:tenant` where there is one. */
+/** Returns a condition on `column`, with the binding `:tenant` for a scope of one tenant. */
 export function scopeCondition(scope: TenantScope, column: string): string {
   switch (scope.kind) {
     case 'one':

@@ -329,8 +329,6 @@ function getTypeParser(...args: Parameters<typeof pg.types.getTypeParser>): unkn
 
 function parseSafeInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) {
-    throw new RangeError(`${text} is too large for an exact number`);
-  }
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is too large for an exact number`);
   return value;
 }

@@ -193,25 +193,19 @@ function optionalNumber(row: Row, name: string): number | undefined {
 
 function text(row: Row, name: string): string {
   const value = row[name];
-  if (typeof value !== 'string') {
-    throw damaged(name);
-  }
+  if (typeof value !== 'string') throw damaged(name);
   return value;
 }
 
 function number(row: Row, name: string): number {
   const value = row[name];
-  if (typeof value !== 'number') {
-    throw damaged(name);
-  }
+  if (typeof value !== 'number') throw damaged(name);
   return value;
 }
 
 function boolean(row: Row, name: string): boolean {
   const value = row[name];
-  if (typeof value !== 'boolean') {
-    throw damaged(name);
-  }
+  if (typeof value !== 'boolean') throw damaged(name);
   return value;
 }
 
@@ -226,23 +220,17 @@ function oneOf<const T extends string>(row: Row, name: string, values: readonly 
 function texts(value: unknown, name: string): readonly string[] {
   const items = list(value, name);
   const found = items.filter((item) => typeof item === 'string');
-  if (found.length !== items.length) {
-    throw damaged(name);
-  }
+  if (found.length !== items.length) throw damaged(name);
   return found;
 }
 
 function list(value: unknown, name: string): readonly unknown[] {
-  if (!Array.isArray(value)) {
-    throw damaged(name);
-  }
+  if (!Array.isArray(value)) throw damaged(name);
   return value;
 }
 
 function object(value: unknown, name: string): Row {
-  if (!isObject(value)) {
-    throw damaged(name);
-  }
+  if (!isObject(value)) throw damaged(name);
   return value;
 }
 
@@ -251,9 +239,7 @@ function isObject(value: unknown): value is Row {
 }
 
 function must<T>(value: T | undefined, name: string): T {
-  if (value === undefined) {
-    throw damaged(name);
-  }
+  if (value === undefined) throw damaged(name);
   return value;
 }
 

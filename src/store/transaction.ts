@@ -35,9 +35,7 @@ async function attempts<T>({ knex }: Database, work: (trx: Transaction) => Promi
         return work(trx);
       });
     } catch (error) {
-      if (!isRetryable(error)) {
-        throw error;
-      }
+      if (!isRetryable(error)) throw error;
       if (attempt === ATTEMPTS) {
         throw new Fault('the transaction conflicted with other transactions in every attempt', {
           cause: statementError(error),

@@ -35,9 +35,7 @@ export async function postgresFiles(
 ): Promise<PostgresFiles> {
   const major = installed.version.split('.')[0] ?? '';
   const native = join(installed.directory, 'native');
-  if ((await reachable(user, native)) && (await createLinks(native))) {
-    return { directory: native, major };
-  }
+  if ((await reachable(user, native)) && (await createLinks(native))) return { directory: native, major };
   const copy = join(copyTo, `postgresql-${installed.version}-${PLATFORM}`);
   if ((await lstat(copy).catch(() => undefined)) === undefined) {
     log(`copying the PostgreSQL programs to ${copy}, because the server cannot use them in ${native}`);
@@ -80,12 +78,8 @@ async function createLinks(native: string): Promise<boolean> {
         await symlink(target, file);
       }
     } catch (error) {
-      if (['EACCES', 'EPERM', 'EROFS'].includes(systemCode(error) ?? '')) {
-        return false;
-      }
-      if (systemCode(error) !== 'EEXIST') {
-        throw error;
-      }
+      if (['EACCES', 'EPERM', 'EROFS'].includes(systemCode(error) ?? '')) return false;
+      if (systemCode(error) !== 'EEXIST') throw error;
     }
   }
   return true;
@@ -116,9 +110,7 @@ async function copyFiles(native: string, copy: string): Promise<void> {
     await rename(draft, copy).catch(async (error: unknown) => {
       // Another starting process was faster.
       await rm(draft, { recursive: true, force: true });
-      if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
-        throw error;
-      }
+      if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) throw error;
     });
   } catch (error) {
     throw new EmbeddedError(

@@ -22,22 +22,16 @@ export const ROLE = 'postern';
  * cluster of another version.
  */
 export async function ensureCluster(home: Home, files: PostgresFiles, durable: boolean): Promise<void> {
-  if (await isCluster(home, files.major)) {
-    return;
-  }
+  if (await isCluster(home, files.major)) return;
   await createCluster(home, files, durable);
 }
 
 async function isCluster({ cluster, dataDir, user }: Home, major: string): Promise<boolean> {
   const entries = await readdir(cluster).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') {
-      return undefined;
-    }
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw new EmbeddedError(`${cluster} cannot be read (${reason(error)}). Start Postern as the user who owns it.`);
   });
-  if (entries === undefined || entries.length === 0) {
-    return false;
-  }
+  if (entries === undefined || entries.length === 0) return false;
   const version = (await readIfPresent(join(cluster, 'PG_VERSION')))?.trim();
   const advice = `Restore ${dataDir} from a backup, or move ${cluster} away to begin with an empty database.`;
   if (version === undefined) {

@@ -92,17 +92,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     url,
     pid: () => server.pid,
     async stop() {
-      if (stopping) {
-        return;
-      }
+      if (stopping) return;
       stopping = true;
       await restarting;
       const isLast = await isLastUser(server.presence);
       await endPresence(server.presence);
       const recorded = await readPidFile(home.cluster);
-      if (recorded === undefined || (await whoIs(recorded.pid, home.cluster)) !== 'server') {
-        return;
-      }
+      if (recorded === undefined || (await whoIs(recorded.pid, home.cluster)) !== 'server') return;
       if (isLast) {
         await stopServer(recorded.pid, home.cluster);
       } else {
@@ -123,9 +119,7 @@ async function start(parts: ServerParts, create: boolean): Promise<RunningServer
 
 async function createDatabase(presence: pg.Client): Promise<void> {
   const found = await ask(presence, STATEMENT_TIMEOUT_MS, `select 1 from pg_database where datname = '${DATABASE}'`);
-  if (found.length > 0) {
-    return;
-  }
+  if (found.length > 0) return;
   await ask(presence, STATEMENT_TIMEOUT_MS, `create database ${DATABASE}`).catch((error: unknown) => {
     // Another start created it.
     if (!(error instanceof pg.DatabaseError) || !['42P04', '23505', '55006'].includes(error.code ?? '')) {
@@ -147,9 +141,7 @@ async function isLastUser(presence: pg.Client): Promise<boolean> {
         PRESENCE_END_MS,
         "select 1 from pg_stat_activity where application_name = 'postern' limit 1",
       );
-      if (others.length === 0) {
-        return true;
-      }
+      if (others.length === 0) return true;
     }
     return false;
   } catch {

@@ -28,16 +28,12 @@ export async function makeFolders(path: string, mode: number): Promise<void> {
 /** Creates the file if it is missing, and returns its content: the same for all processes. */
 export async function readOrCreate(path: string, make: () => string): Promise<string> {
   const present = await readIfPresent(path);
-  if (present !== undefined) {
-    return present;
-  }
+  if (present !== undefined) return present;
   const draft = await writeDraft(path, make());
   try {
     await link(draft, path);
   } catch (error) {
-    if (systemCode(error) !== 'EEXIST') {
-      throw error;
-    }
+    if (systemCode(error) !== 'EEXIST') throw error;
   } finally {
     await unlink(draft);
   }
@@ -53,9 +49,7 @@ export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') {
-      return undefined;
-    }
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -98,13 +98,9 @@ async function openDataDir(given: string): Promise<string> {
 
 async function locate(dataDir: string, log: (message: string) => void): Promise<string> {
   const noted = (await readIfPresent(join(dataDir, LOCATION)))?.trim();
-  if (noted !== undefined) {
-    return checkNoted(dataDir, noted);
-  }
+  if (noted !== undefined) return checkNoted(dataDir, noted);
   const user = await serverUser(join(dataDir, 'postgres'), dataDir);
-  if (await serverCan(user, '-x', [dataDir])) {
-    return dataDir;
-  }
+  if (await serverCan(user, '-x', [dataDir])) return dataDir;
   const made = await createHomeElsewhere(dataDir);
   const agreed = (await readOrCreate(join(dataDir, LOCATION), () => `${made}\n`)).trim();
   if (agreed !== made) {

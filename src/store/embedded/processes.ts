@@ -26,16 +26,12 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 
 /** `stranger`: the process runs, but is not the server of this cluster. */
 export async function whoIs(pid: number, cluster: string): Promise<'server' | 'stranger' | 'gone'> {
-  if (!exists(pid)) {
-    return 'gone';
-  }
+  if (!exists(pid)) return 'gone';
   if (process.platform !== 'linux') {
     const { stdout } = await run('ps', ['-o', 'stat=,command=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
     return stdout.trim() === '' || stdout.startsWith('Z') ? 'gone' : stdout.includes(cluster) ? 'server' : 'stranger';
   }
-  if (await isZombie(pid)) {
-    return 'gone';
-  }
+  if (await isZombie(pid)) return 'gone';
   const directory = await workingDirectory(pid);
   // Root in a container may not read the working directory of another user's process. The command line is public.
   const works = directory === 'hidden' ? (await commandLine(pid)).includes(cluster) : directory === cluster;
@@ -47,9 +43,7 @@ export async function whoIs(pid: number, cluster: string): Promise<'server' | 's
  * lines begin with `postgres: `, unlike that of the main process.
  */
 export async function helpersOf(cluster: string, user: ServerUser | undefined): Promise<readonly number[]> {
-  if (process.platform !== 'linux') {
-    return [];
-  }
+  if (process.platform !== 'linux') return [];
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const named = await which(pids, async (pid) => (await commandLine(pid))[0]?.startsWith('postgres: ') === true);
   const hidden = await which(named, async (pid) => (await workingDirectory(pid)) === 'hidden');
@@ -72,7 +66,7 @@ async function which(pids: readonly number[], test: (pid: number) => Promise<boo
   return pids.filter((_, index) => answers[index]);
 }
 
-/** Reads the working directories as the server's user, who may read those of its own processes. */
+/** Reads the working directories as the server's user, which may read those of its own processes. */
 async function workingIn(user: ServerUser, pids: readonly number[], cluster: string): Promise<number[]> {
   const script = 'want=$1; shift; for pid do test "$(readlink "/proc/$pid/cwd")" = "$want" && echo "$pid"; done; true';
   const { stdout } = await run('/bin/sh', ['-c', script, 'sh', cluster, ...pids.map(String)], { cwd: '/', ...user });

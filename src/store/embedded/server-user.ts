@@ -102,9 +102,7 @@ export async function serverCan(
   test: '-r' | '-x',
   paths: readonly string[],
 ): Promise<boolean> {
-  if (user === undefined) {
-    return true;
-  }
+  if (user === undefined) return true;
   try {
     await run('/bin/sh', ['-c', 'op=$1; shift; for path do test "$op" "$path" || exit 1; done', 'sh', test, ...paths], {
       cwd: '/',
@@ -112,9 +110,7 @@ export async function serverCan(
     });
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 1) {
-      return false;
-    }
+    if (error instanceof Error && 'code' in error && error.code === 1) return false;
     throw new EmbeddedError(
       `PostgreSQL does not run as root, and this process may not start it as user ${user.uid}. Start Postern as another user, or set database.url.`,
     );

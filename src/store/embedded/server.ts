@@ -62,9 +62,7 @@ export async function runServer(parts: ServerParts): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const outcome = await adoptOrStart(parts, deadline);
-    if (outcome !== 'try again') {
-      return outcome;
-    }
+    if (outcome !== 'try again') return outcome;
     await sleep(POLL_MS);
   }
   throw new EmbeddedError(
@@ -80,9 +78,7 @@ export async function stopServer(
 ): Promise<void> {
   for (const [name, timeoutMs] of SHUTDOWN[mode]) {
     signal(pid, name);
-    if (await within(timeoutMs, async () => (await whoIs(pid, cluster)) !== 'server')) {
-      return;
-    }
+    if (await within(timeoutMs, async () => (await whoIs(pid, cluster)) !== 'server')) return;
   }
   throw new EmbeddedError(`The PostgreSQL server (process ${pid}) cannot be stopped. End it, then start again.`);
 }
@@ -128,9 +124,7 @@ async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServ
       (await whoIs(recorded.pid, cluster)) !== 'server'
     );
   });
-  if (running !== undefined) {
-    return running;
-  }
+  if (running !== undefined) return running;
   if (!answered || performance.now() - silentSince > parts.silenceTimeoutMs) {
     parts.log(`stopping the PostgreSQL server (process ${recorded.pid}), which does not answer`);
     await stopServer(recorded.pid, cluster, 'unresponsive');
@@ -150,9 +144,7 @@ async function cleanUp({ home, log }: ServerParts, isIdReused: boolean): Promise
     for (const pid of orphans) {
       signal(pid, 'SIGKILL');
     }
-    if (!(await within(5000, noneLeft))) {
-      throw processesLeft(await helpersOf(home.cluster, home.user));
-    }
+    if (!(await within(5000, noneLeft))) throw processesLeft(await helpersOf(home.cluster, home.user));
   }
   if (isIdReused) {
     await rm(join(home.cluster, 'postmaster.pid'), { force: true });
@@ -303,12 +295,8 @@ async function logSince(file: string, from: number): Promise<string> {
 async function within(limitMs: number, condition: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + limitMs;
   for (;;) {
-    if (await condition()) {
-      return true;
-    }
-    if (performance.now() > end) {
-      return false;
-    }
+    if (await condition()) return true;
+    if (performance.now() > end) return false;
     await sleep(POLL_MS);
   }
 }
