@@ -32,7 +32,7 @@ async function withDatabase(
   }
 }
 
-describe('a database that cannot be asked is a fault', () => {
+describe('an unreachable database is a fault', () => {
   test.each([
     ['nobody listens at the port', 'postgresql://x@127.0.0.1:1/x'],
     ['there is no socket', 'postgresql://x@/x?host=/nowhere'],
@@ -45,12 +45,12 @@ describe('a database that cannot be asked is a fault', () => {
     }),
   );
 
-  test('a database of that name does not exist', () =>
+  test('if the database does not exist', () =>
     withDatabase({ url: fresh.url.replace(/\/test_\w+\?/, '/missing?') }, async (db) => {
       await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
     }));
 
-  test('the server takes connections and never says a word', async () => {
+  test('if the server accepts connections and never answers', async () => {
     const mute = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => mute.once('listening', resolve));
     const address = mute.address();
@@ -64,7 +64,7 @@ describe('a database that cannot be asked is a fault', () => {
     }
   });
 
-  test('a server that ends no statement; the connection is given up and the next one works', () =>
+  test('if the server does not end a statement; the pool closes its connection, and the next one works', () =>
     withDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 1000 }, async (db) => {
       await fresh.db.knex.raw(`
         create function hang() returns void language plpgsql as
@@ -76,14 +76,14 @@ describe('a database that cannot be asked is a fault', () => {
       expect(await db.query(select)).toEqual([{ one: 1 }]);
     }));
 
-  test('all connections are taken for too long', () =>
+  test('if no connection is free in time', () =>
     withDatabase({ url: fresh.url, poolMax: 1, acquireTimeoutMs: 1000 }, async (db) => {
       await transaction(db, async () => {
         await expect(db.query(select)).rejects.toBeInstanceOf(Fault);
       });
     }));
 
-  test('the server ends the connection while it works, or while it rests', async () => {
+  test('if the server ends a busy or an idle connection', async () => {
     await expect(fresh.db.query({ text: suicide })).rejects.toBeInstanceOf(Fault);
     await expect(transaction(fresh.db, async (trx) => trx.raw(suicide))).rejects.toBeInstanceOf(Fault);
     await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
@@ -95,7 +95,7 @@ describe('a database that cannot be asked is a fault', () => {
     });
   });
 
-  test('the connection goes while a transaction is being committed: nobody knows, so nobody is told that it worked', async () => {
+  test('if the connection is lost during COMMIT, because the outcome is unknown', async () => {
     await fresh.db.knex.raw(`
       create table doubtful (x int);
       create function cut() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
@@ -105,7 +105,7 @@ describe('a database that cannot be asked is a fault', () => {
     ).rejects.toBeInstanceOf(Fault);
   });
 
-  test('a transaction whose owner is stopped does not hold its locks for longer than ten seconds', () =>
+  test('PostgreSQL ends a transaction that is idle for ten seconds', () =>
     withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       const limit = { text: 'show idle_in_transaction_session_timeout' };
       const within = await transaction(db, async (trx) => (await trx.raw<{ rows: unknown[] }>(limit.text)).rows);
@@ -113,7 +113,7 @@ describe('a database that cannot be asked is a fault', () => {
       expect(await db.query(limit)).toEqual(within);
     }));
 
-  test('a transaction in which a statement failed unnoticed is not reported as done', async () => {
+  test('a transaction whose work ignored a failed statement rejects', async () => {
     const swallowed = transaction(fresh.db, async (trx) => {
       await trx.raw('update tenants set name = ? where id = ?', ['lost', 'a']);
       await trx.raw('select 1 / 0').catch(() => undefined);
@@ -140,7 +140,7 @@ describe('statements in a transaction', () => {
     expect(await named('b')).not.toBe('named');
   });
 
-  test('take everything with them when one fails, and its error is the transaction’s', async () => {
+  test('are all rolled back if one fails, and the transaction rejects with its error', async () => {
     await transaction(fresh.db, async (trx) => runPrepared(trx, rename, ['b', 'before']));
     const work = transaction(fresh.db, async (trx) => {
       await trx.raw('update tenants set name = ? where id = ?', ['lost', 'b']);
@@ -168,7 +168,7 @@ describe('statements in a transaction', () => {
     await expect(runPipelined(over, [[rename, 'a', 'late']])).rejects.toBeInstanceOf(Fault);
   });
 
-  test('of one pipeline: the first that fails is reported, not what failed for it, and nothing is kept', async () => {
+  test('of one pipeline reject with the first error, not with those that follow from it, and are rolled back', async () => {
     const work = transaction(fresh.db, (trx) =>
       runPipelined(trx, [
         [rename, 'b', 'first of several'],
@@ -180,7 +180,7 @@ describe('statements in a transaction', () => {
     expect(await named('b')).toBe('before');
   });
 
-  test('can be undone to a savepoint, and the transaction goes on', async () => {
+  test('can be rolled back to a savepoint, and the transaction continues', async () => {
     await transaction(fresh.db, async (trx) => {
       await trx.raw('savepoint here');
       await expect(runPrepared(trx, fails, [0])).rejects.toMatchObject({ code: '22012' });
@@ -190,7 +190,7 @@ describe('statements in a transaction', () => {
     expect(await named('b')).toBe('went on');
   });
 
-  test('the first goes to the server by one call with the beginning of the transaction', async () => {
+  test('the first one and BEGIN are sent by one system call', async () => {
     const written: number[] = [];
     await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       await db.query(select);
@@ -204,7 +204,7 @@ describe('statements in a transaction', () => {
     expect(written).toEqual([1]);
   });
 
-  test('after a lost connection: the error of the work is passed on, not that of its rollback', async () => {
+  test('after a lost connection the transaction rejects with the error of its work, not with that of ROLLBACK', async () => {
     const failure = new Error('no');
     const work = transaction(fresh.db, async (trx) => {
       await trx.raw(suicide).catch(() => undefined);
@@ -214,8 +214,8 @@ describe('statements in a transaction', () => {
   });
 });
 
-describe('an answer of the server is not a fault', () => {
-  test('a broken constraint passes through as it is, and the values of the statement are not in its message', async () => {
+describe('an error of a statement is not a fault', () => {
+  test('a violated constraint rejects with the error of pg, without the values of the statement', async () => {
     const insert = fresh.db.knex('tenants').insert({ id: 'a', name: 'sesame' });
     const error: unknown = await insert.catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: '23505', constraint: 'tenants_pkey' });
@@ -223,7 +223,7 @@ describe('an answer of the server is not a fault', () => {
     expect(String(error)).not.toContain('sesame');
   });
 
-  test('bigint comes as a number, exact or not at all', async () => {
+  test('bigint is decoded as an exact number, or is an error', async () => {
     expect(await fresh.db.query({ text: 'select 9007199254740991::bigint as n' })).toEqual([
       { n: Number.MAX_SAFE_INTEGER },
     ]);
@@ -232,7 +232,7 @@ describe('an answer of the server is not a fault', () => {
 });
 
 describe('a transaction', () => {
-  test('is run again after a deadlock, so that both come to their end', async () => {
+  test('runs again after a deadlock, so that both transactions commit', async () => {
     let entered = 0;
     const both = Promise.withResolvers<void>();
     const change = (first: string, second: string) =>
@@ -249,7 +249,7 @@ describe('a transaction', () => {
     expect(entered).toBe(3);
   });
 
-  test('passes on what its work rejects with, and keeps nothing of it', async () => {
+  test('rejects with the error of its work, and is rolled back', async () => {
     const failure = new Error('no');
     const work = transaction(fresh.db, async (trx) => {
       await trx.raw(`insert into tenants (id, name) values ('c', 'c')`);
@@ -259,7 +259,7 @@ describe('a transaction', () => {
     expect(await fresh.db.knex('tenants').where({ id: 'c' })).toEqual([]);
   });
 
-  test('is asked in vain when it is over, also when its connection is another’s by then', () =>
+  test('rejects statements after its end, also while its connection is in another use', () =>
     withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       const over = await transaction(db, async (trx) => trx.raw('select 1').then(() => trx));
       await transaction(db, async () => {
@@ -268,7 +268,7 @@ describe('a transaction', () => {
       });
     }));
 
-  test('is asked in vain while its end is under way, when nothing can be part of it any more', async () => {
+  test('rejects statements while its COMMIT runs', async () => {
     const late = Promise.withResolvers<unknown>();
     await transaction(fresh.db, async (trx) => {
       await trx.raw(`update tenants set name = 'kept' where id = 'a'`);
@@ -280,7 +280,7 @@ describe('a transaction', () => {
     expect((await fresh.db.knex('tenants').where({ id: 'a' }).first('name'))?.name).toBe('kept');
   });
 
-  test('whose work asks nothing asks the database nothing', () =>
+  test('without statements sends nothing to the database', () =>
     withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
       const [own] = await db.query({ text: 'select pg_backend_pid() as pid' });
       expect(await transaction(db, () => Promise.resolve('nothing'))).toBe('nothing');
@@ -289,7 +289,7 @@ describe('a transaction', () => {
     }));
 });
 
-test('closing ends every connection, one in use by a forgotten transaction too', async () => {
+test('closing ends every connection, also that of a transaction that was never ended', async () => {
   const db = openDatabase({ url: fresh.url });
   const forgotten = await db.knex.transaction();
   const held: { rows: { pid: number }[] } = await forgotten.raw('select pg_backend_pid() as pid');

@@ -53,7 +53,7 @@ async function stored(): Promise<readonly (readonly [minute: string, code: strin
   return rows.map(({ minute, code, count }) => [minute.toISOString(), code, count]);
 }
 
-test('what servers count at the same time is added up, however their rows are ordered', async () => {
+test('concurrent writes of several servers add up, in any order of their rows', async () => {
   const tenants = Array.from({ length: 40 }, (_, i) => `tenant-${i}`);
   const servers = Array.from({ length: 4 }, () => server());
   for (let round = 0; round < 5; round++) {
@@ -65,7 +65,7 @@ test('what servers count at the same time is added up, however their rows are or
   expect(await stored()).toEqual([['2026-06-01T12:00:00.000Z', 'allow', 800]]);
 });
 
-test('what is counted while the database is away is told once and written when it is back, batch by batch', async () => {
+test('counts that could not be written are written in batches when the database is back, and the failure is reported once', async () => {
   const state = { shut: true, asked: 0 };
   const query = (statement: Statement) => {
     state.asked++;
@@ -87,14 +87,14 @@ test('what is counted while the database is away is told once and written when i
   ]);
 });
 
-test('a server that stops writes what it counted last', async () => {
+test('a stopping server writes its last counts', async () => {
   const { tally, counts } = server();
   tally.count({ code: 'public', decision: { kind: 'public' } });
   await counts.stop();
   expect(await stored()).toEqual([['2026-06-01T12:00:00.000Z', 'public', 1]]);
 });
 
-test('what is older than anybody looks back goes, a batch at a time, and nothing else', async () => {
+test('upkeep deletes only counts older than the retention, in batches', async () => {
   const { tally, counts } = server();
   const now = Date.now();
   const old = (minutes: number) => now - KEPT_DAYS * 86_400_000 - minutes * MINUTE;
@@ -104,7 +104,7 @@ test('what is older than anybody looks back goes, a batch at a time, and nothing
   expect((await stored()).map(([, , count]) => count)).toEqual([4]);
 });
 
-test('minutes that are three days old become rows of hours, a batch at a time, and nothing is lost', async () => {
+test('upkeep joins minutes older than three days into hours, in batches, without loss', async () => {
   const { tally, counts } = server();
   const hour = Math.floor((Date.now() - (MINUTES_KEPT_DAYS + 1) * 86_400_000) / 3_600_000) * 3_600_000;
   const now = Math.floor(Date.now() / MINUTE) * MINUTE;

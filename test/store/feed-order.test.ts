@@ -26,7 +26,7 @@ async function writer(db: Database, transactions: number): Promise<void> {
   }
 }
 
-test('who reads the feed on from the last number it saw misses nothing, however transactions overlap', async () => {
+test('a reader that continues after the last sequence number misses no change, for any overlap of transactions', async () => {
   const fresh = await freshDatabase();
   try {
     for (let i = 0; i < 6; i++) {
@@ -68,7 +68,7 @@ test('who reads the feed on from the last number it saw misses nothing, however 
   }
 });
 
-test('a transaction that commits first is first in the feed, although it began last', async () => {
+test('the transaction that commits first has the lower sequence number, also if it began last', async () => {
   const fresh = await freshDatabase();
   try {
     await seedTenant(fresh.db, 'slow');

@@ -38,8 +38,8 @@ async function forget(): Promise<void> {
   mark = await position();
 }
 
-describe('every row that a replica caches tells the feed', () => {
-  test('a key when it is made, changed, rotated and deleted, under every digest that finds it', async () => {
+describe('the feed has a change for', () => {
+  test('a key that is created, updated, rotated or deleted, under each of its digests', async () => {
     const [first, second] = [digestOf('first'), digestOf('second')];
     const id = await seedKey(fresh.db, 'acme', first);
     expect(await told()).toEqual(new Set([`key ${first}`]));
@@ -67,7 +67,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([`key ${first}`, `key ${second}`]));
   });
 
-  test('nothing when only the last use of a key or a session is noted', async () => {
+  test('no key and no session of which only the last use changes', async () => {
     const key = await seedKey(fresh.db, 'acme', digestOf('used'));
     const user = await seedUser(fresh.db, 'acme');
     const session = makeId('ses', 1, new Uint8Array(10));
@@ -82,7 +82,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([]));
   });
 
-  test('a user when its state or roles change and when it is deleted, and a session when it ends and when its row is removed', async () => {
+  test('a user whose state or roles change or that is deleted, and a session that ends or whose row is removed', async () => {
     const user = await seedUser(fresh.db, 'acme');
     const session = makeId('ses', 2, new Uint8Array(10));
     await run("insert into sessions (id, user_id, expires_at) values ($1, $2, now() + '1 day')", session, user);
@@ -109,7 +109,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([`session ${session}`]));
   });
 
-  test('no user whose id nobody knew, with its first roles; but one that is made anew, or only seemed to be made', async () => {
+  test('no new user with its first roles, but a user that is created again or already exists', async () => {
     const [made, kept] = [makeId('usr', 1, new Uint8Array(10)), makeId('usr', 2, new Uint8Array(10))];
     const make = (id: string) => `insert into users (id, tenant_id, name) values ('${id}', 'acme', 'Somebody')`;
     const give = (id: string) => `insert into user_roles (user_id, role_name) values ('${id}', 'analyst')`;
@@ -133,7 +133,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set([`user ${kept}`]));
   });
 
-  test('a tenant when it, its roles, its policies or what they are attached to change', async () => {
+  test('a tenant that changes, or whose roles, policies or attachments change', async () => {
     for (const change of [
       "update tenants set settings = '{}' where id = 'acme'",
       "insert into roles (tenant_id, name, permissions) values ('acme', 'helper', '{}')",
@@ -166,14 +166,14 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set(['signing_keys ']));
   });
 
-  test('emptying a table begins a new epoch', async () => {
+  test('a new epoch after TRUNCATE', async () => {
     const epoch = () => fresh.db.query({ text: 'select epoch from feed_state' });
     const before = await epoch();
     await run('truncate policy_roles');
     expect(await epoch()).not.toEqual(before);
   });
 
-  test('a user made with roles by one line, and every transaction anew', async () => {
+  test('a user with roles once in each transaction', async () => {
     const lines = async () =>
       (await fresh.db.query({ text: 'select kind from changes where seq > $1', values: [mark] })).map(
         ({ kind }) => kind,
@@ -191,7 +191,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await lines()).toEqual(['user', 'user']);
   });
 
-  test('what follows a part of the transaction that was rolled back', async () => {
+  test('changes after a rollback to a savepoint', async () => {
     await transaction(fresh.db, async (trx) => {
       await trx.raw('set constraints all immediate');
       await trx.raw('savepoint here');
@@ -202,7 +202,7 @@ describe('every row that a replica caches tells the feed', () => {
     expect(await told()).toEqual(new Set(['tenant acme']));
   });
 
-  test('a transaction that is rolled back tells nothing', async () => {
+  test('no transaction that is rolled back', async () => {
     await fresh.db.knex
       .transaction(async (trx) => {
         await trx.raw("update tenants set name = 'x' where id = 'acme'");

@@ -75,8 +75,8 @@ async function listening(): Promise<void> {
   await expect.poll(() => fresh.db.query({ text })).toHaveLength(1);
 }
 
-describe('what is committed reaches the caches', () => {
-  test('in commit order, in batches, each change once; what was there before the start is not told', async () => {
+describe('committed changes reach the caches', () => {
+  test('in commit order, in batches, each once, without changes from before the start', async () => {
     await seedTenant(fresh.db, 'before');
     const feed = await startFeed({ batchSize: 2 });
     for (const id of ['a', 'b', 'c', 'd', 'e']) {
@@ -90,14 +90,14 @@ describe('what is committed reaches the caches', () => {
     expect(seen.lagsMs.every((lag) => lag >= 0)).toBe(true);
   });
 
-  test('at once when PostgreSQL notifies', async () => {
+  test('at once after a notification', async () => {
     await startFeed({ notifications: true });
     await listening();
     await seedTenant(fresh.db, 'a');
     await expect.poll(() => seen.keys).toEqual(['tenant a']);
   });
 
-  test('but what was read before its notification came is not looked for again', async () => {
+  test('without another read for a notification of a change that was already read', async () => {
     await seedTenant(fresh.db, 'before');
     await startFeed({ notifications: true });
     await listening();
@@ -108,7 +108,7 @@ describe('what is committed reaches the caches', () => {
     expect(seen.lagsMs).toHaveLength(2);
   });
 
-  test('and a notification about what is not to be seen makes it look once, not for ever', async () => {
+  test('with one read only for a notification of a change that is not visible', async () => {
     await startFeed({ notifications: true });
     await listening();
     await expect.poll(() => seen.lagsMs.length).toBe(1);
@@ -119,13 +119,13 @@ describe('what is committed reaches the caches', () => {
     expect(seen.lagsMs).toHaveLength(3);
   });
 
-  test('by polling alone where notifications are not passed on', async () => {
+  test('by polling if notifications do not arrive', async () => {
     await startFeed({ pollIntervalMs: 20 });
     await seedTenant(fresh.db, 'a');
     await expect.poll(() => seen.keys).toEqual(['tenant a']);
   });
 
-  test('again after all connections were cut, those for notifications too', async () => {
+  test('after all connections were lost, including those for notifications', async () => {
     await startFeed({ notifications: true });
     await listening();
     await fresh.db.query({
@@ -139,7 +139,7 @@ describe('what is committed reaches the caches', () => {
 });
 
 describe('catchUp', () => {
-  test('callers of one moment share a read that began after they called', async () => {
+  test('concurrent calls share a read that began after them', async () => {
     const feed = await startFeed();
     const waiting = [feed.catchUp(), feed.catchUp()];
     await seedTenant(fresh.db, 'a');
@@ -150,7 +150,7 @@ describe('catchUp', () => {
     expect(seen.lagsMs.length).toBeLessThanOrEqual(3);
   });
 
-  test('a read under way is not enough: it may have looked before the change', async () => {
+  test('waits for a new read while one is running, because that one may have begun before the change', async () => {
     const feed = await startFeed();
     for (let i = 0; i < 20; i++) {
       const earlier = feed.catchUp();
@@ -161,7 +161,7 @@ describe('catchUp', () => {
     }
   });
 
-  test('rejects with a fault when the feed cannot be read, and works again when it can', async () => {
+  test('rejects with a fault while the feed is unreadable, and works afterwards', async () => {
     const feed = await startFeed();
     const before = feed.polledAtMs;
     await fresh.db.knex.raw('alter table feed_state rename to gone');
@@ -172,7 +172,7 @@ describe('catchUp', () => {
     expect(feed.polledAtMs).toBeGreaterThan(before);
   });
 
-  test('rejects within its bound when the database does not answer', async () => {
+  test('rejects within its time limit if the database does not answer', async () => {
     const feed = await startFeed({ catchUpTimeoutMs: 100 });
     await fresh.db.knex.transaction(async (trx) => {
       await trx.raw('lock table changes in access exclusive mode');
@@ -191,8 +191,8 @@ describe('catchUp', () => {
   });
 });
 
-describe('the caches are told to forget everything', () => {
-  test('when the epoch is another', async () => {
+describe('the feed flushes all caches', () => {
+  test('when the epoch changes', async () => {
     const feed = await startFeed();
     await seedTenant(fresh.db, 'a');
     await fresh.db.knex.raw('update feed_state set epoch = gen_random_uuid()');
@@ -204,7 +204,7 @@ describe('the caches are told to forget everything', () => {
     expect(seen.keys).toEqual(['tenant b']);
   });
 
-  test('when the server is behind what was read, as a standby that lagged is', async () => {
+  test('when the server is behind the position, like a lagging standby', async () => {
     const feed = await startFeed();
     await seedTenant(fresh.db, 'a');
     await seedTenant(fresh.db, 'b');
@@ -215,7 +215,7 @@ describe('the caches are told to forget everything', () => {
     expect(seen.flushes).toEqual([feed.position]);
   });
 
-  test('when changes that were not read yet have been pruned', async () => {
+  test('when unread changes were pruned', async () => {
     const feed = await startFeed();
     await seedTenant(fresh.db, 'a');
     await makeFeed({ keepMs: 0 }).prune();
@@ -227,7 +227,7 @@ describe('the caches are told to forget everything', () => {
     expect(seen.keys).toEqual(['tenant b']);
   });
 
-  test('when one of them cannot take a change', async () => {
+  test('when one of them fails to apply a change', async () => {
     const flushed: number[] = [];
     const broken: ChangeListener = {
       apply() {
@@ -250,7 +250,7 @@ describe('a change of a kind that this program does not know', () => {
       values: [kind],
     });
 
-  test('flushes every cache, the feed reads on, and each kind is reported once', async () => {
+  test('flushes every cache, the feed continues, and each kind is reported once', async () => {
     await fresh.db.query({ text: 'alter table changes drop constraint changes_kind_check' });
     const kinds: string[] = [];
     const feed = await startFeed({
@@ -282,7 +282,7 @@ describe('a change of a kind that this program does not know', () => {
 });
 
 describe('pruning', () => {
-  test('keeps what is young, and what is pruned leaves the position where it was', async () => {
+  test('keeps young changes, and does not change the position', async () => {
     const feed = await startFeed({ keepMs: NEVER_MS });
     await seedTenant(fresh.db, 'a');
     expect(await feed.prune()).toBe(0);
@@ -296,7 +296,7 @@ describe('pruning', () => {
     expect(row).toEqual({ position: feed.position, left: 0 });
   });
 
-  test('is done by one server at a time', async () => {
+  test('runs on one server at a time', async () => {
     const feed = makeFeed({ keepMs: 0 });
     await feed.prune();
     await seedTenant(fresh.db, 'a');
@@ -308,7 +308,7 @@ describe('pruning', () => {
   });
 });
 
-test('start rejects with a fault when there is no schema, and stop still ends everything', async () => {
+test('start rejects with a fault if there is no schema, and stop still ends everything', async () => {
   const empty = await freshDatabase('');
   const feed = new ChangeFeed({ db: empty.db, listeners: [seen] });
   await expect(feed.start()).rejects.toBeInstanceOf(Fault);

@@ -54,7 +54,7 @@ function door() {
   return { state, db: { query } };
 }
 
-test('a key that was never used has no last use, and one that was has the instant of its use', async () => {
+test('an unused key has no last use, and a used key has the time of its use', async () => {
   const [used, unused] = [await makeKey(), await makeKey()];
   const uses = replica();
   uses.note(used, NOON + 123);
@@ -63,7 +63,7 @@ test('a key that was never used has no last use, and one that was has the instan
   expect((await stored(unused)).usedAt).toBeUndefined();
 });
 
-test('a key in constant use at several replicas is written once a minute at most, and is never a minute behind', async () => {
+test('a key in constant use at several replicas is written at most once a minute, and is never a minute late', async () => {
   const key = await makeKey();
   const replicas = [replica(), replica(), replica()];
   const versions = new Set<unknown>();
@@ -84,7 +84,7 @@ test('a key in constant use at several replicas is written once a minute at most
   expect(versions.size).toBeLessThanOrEqual(seconds / 60);
 });
 
-test('a replica that is late with an earlier use does not turn the time back', async () => {
+test('a replica that writes an earlier use late does not replace the later one', async () => {
   const key = await makeKey();
   const [late, early] = [replica(), replica()];
   late.note(key, NOON);
@@ -94,7 +94,7 @@ test('a replica that is late with an earlier use does not turn the time back', a
   expect((await stored(key)).usedAt).toBe(NOON + 10 * MINUTE);
 });
 
-test('replicas that write the same keys at the same moment all come to an end, and the latest use is kept', async () => {
+test('replicas that write the same keys at once do not block each other, and the latest use is stored', async () => {
   const ids = await Promise.all(Array.from({ length: 50 }, makeKey));
   const replicas = [replica({ batchSize: 17 }), replica({ batchSize: 23 }), replica({ batchSize: 50 })];
   for (const [i, uses] of replicas.entries()) {
@@ -106,7 +106,7 @@ test('replicas that write the same keys at the same moment all come to an end, a
   for (const key of ids) expect((await stored(key)).usedAt).toBe(NOON + 10 * MINUTE);
 });
 
-test('noting the last use tells the change feed nothing and is no change of the key', async () => {
+test('a last use adds nothing to the change feed and is no change of the key', async () => {
   const key = await makeKey();
   const look = () =>
     fresh.db.query({
@@ -121,7 +121,7 @@ test('noting the last use tells the change feed nothing and is no change of the 
   expect(await look()).toEqual(before);
 });
 
-test('noting asks the database nothing', async () => {
+test('recording a use sends nothing to the database', async () => {
   const { db, state } = door();
   const uses = replica({ db });
   const key = await makeKey();
@@ -133,7 +133,7 @@ test('noting asks the database nothing', async () => {
   expect(state.asked).toBe(1);
 });
 
-test('what could not be written is written when the database is back; the failure is told once', async () => {
+test('uses that could not be written are written when the database is back, and the failure is reported once', async () => {
   const { db, state } = door();
   const errors: Error[] = [];
   const uses = replica({ db, onError: (error) => errors.push(error) });
@@ -150,7 +150,7 @@ test('what could not be written is written when the database is back; the failur
   expect((await stored(key)).usedAt).toBe(NOON + 2 * MINUTE);
 });
 
-test('memory is bounded while the database is gone: what finds no room is dropped and counted', async () => {
+test('memory is bounded while the database is unreachable: further uses are dropped and counted', async () => {
   const { db, state } = door();
   const uses = replica({ db, maxKeys: 3 });
   state.shut = true;
@@ -171,7 +171,7 @@ test('memory is bounded while the database is gone: what finds no room is droppe
   await uses.flush();
 });
 
-test('a key that an administrator is changing is not waited for, and is written afterwards', async () => {
+test('the writer does not wait for a locked key, and writes it afterwards', async () => {
   const [held, free] = [await makeKey(), await makeKey()];
   const uses = replica();
   await fresh.db.knex.transaction(async (trx) => {
@@ -186,14 +186,14 @@ test('a key that an administrator is changing is not waited for, and is written 
   expect((await stored(held)).usedAt).toBe(NOON);
 });
 
-test('a key that is gone is forgotten', async () => {
+test('a use of a deleted key is dropped', async () => {
   const uses = replica();
   uses.note(makeId('key', NOON, new Uint8Array(10)), NOON);
   await uses.flush();
   expect(uses.waiting).toBe(0);
 });
 
-test('stopping writes what was noted', async () => {
+test('stop writes the recorded uses', async () => {
   const key = await makeKey();
   const uses = replica();
   uses.note(key, NOON);

@@ -19,7 +19,7 @@ test('the issuer of an installation never changes', async () => {
   expect(await installationIssuer(fresh.db)).toBe(issuer);
 });
 
-test('a server with another secret-key is refused, and the key itself is not kept', async () => {
+test('a server with another secret-key is rejected, and the key itself is not stored', async () => {
   const key = 'k'.repeat(48);
   await checkSecretKey(fresh.db, key);
   await checkSecretKey(fresh.db, key);

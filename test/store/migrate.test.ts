@@ -11,7 +11,7 @@ import {
 import { freshDatabase } from '../support/database.ts';
 import { newerMigrations } from '../support/newer-migrations.ts';
 
-test('a database gets every migration once, however many servers start together', async () => {
+test('a database gets every migration once, also if several servers start at once', async () => {
   const fresh = await freshDatabase('');
   const servers = Array.from({ length: 4 }, () => openDatabase({ url: fresh.url }));
   try {
@@ -26,7 +26,7 @@ test('a database gets every migration once, however many servers start together'
   }
 });
 
-test('the lock row that a killed run left behind stops nobody', async () => {
+test('the lock row of a killed run does not block migrations', async () => {
   const fresh = await freshDatabase();
   try {
     await fresh.db.knex('postern_migrations_lock').update({ is_locked: 1 });
@@ -37,7 +37,7 @@ test('the lock row that a killed run left behind stops nobody', async () => {
   }
 });
 
-test('a database newer than the program is refused with the reason', async () => {
+test('a database newer than the program is rejected with the reason', async () => {
   const fresh = await freshDatabase();
   try {
     await fresh.db.knex('postern_migrations').insert({ name: '9999-future.sql', batch: 9 });
@@ -65,7 +65,7 @@ test('a database that lacks a migration, in the middle too, is older', async () 
   }
 });
 
-test('a program takes a database that is ahead of it by additive migrations only, and leaves it as it is', async () => {
+test('a program accepts a database that is ahead only by additive migrations, and does not change it', async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.close());
   const newer = await newerMigrations({ '9001-more.sql': '-- Additive: one table more.\ncreate table more (id int);' });
@@ -79,7 +79,7 @@ test('a program takes a database that is ahead of it by additive migrations only
   expect(await migrate(fresh.db, newer.folder)).toEqual([]);
 });
 
-test('a program refuses a database that is ahead by a migration that is not additive, whatever else is', async () => {
+test('a program rejects a database that is ahead by a migration that is not additive', async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.close());
   const newer = await newerMigrations({
@@ -114,7 +114,7 @@ const NOT_ADDITIVE =
 /** No older server calls a function that the migration makes. */
 const NEW_FUNCTION = /^create function [\s\S]*?\$\$[\s\S]*?\$\$/gm;
 
-test('each new migration declares whether older servers may go on, and none that says so takes anything from them', async () => {
+test('each new migration declares whether it is additive, and an additive one removes nothing that older servers use', async () => {
   const declared = migrationNames().filter((name) => name > LAST_UNDECLARED);
   const additive = additiveMigrations();
   for (const name of declared) {

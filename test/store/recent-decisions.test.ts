@@ -55,7 +55,7 @@ describe('the writer', () => {
     return { writer, lost, errors };
   }
 
-  test('writes a batch again after the database was away, also if it had arrived, and each decision once', async () => {
+  test('repeats a batch after an outage, also if it had been written, and stores each decision once', async () => {
     const state = { away: true, arrives: false };
     const [first, second] = [decisionRow(), decisionRow()];
     const { writer, lost, errors } = writing([[first], [second]], async (statement) => {
@@ -73,7 +73,7 @@ describe('the writer', () => {
     expect([lost, errors.length]).toEqual([[], 1]);
   });
 
-  test('drops and counts a batch that the database rejects, and goes on with the next', async () => {
+  test('drops and counts a batch that the database rejects, and continues with the next', async () => {
     const bad = { ...decisionRow(), detail: 'not storable: \0' };
     const good = decisionRow();
     const { writer, lost, errors } = writing([[bad], [good]], (statement) => fresh.db.query(statement));

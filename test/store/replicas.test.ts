@@ -63,7 +63,7 @@ it('a replica whose connection for notifications is lost while a writer waits re
   await feed.stop();
 }, 20_000);
 
-it('a wait that is over tells how many servers have not reported, each once', async () => {
+it('a wait that times out returns the number of servers that have not reported, each once', async () => {
   await replicaOf('a', feedAt(7));
   await replicaOf('b', feedAt(3));
   const second = new Replica({ db, feed: feedAt(2), id: 'b/2', server: 'b', maxStalenessMs: LONG_MS });
@@ -119,7 +119,7 @@ it('many waits share their statements', async () => {
   expect(statements).toBeLessThanOrEqual(4);
 });
 
-it('a wait whose database is gone says so instead of failing the write', async () => {
+it('a wait returns an unknown number if the database is unreachable, and does not fail the write', async () => {
   const gone: Pick<Database, 'query'> = { query: () => Promise.reject(new Error('gone')) };
   expect(await new ReplicaWaits(gone).wait(1, LONG_MS)).toEqual({ kind: 'partial', replicas: undefined });
 });

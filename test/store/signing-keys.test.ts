@@ -27,7 +27,7 @@ const server = (): SigningKeys =>
   });
 
 describe('signing keys in the database', () => {
-  it('are made once when many servers start together, and tell the change feed', async () => {
+  it('are created once when several servers start at once, with a change in the feed', async () => {
     const servers = Array.from({ length: 8 }, server);
     await Promise.all(servers.map((keys) => keys.maintain()));
     expect(new Set(servers.map((keys) => keys.current().kid)).size).toBe(1);
@@ -37,7 +37,7 @@ describe('signing keys in the database', () => {
     expect(row?.['n']).toBe(1);
   });
 
-  it('come back as they went in, and open', async () => {
+  it('are read as they were stored, and can be opened', async () => {
     const [stored] = await signingKeyStore(database.db).load();
     expect(stored).toMatchObject({
       signsFromMs: time.nowMs,
@@ -61,7 +61,7 @@ describe('signing keys in the database', () => {
     expect(keys.published().map((key) => key.kid)).toEqual([next?.kid]);
   });
 
-  it('cannot be read from a database that is away: a fault', async () => {
+  it('are a fault while the database is unreachable', async () => {
     const away = openDatabase({ url: 'postgresql://postern@127.0.0.1:1/postern' });
     await expect(signingKeyStore(away).load()).rejects.toBeInstanceOf(Fault);
     await away.close();

@@ -38,7 +38,7 @@ async function sessions(): Promise<number> {
 }
 let own: readonly number[] = [];
 
-test('callers that wait for one lock take no more connections than the pool has, and other work goes on', async () => {
+test('callers that wait for one lock use at most the connections of the pool, and other work continues', async () => {
   const holder = fresh.db.newClient();
   await holder.connect();
   await holder.query('begin');
@@ -89,7 +89,7 @@ test('a change of another tenant does not wait behind those that wait for a lock
   await Promise.all(callers);
 });
 
-test('a statement that is over its time ends at the server too, and its connection serves the next one', async () => {
+test('a statement that exceeds its time ends at the server, and its connection serves the next one', async () => {
   const pid = async () => (await db.query({ text: 'select pg_backend_pid() as pid' }))[0]?.['pid'];
   const before = await pid();
   await expect(db.query({ text: 'select pg_sleep(60)' })).rejects.toBeInstanceOf(Fault);
@@ -99,7 +99,7 @@ test('a statement that is over its time ends at the server too, and its connecti
   expect(await fresh.db.query({ text: sleeping })).toEqual([]);
 });
 
-test('a statement that PostgreSQL does not limit is cancelled there when its caller gives up', async () => {
+test('the pool cancels a statement that PostgreSQL does not limit when it exceeds its time', async () => {
   const unlimited = "set statement_timeout = 0; select 'unlimited', pg_sleep(60)";
   await expect(db.query({ text: unlimited })).rejects.toBeInstanceOf(Fault);
   const running =
