@@ -1,4 +1,4 @@
-/** Audit rows of logging in. They are written without `change`: nothing that a replica caches hangs on a failed login. */
+/** Audit rows of logins. They are written without `change`, because no cached data depends on a failed login. */
 
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/audit-rows.ts';
@@ -9,25 +9,25 @@ export interface AuthEvent {
   readonly action:
     | 'auth.login'
     | 'auth.logout'
-    /** Refused by the user's directory; one that succeeds is not written down. */
+    /** A refresh that the user's directory rejected. A successful refresh has no row. */
     | 'auth.refresh'
     | 'auth.refresh_reuse'
     | 'auth.password_change'
     | 'auth.password_setup'
-    /** A wrong current password. A right one is not recorded: the change that it was for has its own row. */
+    /** A wrong current password. A correct one has no row, because the change that required it has its own. */
     | 'auth.reauthenticate';
-  /** Undefined while nobody is proved: the actor is anonymous then, whatever name was given. */
+  /** Undefined if no principal was proved. The actor is then anonymous, also if the request named an account. */
   readonly actor: UserId | undefined;
   readonly tenant: TenantId | undefined;
   readonly target:
     | { readonly type: 'user'; readonly id: string }
     | { readonly type: 'session'; readonly id: SessionId };
   readonly result: 'success' | 'failure' | 'refused';
-  /** What else is worth knowing, without secrets. */
+  /** Further facts, without secrets. */
   readonly after?: Readonly<Record<string, string | number>>;
 }
 
-/** One statement, so it needs no transaction where nothing else is written. */
+/** One statement, so it needs no transaction if nothing else is written. */
 export async function record(trx: Queryable, from: Provenance, event: AuthEvent): Promise<void> {
   await insertAudit(trx, auditRow(from, event));
 }

@@ -1,4 +1,6 @@
-/** What a login that succeeded comes with: a session, its first refresh token, the audit row, and the answer. */
+/**
+ * The result of a successful login: a session, its first refresh token, the audit row, and the tokens for the response.
+ */
 
 import { makeId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { makeRefreshNonce, makeRefreshToken } from '../../identity/opaque-tokens.ts';
@@ -10,22 +12,22 @@ import type { LoginAttempt } from './throttle.ts';
 const MAX_USER_AGENT_LENGTH = 256;
 
 export interface BeginningSession {
-  /** To be written, with whatever else the login changes. */
+  /** The rows, written together with the login's other changes. */
   readonly beginning: Beginning;
-  /** The answer, once that is committed for a user. Rejects with a Fault when there is no key to sign with. */
+  /** Returns the tokens for the user after the commit. Rejects with a Fault if there is no key to sign with. */
   pair(userId: UserId): Promise<TokenPair>;
 }
 
 export interface LoginKind {
   readonly attempt: LoginAttempt;
-  /** The account's failures before it are forgotten. */
+  /** True if the account's earlier failures no longer count. */
   readonly forgives: boolean;
   readonly cookie: boolean;
-  /** For the audit, beside the session's id. */
+  /** Facts for the audit row, in addition to the session's id. */
   readonly details?: AuthEvent['after'];
 }
 
-/** @param tenantId of whoever has proved itself */
+/** @param tenantId the tenant of the proved principal */
 export function beginningSession(
   parts: AuthParts,
   from: Provenance,

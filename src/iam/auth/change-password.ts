@@ -1,4 +1,4 @@
-/** Setting a password: by the old one, or by a one-time token that an administrator gave out. */
+/** Sets a password: with the old one, or with a one-time token from an administrator. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { isOneTimeToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
@@ -30,11 +30,10 @@ export interface PasswordChange {
 }
 
 /**
- * The caller's own password. Wrong old passwords count like failed logins: a stolen access token is no way to guess faster. All other
- * sessions end.
- * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is refused and for users whose password
- *   is the directory's, `too_many_attempts`,
- *   `insufficient_permission` for keys
+ * Changes the caller's own password. A wrong old password counts as a failed login, so a stolen access token does not
+ * allow more guesses. All other sessions end.
+ * @throws Refusal: `invalid_credential` for a wrong old password, `invalid_field` for a new one that is not allowed and
+ * for users whose password the directory has, `too_many_attempts`, `insufficient_permission` for keys
  */
 export async function changePassword(
   parts: LoginParts,
@@ -75,11 +74,11 @@ export async function changePassword(
 }
 
 /**
- * Sets a new password with a one-time token, once. The token acts for its maker, who must still be allowed to act on the user. All sessions
- * of the user end, and the failures counted against the account are removed. A refused password, and a maker that may not act now, leave
- * the token as it was, until it expires.
- * @throws Refusal: `invalid_credential` for a token that is unknown, used or expired, or whose user or maker does not allow its use;
- *   `invalid_field`
+ * Sets a new password with a one-time token. The token acts for its creator, which must still be allowed to act on the
+ * user. All sessions of the user end, and the failures of the account no longer count. If the password is not allowed,
+ * or the creator may not act on the user now, the token remains valid until it expires.
+ * @throws Refusal: `invalid_credential` for a token that is unknown, used or expired, or whose user or creator does not
+ * permit its use; `invalid_field`
  */
 export async function resetPassword(
   parts: AuthParts,
@@ -92,7 +91,8 @@ export async function resetPassword(
   const setup = await findPasswordSetup(db.knex, digest);
   const tenant = setup && (await passwordUserById(db.knex, setup.userId))?.tenant_id;
   if (tenant === undefined) throw invalidCredential();
-  // A refused token answers like an unknown one, so the maker is checked before the password is looked at; and again when it is set.
+  // A rejected token gets the same response as an unknown one, so the creator is checked before the password, and again
+  // in the transaction.
   const user = await admitted(
     parts,
     from,
@@ -132,7 +132,10 @@ async function checkSetup(
   return reason === undefined ? { kind: 'usable', user } : { kind: 'refused', user, reason };
 }
 
-/** @throws Refusal `invalid_credential` unless the token may be used; the audit log says why its maker may not act */
+/**
+ * @throws Refusal `invalid_credential` unless the token may be used. The audit log has the reason why its creator may
+ * not act.
+ */
 async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): Promise<PasswordUser> {
   if (check.kind === 'usable') return check.user;
   if (check.kind === 'refused') {
@@ -150,7 +153,9 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
   throw invalidCredential();
 }
 
-/** @throws Refusal `invalid_credential` when the user may have no password now, or another request used the token first */
+/**
+ * @throws Refusal `invalid_credential` if the user may have no password now, or another request used the token first
+ */
 async function useSetup(
   trx: Transaction,
   digest: Uint8Array,
@@ -186,7 +191,7 @@ function wrongPassword(): Refusal {
   return new Refusal('invalid_credential', 'The old password is wrong.', { param: 'old_password' });
 }
 
-/** @throws Refusal `invalid_field` that says everything that is wrong with the new password */
+/** @throws Refusal `invalid_field` with every reason why the new password is not allowed */
 function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
   const problems = parts.passwords.validate(password, { email: owner?.email ?? undefined, name: owner?.name });
   if (problems.length === 0) return;

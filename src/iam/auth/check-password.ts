@@ -1,19 +1,23 @@
-/** Checks a password with the same work and the same end for everybody: unknown, wrong, empty, deactivated, without a password. */
+/**
+ * Checks a password with the same work for every account: unknown, deactivated, without a password, with a wrong or an
+ * empty password.
+ */
 
 import type { PasswordUser } from '../users/password-queries.ts';
 import type { AuthParts } from './parts.ts';
 import { type LoginAttempt, takeBack } from './throttle.ts';
 
-/** A user whose password was right and who is active. */
+/** An active user whose password was correct. */
 export interface ProvedUser extends PasswordUser {
   readonly password_hash: string;
 }
 
 /**
- * Call it inside `withAttemptLimits`.
+ * Must be called inside `withAttemptLimits`.
  * @param find looks the user up
- * @returns undefined when the password proves nobody; the attempt then stays counted as a failure. `user` is for the audit alone.
- * @throws Refusal `unavailable` when nobody could look at the password; then the attempt is not counted
+ * @returns undefined if the password proves no user. The attempt then counts as a failure. `user` is only for the audit
+ * row.
+ * @throws Refusal `unavailable` if the password could not be checked; then the attempt does not count
  */
 export async function checkPassword(
   parts: Pick<AuthParts, 'db' | 'passwords'>,

@@ -1,6 +1,7 @@
 /**
- * Logging in by a corporate directory: it is asked first, with nothing held; then one transaction makes or updates the user and begins the
- * session. Every failure answers alike, after the same time and the same work as a wrong local password; why, the audit and the metrics know.
+ * Logins with a directory. The server queries the directory first, without a transaction. Then one transaction creates
+ * or updates the user and begins the session. Every failure gets the same response, after the same time and the same
+ * work as a wrong local password. Only the audit log and the metrics have the reason.
  */
 
 import { setImmediate as allTold } from 'node:timers/promises';
@@ -34,7 +35,7 @@ import {
 import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
 
 export interface DirectoryLogin {
-  /** As it was typed; the directory's service reads it. */
+  /** As the client sent it. The directory module parses it. */
   readonly username: string;
   readonly password: string;
   readonly cookie: boolean;
@@ -42,7 +43,10 @@ export interface DirectoryLogin {
 
 const MAX_DETAIL_LENGTH = 1024;
 
-/** Refused before anybody looked at a password: how long these take says nothing of how long a look takes. */
+/**
+ * Reasons for a rejection before the directory checked a password. Their durations are not comparable with those of a
+ * check.
+ */
 const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
   'unknown_user',
   'ambiguous_user',
@@ -52,9 +56,9 @@ const NOT_LOOKED_AT: ReadonlySet<DirectoryReason> = new Set([
 ]);
 
 /**
- * @throws Refusal: `invalid_credential` for everything that proves nobody, or nobody who may come in; `password_expired` and
- *   `tenant_suspended` after a correct password; `too_many_attempts`; `unavailable` when too many are asking. Fault when the directory
- *   cannot be asked, or the store.
+ * @throws Refusal: `invalid_credential` if the login proves no user, or a user that may not log in; `password_expired`
+ * and `tenant_suspended` after a correct password; `too_many_attempts`; `unavailable` if too many requests to the
+ * directory are in progress. Fault if the directory or the store does not respond.
  */
 export async function directoryLogin(
   parts: LoginParts,
@@ -96,7 +100,7 @@ export async function directoryLogin(
   return await failingEarly(attempted);
 }
 
-/** The login proves the state of the account: then the user's keys must not work on until the next lookup. */
+/** The login proves the state of the account, so the user's keys must stop working before the next lookup. */
 async function suspendIfHere(
   parts: LoginParts,
   identity: DirectoryIdentity,
@@ -115,7 +119,7 @@ async function suspendIfHere(
 
 type Tell = (error: unknown) => void;
 
-/** The outcome of `work`, or before it ends the failure that it tells of. */
+/** Returns the outcome of `work`, or the failure that `work` reports before it ends. */
 function failingEarly<T>(work: (tell: Tell) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     work(reject).then(resolve, reject);
@@ -123,10 +127,10 @@ function failingEarly<T>(work: (tell: Tell) => Promise<T>): Promise<T> {
 }
 
 /**
- * What failures are counted under: the bare name, however it is spelt. A directory takes `ALICE`, `CORP\alice` and `alice@corp.example`
- * for one person, and counts her failures together before it locks her out; some overlook what follows a NUL, or characters that nobody
- * sees. As two names of two people may look alike here, a success of one forgets no failure of the other: it takes back its own attempt
- * alone.
+ * Returns the subject of failures: the username without its domain, in one spelling. A directory accepts `ALICE`,
+ * `CORP\alice` and `alice@corp.example` for one person and counts their failures together before it locks the account.
+ * Some directories ignore text after a NUL, or invisible characters. Two persons may have the same subject, so a
+ * success clears no failures: it takes back its own attempt only.
  */
 export function directorySubject(username: string): string {
   const typed = username
@@ -143,7 +147,7 @@ export function directorySubject(username: string): string {
 
 interface Asking {
   readonly attempt: LoginAttempt;
-  /** Since when the person waits; when the directory's part began. */
+  /** The arrival of the request, and the start of the request to the directory. */
   readonly arrivedMs: number;
   readonly startedMs: number;
   readonly tell: Tell;
@@ -163,17 +167,18 @@ async function authenticate(
       service.responseTimer.record(performance.now() - startedMs);
     return answer;
   } catch (error) {
-    // Whoever waited for the time-out has waited long enough. Until the attempt is given back it is under way, so that the next one at
-    // the account waits for that rather than being refused.
+    // A client that waited for the timeout gets its response now. The attempt remains in progress until it is taken
+    // back, so that the account's next attempt waits for that instead of being rejected.
     tell(error);
-    // Others may have waited for the same time-out: they are all told before the store has work with any of them.
+    // Several logins may have waited for the same timeout. All of them are answered before the store takes their
+    // attempts back.
     await allTold();
     await takeBack(parts.db.knex, attempt);
     throw error;
   }
 }
 
-/** What a wrong local password costs, and as long as a directory takes to look at one. */
+/** Does the work of a wrong local password, in the time of a directory's password check. */
 async function equalWork(
   parts: LoginParts,
   service: DirectoryService,
@@ -181,7 +186,7 @@ async function equalWork(
   startedMs: number,
 ): Promise<void> {
   await service.responseTimer.padTo(startedMs);
-  // That the queue is full must not undo what the directory has counted.
+  // If the queue is full, the directory has counted a failure all the same, so the error is ignored.
   await parts.passwords.verify(undefined, password).catch(() => undefined);
 }
 
@@ -224,7 +229,7 @@ type Entered =
   | { readonly kind: 'begun'; readonly id: UserId; readonly session: BeginningSession; readonly changed: boolean }
   | Extract<ProvisioningResult, { readonly kind: 'rejected' }>;
 
-/** Nearly always nothing changed since the last login: then it is one statement, like a local one. */
+/** Mostly nothing has changed since the last login. Then one statement suffices, as for a local login. */
 async function enterSettled(
   parts: LoginParts,
   login: Entering,
@@ -233,7 +238,7 @@ async function enterSettled(
 ): Promise<Entered | undefined> {
   const session = beginning(parts, login, person, from);
   const { knex, permits } = parts.db;
-  // It waits for the user's row, so it takes a turn like a transaction.
+  // The statement waits for the user's row, so it needs a permit like a transaction.
   const id = await permits.run(
     () => beginUnchangedSession(knex, unchangedUser(person), session.beginning),
     person.tenantId,
@@ -272,7 +277,7 @@ function refusedWith({ code }: Refusal): ProvisioningRejection | undefined {
   switch (code) {
     case 'quota_exceeded':
       return code;
-    // The tenant was deleted between being read and being held.
+    // The tenant was deleted after the transaction read it.
     case 'tenant_mismatch':
       return 'unknown_tenant';
     default:
@@ -289,7 +294,7 @@ function beginning(
   return beginningSession(parts, from, tenantId, { attempt, forgives: false, cookie, details: { directory } });
 }
 
-/** Written down by the name that was typed: whose name it is, only a right password tells. */
+/** Audits the failure under the sent username, because only a correct password proves the user. */
 async function fail(
   parts: LoginParts,
   { username }: DirectoryLogin,
@@ -324,7 +329,7 @@ async function suspended(
   return tenantSuspended().asAudited();
 }
 
-/** Takes back the attempt, whose password was correct, and audits the refusal. */
+/** Takes back the attempt, whose password was correct, and audits the rejection. */
 async function recordRefused(
   parts: LoginParts,
   attempt: LoginAttempt,

@@ -1,4 +1,4 @@
-/** Whether a directory still stands by a user whose session is refreshed, and what follows when it does not. */
+/** Checks with the directory whether a user may refresh its session, and applies the result. */
 
 import type { GoneReason as DirectoryGoneReason, DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
 import { Fault } from '../../domain/errors.ts';
@@ -19,8 +19,9 @@ export type Standing =
   | { readonly kind: 'gone'; readonly reason: GoneReason };
 
 /**
- * Asks the directory. Never call it in a transaction: a directory may take seconds.
- * @throws Fault when it cannot be asked, or is not configured any more; Refusal `unavailable` when too many are asking
+ * Queries the directory. Must not be called in a transaction, because a directory may take seconds.
+ * @throws Fault if the directory does not respond or is no longer configured; Refusal `unavailable` if too many
+ * requests are in progress
  */
 export async function standing(
   { directory: service }: AuthParts,
@@ -38,7 +39,7 @@ export async function standing(
   return found;
 }
 
-/** What the directory's answer means for a user of this tenant. */
+/** Returns the meaning of the directory's response for a user of this tenant. */
 export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
   switch (answer.kind) {
     case 'found':
@@ -53,9 +54,10 @@ export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
 }
 
 /**
- * Suspends the user, which ends all sessions; or ends only the session that asked, for a reason that suspends no user.
- * @returns whether it wrote an audit row; false if the session or the user is gone already
- * @throws Fault when too many persons of the directory were removed within a day to be believed: then nothing is written
+ * Suspends the user, which ends all sessions, or ends only the session of the request if the reason does not suspend.
+ * @returns whether it wrote an audit row; false if the session or the user no longer exists
+ * @throws Fault if so many persons of the directory were removed within a day that the server does not trust the
+ * removals; then nothing is written
  */
 export async function endForDirectory(
   parts: AuthParts,

@@ -1,6 +1,7 @@
 /**
- * Suspending a user of a directory: sessions end for good, the directory's roles are taken, and every replica rejects the user's keys from
- * the commit on, as for a deactivated owner. When the directory shows the person as active again, `directory-user.ts` ends the suspension.
+ * Suspends a user of a directory: its sessions end permanently, it loses the directory's roles, and every replica
+ * rejects its keys after the commit, as for a deactivated owner. When the directory reports the person as active again,
+ * `directory-user.ts` ends the suspension.
  */
 
 import { Fault } from '../../domain/errors.ts';
@@ -23,18 +24,21 @@ import type { GoneReason } from './directory-refresh.ts';
 import { bySystem, resource } from './directory-user.ts';
 import type { Provenance } from './parts.ts';
 
-/** Removals within a day that are believed whatever their share is. */
+/** The server accepts this number of removals within a day for any share. */
 const MAX_REMOVALS = 10;
-/** The share of a directory's persons who were checked within a day up to which removals are believed. */
+/** The server accepts removals up to this share of the directory's persons that were checked within a day. */
 const MAX_REMOVED_SHARE = 0.2;
 
-/** So many persons of a directory were removed within a day that the directory, or its configuration, is more probably at fault. */
+/**
+ * Too many persons of a directory were removed within a day. The directory or its configuration is more probably at
+ * fault.
+ */
 export class RemovalsFault extends Fault {}
 
 /**
- * Returns the suspension that a reason leads to; undefined for one that suspends no user: `locked`, because anybody can have a person
- * locked by guessing at the directory, `ambiguous_user`, because a colleague who may write a user name can cause it, and `not_readable`,
- * which says nothing about the person.
+ * Returns the suspension for a reason. Undefined for a reason that suspends no user: `locked`, because every client can
+ * lock a person by failed logins, `ambiguous_user`, because a colleague with write access to usernames can cause it,
+ * and `not_readable`, which is no fact about the person.
  */
 export function suspensionOf(reason: GoneReason): DirectorySuspension | undefined {
   switch (reason) {
@@ -54,7 +58,7 @@ export function suspensionOf(reason: GoneReason): DirectorySuspension | undefine
   }
 }
 
-/** Reports whether one removal more is to be believed. */
+/** Reports whether the server accepts one more removal. */
 export function isBelievable({ checked, removed }: RemovalCounts): boolean {
   return removed + 1 <= MAX_REMOVALS || removed + 1 <= (checked + 1) * MAX_REMOVED_SHARE;
 }
@@ -67,8 +71,8 @@ export interface Suspended {
 }
 
 /**
- * Suspends the user and writes it down, once per reason.
- * @returns undefined when there is no such user
+ * Suspends the user, with an audit row once for each reason.
+ * @returns undefined if the user does not exist
  * @throws RemovalsFault: then the transaction must not be committed
  */
 export async function suspend(
@@ -79,9 +83,10 @@ export async function suspend(
 ): Promise<Suspended | undefined> {
   const found = await findDirectoryUser(trx, identity);
   if (found === undefined) return undefined;
-  // First, so that the user's own changes, one after the other, cannot put this off.
+  // First, so that the user cannot delay it by a series of its own changes.
   await holdAlone(trx, found.tenantId, found.id);
-  // That a person is absent is inferred, and one wrong setting would make everybody absent. An account's state is what the directory says.
+  // Absence is inferred, and one wrong setting would make all persons absent. The state of an account is reported by
+  // the directory itself.
   const isInferred = suspension === 'removed' || suspension === 'tenant_changed';
   const removals = isInferred ? await lockRemovals(trx, identity.directory) : undefined;
   const user = await holdDirectoryUser(trx, identity);

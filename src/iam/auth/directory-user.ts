@@ -1,6 +1,6 @@
 /**
  * Provisions the user of a directory's person: the first login creates the user, and each later login updates it. The directory's name and
- * the person's stable id identify the user. An email address identifies nobody.
+ * the person's stable id identify the user. An email address identifies no user.
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';

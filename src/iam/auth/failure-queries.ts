@@ -1,10 +1,10 @@
 /**
- * Failed logins, counted in the database so that all replicas slow an attacker down together. Subjects are counted by their SHA-256
- * alone: the tables name nobody. An attempt is counted before its password is checked and returned when it succeeds, so a thousand
- * guesses at once get no further than a thousand in a row.
+ * Counts of failed logins in the database, so that all replicas limit an attacker together. Subjects are stored as
+ * SHA-256 digests, so the tables have no names. An attempt is counted before its password is checked, and returned when
+ * it succeeds, so 1,000 concurrent attempts have no advantage over 1,000 sequential ones.
  *
- * Each attempt counts for three subjects: the pair of its account and its address, the account, and the address. Statements lock their
- * rows in this order, so that no two of them wait for each other.
+ * Each attempt counts for three subjects: the pair of account and address, the account, and the address. Statements
+ * lock their rows in this order, so that no two statements wait for each other.
  */
 
 import type pg from 'pg';
@@ -19,17 +19,18 @@ export type FailureScope = (typeof FAILURE_SCOPES)[number];
 
 /** How long an address stays known after a login of the account from it. */
 const KNOWN_DAYS = 30;
-/** Addresses that are known of one account. While there are as many, no other becomes known. */
+
+/** The maximum number of known addresses of one account. No further address becomes known. */
 const MAX_KNOWN_ADDRESSES = 100;
 
 /**
- * SQL of what failed logins of a user `u` are counted by: for a user of a directory, the username of the last login. Null if that user never
- * logged in.
+ * SQL of the subject of failed logins of a user `u`. For a user of a directory: the username of the last login. Null if
+ * that user never logged in.
  */
 export const ACCOUNT_OF_USER = `case when u.source = 'local' then user_account(u.id, u.email)
   else (select account from user_logins where user_id = u.id) end`;
 
-/** SQL of the ids of all users whose account is locked now, for all addresses or for one. Reads the locks and nothing else. */
+/** SQL of the ids of all users whose account is locked now, for all addresses or for one. It reads only the locks. */
 export const LOCKED_USERS = ['account', 'pair']
   .map((scope) => {
     const account = scope === 'pair' ? 'f.account' : 'f.subject';
@@ -39,19 +40,22 @@ export const LOCKED_USERS = ['account', 'pair']
   })
   .join(' union all ');
 
-/** SQL of the end of the lock of a user `u`: the latest, if several are in force; null if none is. */
+/** SQL of the end of the lock of a user `u`: the latest if several are in force, null without a lock. */
 export const LOCKED_UNTIL = `select max(f.locked_until) from (select ${ACCOUNT_OF_USER} as account offset 0) a cross join lateral (
       select locked_until from login_failures where scope = 'account' and subject = a.account
       union all select locked_until from login_failures where scope = 'pair' and account = a.account
     ) f where f.locked_until > clock_timestamp()`;
 
 export interface FailureWindow {
-  /** How many failures a window may hold. */
+  /** The maximum number of failures in a window. */
   readonly limit: number;
   readonly windowMs: number;
 }
 
-/** Places of values in a statement that counts attempts: the subject's is followed by its limit and its window in milliseconds. */
+/**
+ * Positions of values in a statement that counts attempts: each subject is followed by its limit and its window in
+ * milliseconds.
+ */
 interface Places {
   readonly subject: number;
   readonly account: number;
@@ -59,7 +63,7 @@ interface Places {
 }
 
 /**
- * Returns SQL that counts one attempt and gives a row, if the subject has one left.
+ * Returns SQL that counts one attempt and returns a row if the subject is below its limit.
  * @param condition SQL that must be true as well
  */
 function claimed(scope: FailureScope, places: Places, condition = 'true'): string {
@@ -67,7 +71,7 @@ function claimed(scope: FailureScope, places: Places, condition = 'true'): strin
   const length = `$${places.subject + 2}::float8 * interval '1 millisecond'`;
   const over = `f.window_start + ${length} <= excluded.window_start`;
   const account = scope === 'pair' ? `$${places.account}::bytea` : 'null';
-  // The limit of an account does not bind its own addresses. The attempt still counts for all others.
+  // The limit of an account does not apply to its known addresses. The attempt still counts for all others.
   const exempt = scope === 'account' ? ` or ${isKnown(places)}` : '';
   return `insert into login_failures as f (scope, subject, account, window_start, failures, max_failures, locked_until)
     select '${scope}', $${places.subject}::bytea, ${account}, now, 1, ${limit}, case when ${limit} = 1 then now + ${length} end
@@ -89,7 +93,7 @@ function isKnown({ account, address }: Omit<Places, 'subject'>): string {
       and last_login_at > statement_timestamp() - interval '${KNOWN_DAYS} days')`;
 }
 
-/** One subject's statement: subject, limit, window, account, address. */
+/** The values of one subject's statement: subject, limit, window, account, address. */
 const ONE = { subject: 1, account: 4, address: 5 };
 const CLAIM = {
   pair: { name: 'claim_pair', text: claimed('pair', ONE, '$5::bytea is not null') },
@@ -97,12 +101,19 @@ const CLAIM = {
   address: { name: 'claim_address', text: claimed('address', ONE, '$4::bytea is not null and $5::bytea is not null') },
 } as const;
 
-/** Parts of a `with` that count one attempt of each subject, as long as the ones before had one left: they have a row each if so. */
+/**
+ * Parts of a `with` that count one attempt of each subject while the subjects before are below their limits. Each has a
+ * row if it counted.
+ */
 const OF_ALL = { account: 4, address: 7 };
 const ALL = `pair as (${claimed('pair', { subject: 1, ...OF_ALL })}),
   account as (${claimed('account', { subject: 4, ...OF_ALL }, 'exists (select from pair)')}),
   address as (${claimed('address', { subject: 7, ...OF_ALL }, 'exists (select from account)')})`;
-/** What is counted may be forgotten when PostgreSQL crashes within the second: not to wait for its disk is worth more at each login. */
+
+/**
+ * The commit does not wait for the disk. If PostgreSQL crashes, the counts of the last second may be lost, and each
+ * login is faster.
+ */
 const CLAIMED = `exists (select from pair) as pair, exists (select from account) as account, exists (select from address) as address,
     set_config('synchronous_commit', 'off', true) as commits`;
 
@@ -113,19 +124,19 @@ const CLAIM_LOGIN = {
     from (select) as once left join lateral (${PASSWORD_USER} where u.email = $10::text and exists (select from address)) found on true`,
 };
 
-/** The subjects that one attempt counts for, by their SHA-256. */
+/** The subjects of one attempt, as SHA-256 digests. */
 export type LoginAttempt = Readonly<Record<FailureScope, Uint8Array>>;
 
 export type AttemptWindows = Readonly<Record<FailureScope, FailureWindow>>;
 
-/** Whether each subject had an attempt left. If one had none, those after it were not asked. */
+/** Whether each subject was below its limit. If one was not, those after it were not counted. */
 export type Claimed = Readonly<Record<FailureScope, boolean>>;
 
 const NOT_CLAIMED: Claimed = { pair: false, account: false, address: false };
 
 /**
- * Counts one attempt of one of its subjects. The first attempt after the window's end begins a new window.
- * @returns true if the subject still had one left
+ * Counts one attempt of one subject. The first attempt after the window's end starts a new window.
+ * @returns true if the subject was below its limit
  */
 export async function claimOne(
   q: Queryable,
@@ -143,7 +154,10 @@ export async function claimAttempt(q: Queryable, attempt: LoginAttempt, windows:
   return row ?? NOT_CLAIMED;
 }
 
-/** Like `claimAttempt`, and looks up whose password it is about if all had one left. @param email undefined: nobody's */
+/**
+ * Like `claimAttempt`, and looks the user up if all subjects were below their limits. @param email undefined: no user
+ * has it
+ */
 export async function claimLogin(
   q: Queryable,
   attempt: LoginAttempt,
@@ -167,7 +181,7 @@ function valuesOf(attempt: LoginAttempt, windows: AttemptWindows): readonly unkn
   return FAILURE_SCOPES.flatMap((scope) => [attempt[scope], windows[scope].limit, windows[scope].windowMs]);
 }
 
-/** Milliseconds until the subject's window ends; 0 when it has none. */
+/** Returns the milliseconds until the subject's window ends; 0 without a window. */
 export async function windowLeftMs(
   q: Queryable,
   scope: FailureScope,
@@ -182,19 +196,22 @@ export async function windowLeftMs(
   return Math.max(0, result.rows[0]?.left_ms ?? 0);
 }
 
-/** SQL that takes one attempt back. Failures from known addresses can exceed the limit of an account, which then stays locked. */
+/**
+ * SQL that takes one attempt back. Failures from known addresses can exceed the limit of an account, which then stays
+ * locked.
+ */
 const ONE_LESS = `update login_failures set failures = failures - 1,
       locked_until = case when scope = 'account' and failures > max_failures then locked_until end`;
 
-/** Takes the attempt of one of its subjects back. */
+/** Takes back the attempt of one subject. */
 export async function returnOne(q: Queryable, scope: FailureScope, { [scope]: subject }: LoginAttempt): Promise<void> {
   await q.raw(`${ONE_LESS} where scope = :scope and subject = :subject and failures > 0`, { scope, subject });
 }
 
 /**
- * Parts of a `with` that follow a successful attempt, if `source` has rows: they forget the failures of its pair, take the attempt of its
- * account and its address back, and keep the address as known to the account.
- * @param first the place of the pair; the account's and the address's follow
+ * Parts of a `with` for a successful attempt, if `source` has rows: they clear the failures of its pair, take back the
+ * attempt of its account and its address, and make the address known to the account.
+ * @param first the position of the pair; the account's and the address's follow
  */
 export function forgivenBy(source: string, first: number): string {
   return `cleared as (
@@ -204,14 +221,14 @@ export function forgivenBy(source: string, first: number): string {
 
 /**
  * Parts of a `with` that take one attempt back from all its subjects, if `source` has rows.
- * @param first the place of the pair; the account's and the address's follow
+ * @param first the position of the pair; the account's and the address's follow
  */
 export function returnedBy(source: string, first: number): string {
   return `${oneLess('pair', first, source)}, ${oneLess('account', first + 1, source, 'pair_returned')},
     ${oneLess('address', first + 2, source, 'account_returned')}`;
 }
 
-/** @param after the part before, which then runs first */
+/** @param after the preceding part, which runs first */
 function oneLess(scope: FailureScope, place: number, source: string, after?: string): string {
   const inOrder = after === undefined ? '' : ` and (select count(*) from ${after}) >= 0`;
   return `${scope}_returned as (${ONE_LESS}
@@ -219,8 +236,8 @@ function oneLess(scope: FailureScope, place: number, source: string, after?: str
 }
 
 /**
- * A part of a `with` that keeps the address of a login as known to its account, if `source` has rows.
- * @param first the place of the account; the address's follows
+ * A part of a `with` that makes the address of a login known to its account, if `source` has rows.
+ * @param first the position of the account; the address's follows
  */
 export function knownBy(source: string, first: number): string {
   const [account, address] = [`$${first}::bytea`, `$${first + 1}::bytea`];
@@ -236,8 +253,8 @@ export function knownBy(source: string, first: number): string {
 const RETURN = { name: 'return_attempt', text: `with ${returnedBy('(select) as once', 1)} select` };
 
 /**
- * Takes one attempt back from all its subjects: it was no failure. One statement, because all clients at one address share its row, and
- * hold it until they are done.
+ * Takes one attempt back from all its subjects, because it was no failure. One statement, because all clients at one
+ * address share its row, and a transaction would hold the row longer.
  */
 export async function returnAttempt(q: Queryable, { pair, account, address }: LoginAttempt): Promise<void> {
   await runPrepared(q, RETURN, [pair, account, address]);
@@ -245,23 +262,23 @@ export async function returnAttempt(q: Queryable, { pair, account, address }: Lo
 
 const FORGIVE = { name: 'forgive_attempt', text: `with ${forgivenBy('(select) as once', 1)} select` };
 
-/** Forgets the failures of the attempt's pair, and takes the attempt back from its account and its address. */
+/** Clears the failures of the attempt's pair, and takes the attempt back from its account and its address. */
 export async function forgiveAttempt(q: Queryable, { pair, account, address }: LoginAttempt): Promise<void> {
   await runPrepared(q, FORGIVE, [pair, account, address]);
 }
 
-/** SQL that forgets the failures of an account, from all addresses. @param account SQL of its subject */
+/** SQL that clears the failures of an account from all addresses. @param account SQL of its subject */
 function cleared(account: string): string {
   return `with pairs as (delete from login_failures where scope = 'pair' and account = ${account} returning 1)
     delete from login_failures where scope = 'account' and subject = ${account} and (select count(*) from pairs) >= 0`;
 }
 
-/** Forgets the failures of an account, from all addresses. */
+/** Clears the failures of an account from all addresses. */
 export async function clearAccount(q: Queryable, account: Uint8Array): Promise<void> {
   await q.raw(cleared(':account'), { account });
 }
 
-/** Forgets the failures of a user's account, from all addresses. */
+/** Clears the failures of a user's account from all addresses. */
 export async function unlockUser(q: Queryable, id: UserId): Promise<void> {
   await q.raw(cleared(`(select ${ACCOUNT_OF_USER} from users u where u.id = :id)`), { id });
 }
@@ -277,7 +294,7 @@ export async function pruneKnownAddresses(q: Queryable, batch: number): Promise<
   return rowCount;
 }
 
-/** Takes away a batch of windows that ended and answers how many; rows that an attempt holds are left to it. */
+/** Removes a batch of windows that have ended, and returns their number. Skips rows that an attempt holds. */
 export async function pruneWindows(q: Queryable, windowMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from login_failures where (scope, subject) in (

@@ -26,11 +26,11 @@ export interface AttemptSlot {
   /** Runs `claim`, and again each time that another attempt has ended. False: rejected while no other is in progress. */
   enter(claim: () => Promise<boolean>): Promise<boolean>;
   /**
-   * Enters by a claim that several slots share. False: the claim was rejected, and whatever it counted has been returned before the
-   * promise resolves.
+   * Enters by a claim that several slots share. False: the claim was rejected, and everything that it counted has been
+   * returned.
    */
   enterBy(claim: Promise<boolean>): Promise<boolean>;
-  /** Ends the attempt, whatever its outcome. Must be called once for each slot. */
+  /** Ends the attempt with any outcome. Must be called once for each slot. */
   leave(): void;
 }
 

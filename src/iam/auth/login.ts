@@ -1,4 +1,4 @@
-/** Logging in: a password becomes a session with its first pair of tokens. */
+/** Logins: a password starts a session with its first pair of tokens. */
 
 import type { UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
@@ -21,19 +21,19 @@ import {
 import { afterProof, attemptAt, type ClaimAttempt, forgive, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
 export interface LoginRequest {
-  /** A directory's user name proves nobody while no directory is configured, at the same cost as a wrong password. */
+  /** If no directory is configured, a directory's username proves no user, with the same work as a wrong password. */
   readonly account:
     | { readonly kind: 'email'; readonly email: string }
     | { readonly kind: 'directory'; readonly username: string };
   readonly password: string;
-  /** The refresh token shall travel in a cookie, and only there. */
+  /** True if the refresh token must travel in a cookie, and only there. */
   readonly cookie: boolean;
 }
 
 /**
- * @throws Refusal: `invalid_credential` for everything that proves nobody; `tenant_suspended` after a correct password;
- *   `too_many_attempts`; `unavailable` when too many passwords are being checked; of a directory also `password_expired`, and a Fault when
- *   it cannot be asked
+ * @throws Refusal: `invalid_credential` if the login proves no user; `tenant_suspended` after a correct password;
+ * `too_many_attempts`; `unavailable` if too many passwords are being checked; with a directory also `password_expired`,
+ * and a Fault if the directory does not respond
  */
 export async function login(parts: LoginParts, request: LoginRequest, from: Provenance): Promise<TokenPair> {
   const { account, password, cookie } = request;
@@ -49,7 +49,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     return found;
   };
   const find = async (): Promise<PasswordUser | undefined> => {
-    // The address is asked last.
+    // The address is the last subject, so all subjects were below their limits.
     if (found?.address === true) return found.user;
     return name.email === undefined ? undefined : passwordUserByEmail(knex, name.email);
   };
@@ -70,7 +70,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
   return await withAttemptLimits(parts, attempt, work, claimAll);
 }
 
-/** For the audit log alone: the answer is the same for all. */
+/** For the audit log only. The response is the same for all. */
 function failureReason(user: PasswordUser | undefined): string {
   if (user === undefined) return 'unknown_user';
   if (!user.active) return 'deactivated';
@@ -79,9 +79,9 @@ function failureReason(user: PasswordUser | undefined): string {
 }
 
 interface AccountName {
-  /** What failures are counted under. */
+  /** The subject of failures. */
   readonly subject: string;
-  /** To look up; undefined when no user can have it: it is too long, or holds what cannot be kept. */
+  /** For the lookup. Undefined if no user can have it, because it is too long or cannot be stored. */
   readonly email: string | undefined;
   /** As the audit log shows it. */
   readonly shown: string;
@@ -110,7 +110,10 @@ export function localSubject(id: UserId, user: PasswordUser | undefined): string
   return email === null ? `user:${id}` : emailSubject(email);
 }
 
-/** The password was right. Undefined when it no longer is: a reset or a deactivation was faster. */
+/**
+ * Starts the session after a correct password. Undefined if the password is no longer valid, because of a concurrent
+ * reset or deactivation.
+ */
 async function begin(
   parts: AuthParts,
   request: LoginRequest,
@@ -142,7 +145,7 @@ async function begin(
     cookie: request.cookie,
   });
   const { knex, permits } = parts.db;
-  // It waits for the user's row, so it takes a turn like a transaction.
+  // The statement waits for the user's row, so it needs a permit like a transaction.
   const begun = await afterProof(knex, attempt, () =>
     permits.run(() => beginSession(knex, user, beginning), user.tenant_id),
   );
@@ -151,7 +154,10 @@ async function begin(
   return await pair(user.id);
 }
 
-/** While the password is at hand, its hash is brought to today's parameters. A login does not fail for it: the next one tries again. */
+/**
+ * Updates the password's hash to the current parameters. If that fails, the login succeeds, and the next one tries
+ * again.
+ */
 async function renewHash(parts: AuthParts, user: ProvedUser, password: string): Promise<void> {
   if (!parts.passwords.needsRehash(user.password_hash)) return;
   try {

@@ -1,4 +1,6 @@
-/** Logging out: the session of a refresh token or of an access token ends. Doing it again changes nothing and is no error. */
+/**
+ * Logouts: the session of a refresh token or an access token ends. A repeated logout changes nothing and is no error.
+ */
 
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
@@ -10,7 +12,7 @@ import { record } from './audit.ts';
 import { type AuthParts, applyHere, invalidCredential, type Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';
 
-/** A token that is unknown, or came the wrong way, has no session to end here: the answer is the same. */
+/** A token that is unknown, or was sent in the wrong way, has no session to end. The response is the same. */
 export async function logoutByRefreshToken(
   parts: AuthParts,
   presented: PresentedToken,
@@ -23,8 +25,8 @@ export async function logoutByRefreshToken(
 }
 
 /**
- * The token is verified, its session is not asked to be alive: who logs out twice is out.
- * @throws Refusal `token_expired` or `invalid_credential` when the token proves no session
+ * Verifies the token, but not that its session is active, because a repeated logout is no error.
+ * @throws Refusal `token_expired` or `invalid_credential` if the token proves no session
  */
 export async function logoutByAccessToken(parts: AuthParts, token: string, from: Provenance): Promise<void> {
   const verified = await parts.tokens.verify(token);
@@ -41,7 +43,7 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
 }
 
 async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
-  // A session keeps its user, and a user its tenant.
+  // A session never changes its user, and a user never changes its tenant.
   const owner = await sessionOwner(parts.db.knex, id);
   if (owner === undefined) return;
   const { user_id: userId, tenant_id: tenantId } = owner;

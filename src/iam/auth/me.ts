@@ -1,4 +1,4 @@
-/** What a credential proves, told to whoever holds it. */
+/** The caller's own principal and permissions. */
 
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
@@ -10,21 +10,24 @@ import { type AuthParts, invalidCredential } from './parts.ts';
 export interface Me {
   readonly id: UserId | KeyId;
   readonly type: 'user' | 'api_key';
-  /** Null for keys, and for users of a directory that have none. */
+  /** Null for keys, and for users of a directory without an address. */
   readonly email: string | null;
-  /** A key's is its description. */
+  /** For a key: its description. */
   readonly name: string;
   readonly tenantId: TenantId;
-  /** Who keeps the user's password: Postern, or a directory. Null for keys. */
+  /** The owner of the user's password: Postern or a directory. Null for keys. */
   readonly source: 'local' | 'ldap' | null;
-  /** A key's are its owner's. */
+  /** For a key: its owner's roles. */
   readonly roles: readonly RoleName[];
-  /** The patterns that the roles give, sorted; a key's are its scopes. Policies and constraints may still narrow or widen them. */
+  /**
+   * The permission patterns of the roles, sorted. For a key: its scopes. Policies and constraints may narrow or widen
+   * them.
+   */
   readonly permissions: readonly string[];
   readonly platformAdmin: boolean;
 }
 
-/** @throws Refusal `invalid_credential` when the principal was deleted since it was let in */
+/** @throws Refusal `invalid_credential` if the principal was deleted after it was admitted */
 export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<Me> {
   const { principal } = caller;
   const { email, name, source } = await profile(parts, principal);

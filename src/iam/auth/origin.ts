@@ -1,4 +1,4 @@
-/** Which page sent a request, as far as its cookie depends on that. */
+/** The page that sent a request, for the checks of its cookie. */
 
 import type { HeaderValue } from '../../decision/model.ts';
 import type { ForwardedScheme, Scheme } from '../../http/client-address.ts';
@@ -6,15 +6,15 @@ import type { ForwardedScheme, Scheme } from '../../http/client-address.ts';
 export interface PageHeaders {
   readonly origin: HeaderValue;
   readonly host: HeaderValue;
-  /** What a trusted proxy says of the client's connection. */
+  /** The scheme of the client's connection, as a trusted proxy reports it. */
   readonly scheme: ForwardedScheme;
 }
 
 /**
- * Reports whether a page of this server's own sent the request. Own are the configured origins, or else the origin that `Host` names:
- * with the scheme that a trusted proxy reports, or without a report `https`, and also `http` for a loopback host. No Origin, or `null`,
- * is nobody's.
- * @param origins `http.origins`, such as `https://ai.example.com`; undefined = not configured
+ * Reports whether a page of this server sent the request. Its origins are the configured ones. By default, it is the
+ * origin that `Host` names: with the scheme that a trusted proxy reports, without a report `https`, and also `http` for
+ * a loopback host. A request without Origin, or with `null`, has no page.
+ * @param origins `http.origins`, such as `https://ai.example.com`; undefined: not configured
  */
 export function isOwnOrigin({ origin, host, scheme }: PageHeaders, origins: readonly string[] | undefined): boolean {
   if (typeof origin !== 'string') return false;
@@ -28,7 +28,7 @@ export function isOwnOrigin({ origin, host, scheme }: PageHeaders, origins: read
   return sentHost === own || `${sentHost}${usualPort}` === own;
 }
 
-/** Returns the scheme of the page: that of its Origin, else that of the connection. */
+/** Returns the scheme of the page: that of its Origin, otherwise that of the connection. */
 export function pageScheme({ origin, host, scheme }: PageHeaders): Scheme {
   const sent = typeof origin === 'string' ? /^(https?):/i.exec(origin)?.[1]?.toLowerCase() : undefined;
   if (sent === 'https' || sent === 'http') return sent;
@@ -36,7 +36,10 @@ export function pageScheme({ origin, host, scheme }: PageHeaders): Scheme {
   return typeof host === 'string' && isLoopback(host) ? 'http' : 'https';
 }
 
-/** A browser keeps no Secure cookie of a page without TLS, except from loopback: there `http` is a page of this machine. */
+/**
+ * A browser stores no Secure cookie of a page without TLS, except from loopback, where `http` is a page of this
+ * machine.
+ */
 function schemesOf(host: string, scheme: ForwardedScheme): readonly Scheme[] {
   switch (scheme) {
     case 'https':

@@ -1,4 +1,4 @@
-/** What the use cases of logging in are given to work with, beside what every use case has. */
+/** The parts that the use cases of logins need, in addition to those of every use case. */
 
 import type { VerifiedToken } from '../../credential-cache/ports.ts';
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
@@ -8,15 +8,15 @@ import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
 import type { DirectoryService } from './directory-service.ts';
 import type { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 
-/** Passwords, checked. `identity` has it. */
+/** Verifies passwords. The identity module implements it. */
 export interface PasswordVerifier extends PasswordHasher {
-  /** Takes the same time whether or not there is a hash. Rejects with a Refusal `unavailable` when the queue is full. */
+  /** Takes the same time with and without a hash. Rejects with a Refusal `unavailable` if the queue is full. */
   verify(hash: string | undefined, password: string): Promise<boolean>;
-  /** True when the hash was made with other parameters than today's. */
+  /** True if the hash has other parameters than the current ones. */
   needsRehash(hash: string): boolean;
 }
 
-/** What an access token is made of. */
+/** The claims of an access token. */
 export interface TokenGrant {
   readonly userId: UserId;
   readonly sessionId: SessionId;
@@ -25,9 +25,9 @@ export interface TokenGrant {
   readonly jti: string;
 }
 
-/** Access tokens. `identity` has them. Its functions reject with a Fault when there is no key to work with. */
+/** Access tokens. The identity module implements them. The functions reject with a Fault if there is no key. */
 export interface AccessTokenParts {
-  /** How long an access token is good for. */
+  /** The lifetime of an access token. */
   readonly lifetimeMs: number;
   /** `expiresIn` in seconds. */
   issue(grant: TokenGrant): Promise<{ readonly token: string; readonly expiresIn: number }>;
@@ -37,11 +37,11 @@ export interface AccessTokenParts {
 export interface LoginSettings {
   /** Lifetime of an unused refresh token. */
   readonly refreshIdleMs: number;
-  /** How long a session may last, however much it is used. */
+  /** The maximum lifetime of a session, however often it is refreshed. */
   readonly refreshMs: number;
-  /** Of one account from one address. */
+  /** The maximum of failures for one account from one address. */
   readonly failuresPerAccount: number;
-  /** Of one account from all addresses, unless `failuresPerAccount` is larger. */
+  /** The maximum of failures for one account from all addresses, unless `failuresPerAccount` is larger. */
   readonly totalAccountFailures: number;
   readonly failuresPerAddress: number;
 }
@@ -49,46 +49,46 @@ export interface LoginSettings {
 export interface AuthParts extends Omit<AdminParts, 'passwords'> {
   readonly passwords: PasswordVerifier;
   readonly tokens: AccessTokenParts;
-  /** What successors of refresh tokens are derived under. */
+  /** The key from which successors of refresh tokens are derived. */
   readonly secretKey: string;
-  /** A successor may have been derived under it, while the installation changes its `secret-key`. */
+  /** The second valid key while the installation changes its `secret-key`. A successor may be derived from it. */
   readonly otherSecretKey?: string | undefined;
   readonly login: LoginSettings;
   readonly builtinRoles: BuiltinRoles;
-  /** Undefined = no directory is configured. */
+  /** Undefined: no directory is configured. */
   readonly directory?: DirectoryService | undefined;
-  /** Called when a refresh token was used by two, and its session has ended. */
+  /** Called when a refresh token was used twice and its session has ended. */
   readonly onRefreshReuse?: () => void;
 }
 
 /** For the use cases that check a password. */
 export interface LoginParts extends AuthParts {
-  /** One for the process. */
+  /** One for each process. */
   readonly attempts: LoginAttemptLimiter;
 }
 
-/** Where a request without a caller came from. */
+/** The source of a request without a caller. */
 export interface Provenance {
-  /** Undefined = missing. */
+  /** Undefined: missing. */
   readonly address: string | undefined;
-  /** What failed attempts are counted under beside the account: addresses, separated by a space; undefined = nothing. */
+  /** The subject of failures in addition to the account: addresses, separated by a space. Undefined: none. */
   readonly throttledAs: string | undefined;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
   readonly nowMs: number;
 }
 
-/** What a login or a refresh hands out. */
+/** The tokens of a login or a refresh. */
 export interface TokenPair {
   readonly accessToken: string;
   /** Seconds. */
   readonly expiresIn: number;
   readonly refreshToken: string;
-  /** True when the refresh token travels in a cookie, and only there. */
+  /** True if the refresh token travels in a cookie, and only there. */
   readonly cookie: boolean;
 }
 
-/** The one answer to everything that proves nobody. */
+/** Returns the one rejection of every credential that proves no principal. */
 export function invalidCredential(): Refusal {
   return new Refusal('invalid_credential', 'The credential is not valid.');
 }
@@ -97,14 +97,14 @@ export function tenantSuspended(): Refusal {
   return new Refusal('tenant_suspended', 'The tenant is suspended.');
 }
 
-/** An access token's own identifier: 128 random bits. */
+/** Returns an access token's id: 128 random bits. */
 export function makeJti(random: AuthParts['random']): string {
   return Buffer.from(random(16)).toString('base64url');
 }
 
 /**
- * For a change that is committed: this process decides by it before it answers, and if the feed cannot be read now, nothing cached
- * here is trusted any more.
+ * Applies a committed change in this process before the response. If the feed cannot be read now, the process trusts no
+ * cached data.
  */
 export async function applyHere(parts: Pick<AuthParts, 'feed' | 'flush'>): Promise<void> {
   try {

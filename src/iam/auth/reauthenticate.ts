@@ -1,6 +1,6 @@
 /**
- * A person proves itself again before a change that outlives a stolen access token: a new email address, or a reset of the password. The
- * password is checked before the change's transaction, so that no transaction waits for a hash.
+ * Reauthentication before a change that outlives a stolen access token: a new email address, or a reset of the
+ * password. The password is checked before the change's transaction, so that no transaction waits for a hash.
  */
 
 import { Refusal } from '../../domain/errors.ts';
@@ -17,23 +17,23 @@ import { attemptAt, forgive, type ThrottleParts, withAttemptLimits } from './thr
 
 export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords'>;
 
-/** The part of a request that proves its caller again. */
+/** The part of a request that reauthenticates its caller. */
 export interface PresentedPassword {
   readonly currentPassword: string | undefined;
-  /** Addresses that a failure counts for, like those of a login; undefined = the source is unknown. */
+  /** The addresses that a failure counts for, as in a login. Undefined: the source is unknown. */
   readonly throttledAs: string | undefined;
 }
 
-/** The user that proved itself, and the version of the password that it proved itself with. */
+/** The reauthenticated user, and the version of its password. */
 export interface Reauthentication {
   readonly userId: UserId;
   readonly passwordVersion: string;
 }
 
 /**
- * Checks the current password if a local user acts on itself. A wrong password counts like a failed login.
+ * Checks the current password if a local user acts on itself. A wrong password counts as a failed login.
  * @param target the id of the user that the request changes
- * @returns undefined if there is nothing to check
+ * @returns undefined if no check is needed
  * @throws Refusal `reauthentication_required` for a wrong password, `too_many_attempts`, `unavailable`
  */
 export async function reauthenticate(
@@ -68,9 +68,9 @@ export async function reauthenticate(
 }
 
 /**
- * Call it with the user's row locked.
- * @throws Refusal `reauthentication_required` if the caller acts on itself and its current password was not checked; always for a key that
- *   acts on its owner
+ * Must be called with the user's row locked.
+ * @throws Refusal `reauthentication_required` if the caller acts on itself and its current password was not checked,
+ * and for every key that acts on its owner
  */
 export async function requireReauthentication(
   trx: Transaction,
@@ -86,7 +86,7 @@ export async function requireReauthentication(
     );
   }
   if (proof?.userId !== user.id) throw required('This change needs your current password.');
-  // The password may have changed since it was checked.
+  // The password may have changed after the check.
   if ((await passwordUserById(trx, user.id))?.password_version !== proof.passwordVersion) {
     throw required('The current password is wrong.');
   }

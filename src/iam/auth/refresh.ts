@@ -1,13 +1,15 @@
 /**
- * Refreshing: one refresh token becomes the next, with a new access token. The claim is one transaction under the lock of the session's
- * row, so of any number of uses at once exactly one makes the successor and the others find it made.
+ * Refreshes: one refresh token becomes the next, with a new access token. The claim is one transaction under the lock
+ * of the session's row, so of concurrent uses exactly one creates the successor, and the others find it.
  *
- * A second use within ten seconds, while nobody has used the successor, is a lost answer or a second tab: it gets the same successor,
- * derived again. Any other second use means that two parties hold the token, and nobody can tell which is the thief: the session ends.
+ * A second use within 10 s, while the successor is unused, is a lost response or a second tab. It gets the same
+ * successor, derived again. Any other second use means that two parties hold the token. The server cannot tell which
+ * one is the thief, so the session ends.
  *
- * For a user of a directory the claim is made twice. The first finds that a successor would be made, and makes none; then, with nothing
- * held, the directory is asked; the second makes it, together with the roles that the directory gives now. A directory that cannot be asked
- * leaves the token as it was, and so does one that is asked for nothing because another use was faster.
+ * For a user of a directory, the claim runs twice. The first claim finds that a successor is needed, and creates none.
+ * Then the server queries the directory, without a transaction. The second claim creates the successor, together with
+ * the current roles of the directory. If the directory does not respond, or another use was faster, the token stays
+ * unchanged.
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';
@@ -42,41 +44,41 @@ import {
   tenantSuspended,
 } from './parts.ts';
 
-/** A refresh token and the way it came. */
+/** A refresh token and the way in which it was sent. */
 export interface PresentedToken {
   readonly text: string;
   readonly via: 'body' | 'cookie';
 }
 
-/** For refreshing. */
+/** The parts of a refresh. */
 export interface RefreshParts extends AuthParts {
-  /** One for the process. */
+  /** One for each process. */
   readonly claims: RefreshClaims;
 }
 
 /**
- * Claims under way in this process, by token. Uses of one token at once share a claim, so that a crowd of tabs takes one connection to
- * the database and not all.
+ * Claims in progress in this process, by token. Concurrent uses of one token share a claim, so that many tabs need one
+ * database connection.
  */
 export type RefreshClaims = Map<string, Promise<Outcome>>;
 
 type Claim =
   | Outcome
-  /** Granted if the user's directory stands by it. */
+  /** Granted if the user's directory confirms the user. */
   | { readonly kind: 'ask'; readonly facts: RefreshFacts; readonly identity: DirectoryIdentity };
 
 type Outcome =
   | { readonly kind: 'granted'; readonly facts: RefreshFacts; readonly refreshToken: string }
   | { readonly kind: 'suspended' }
   | { readonly kind: 'refused'; readonly audited?: boolean }
-  /** The token was used by two; its session has ended now. */
+  /** The token was used twice, so the session has ended. */
   | { readonly kind: 'reused' };
 
 const GRACE_MS = 10_000;
 
 /**
- * @throws Refusal: `invalid_credential`; or `tenant_suspended`, or `unavailable` when too many ask the directory, which leave the token
- *   unused. So does a Fault of the directory.
+ * @throws Refusal: `invalid_credential`; or `tenant_suspended`, or `unavailable` if too many requests to the directory
+ * are in progress. The latter two, and a Fault of the directory, leave the token unused.
  */
 export async function refresh(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
   if (!isRefreshToken(presented.text)) throw invalidCredential();
@@ -141,7 +143,7 @@ async function claimAsking(
   }
 }
 
-/** The user's row is held before the session's, as everywhere. */
+/** The transaction holds the user's row before the session's, in the order of all transactions. */
 async function claimVouched(
   parts: AuthParts,
   digest: Uint8Array,
@@ -165,7 +167,7 @@ async function claimVouched(
   return outcome.kind === 'ask' ? { kind: 'refused' } : outcome;
 }
 
-/** @param person whom the directory vouches for */
+/** @param person the person that the directory confirms */
 async function claim(
   trx: Queryable,
   parts: AuthParts,
@@ -183,7 +185,7 @@ async function claim(
   }
   if (!alive) return { kind: 'refused' };
   if (!facts.tenantActive) return { kind: 'suspended' };
-  // Who comes for a successor that is there already comes seconds after the directory was asked.
+  // For an existing successor, the directory was queried less than 10 s ago.
   if (!facts.used && facts.identity !== null && !isOf(facts.identity, person)) {
     return { kind: 'ask', facts, identity: facts.identity };
   }
@@ -198,7 +200,7 @@ async function claim(
   return { kind: 'granted', facts, refreshToken: successor.text };
 }
 
-/** A used token has the successor that was stored, whichever key it was derived under. */
+/** A used token has the stored successor, from whichever key it was derived. */
 function successorOf({ secretKey, otherSecretKey }: AuthParts, text: string, facts: RefreshFacts): OpaqueToken {
   const successor = deriveSuccessor(secretKey, text, facts.nonce);
   if (otherSecretKey === undefined || facts.successorDigest === null) return successor;
@@ -206,7 +208,10 @@ function successorOf({ secretKey, otherSecretKey }: AuthParts, text: string, fac
   return former.digest.equals(facts.successorDigest) ? former : successor;
 }
 
-/** A token born in a cookie that shows up elsewhere was taken out of the browser; it proves nobody there, and is not used up. */
+/**
+ * A token from a cookie that is sent in another way was taken out of the browser. It proves no session, and is not used
+ * up.
+ */
 function cameItsWay(facts: RefreshFacts, presented: PresentedToken): boolean {
   return facts.cookie === (presented.via === 'cookie');
 }

@@ -1,4 +1,4 @@
-/** The schemas of what /v1/auth answers with. */
+/** The response schemas of /v1/auth. */
 
 import { Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';

@@ -1,6 +1,7 @@
 /**
- * The audit keys of former `secret-key`s, sealed under the present one. Each is good for the seals up to one seal alone, whose hash is kept
- * with it: a former key that has leaked forges neither that part of the chain nor anything after it.
+ * The audit keys of former `secret-key`s, sealed under the current one. Each is valid for the seals up to one seal,
+ * whose hash is stored with it. A leaked former key can therefore forge neither that part of the chain nor anything
+ * after it.
  */
 
 import { createHmac } from 'node:crypto';
@@ -13,14 +14,14 @@ import type { Queryable } from '../../store/queryable.ts';
 const NAME = 'retired_audit_keys';
 const PURPOSE = 'retired-audit-keys';
 
-/** All of it in hexadecimal digits, but the number of the seal. */
+/** Hexadecimal digits, except the number of the seal. */
 export interface RetiredAuditKey {
   readonly key: string;
   readonly through: number;
   readonly hash: string;
 }
 
-/** For `postern verify-audit`. Throws a Fault when they were changed, or sealed under another key. */
+/** Returns the keys for `postern verify-audit`. Throws a Fault if they were changed, or sealed under another key. */
 export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise<RetiredMac[]> {
   return (await readRetired(q, [secretKey])).map(({ key, through, hash }) => {
     const bytes = Buffer.from(key, 'hex');
@@ -32,7 +33,7 @@ export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise
   });
 }
 
-/** @param secretKeys those that they may be sealed under */
+/** @param secretKeys the keys that they may be sealed under */
 export async function readRetired(q: Queryable, secretKeys: readonly string[]): Promise<readonly RetiredAuditKey[]> {
   const stored = await readMeta(q, NAME);
   if (stored === undefined) return [];

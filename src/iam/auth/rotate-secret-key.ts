@@ -1,7 +1,7 @@
 /**
- * Changing the installation's `secret-key`, for the operator who runs the servers; no caller is asked. It runs while every server accepts both
- * keys. One transaction seals anew whatever is stored under the former key. Servers write under the key that they found at their start until
- * they are started again, so the command may be repeated, and says how much was left.
+ * Changes the installation's `secret-key` for the operator, without a caller, while every server accepts both keys. One
+ * transaction seals everything again that is stored under the former key. Servers write under the key of their start
+ * until they restart, so the command may be repeated, and reports how much was left.
  */
 
 import { Fault } from '../../domain/errors.ts';
@@ -24,15 +24,18 @@ export interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush'
 }
 
 export interface SecretKeyRotation {
-  /** False: the database belonged to the new key already, and this looked for what was written under the former key since. */
+  /**
+   * False: the database belonged to the new key already, and the command sealed what servers had written under the
+   * former key since.
+   */
   readonly changed: boolean;
   /** Signing keys that were sealed under the former key. */
   readonly signingKeys: number;
-  /** The newest seal of the audit log was signed under the former key. */
+  /** True if the newest seal of the audit log was signed under the former key. */
   readonly auditHead: boolean;
 }
 
-/** Rejects with a SecretKeyError when the database belongs to neither key. */
+/** Rejects with a SecretKeyError if the database belongs to neither key. */
 export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyRotation> {
   const { db, from, to } = parts;
   const changed = await isSecretKeyOf(db, from);
@@ -51,7 +54,10 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
   });
 }
 
-/** Signs the chain's head under the new key, and keeps the former key for the seals before. Returns whether there was anything to do. */
+/**
+ * Signs the chain's head under the new key, and stores the former key for the seals before. Returns whether it was
+ * needed.
+ */
 async function handOverChain(trx: Queryable, from: string, to: string): Promise<boolean> {
   await trx.raw('select pg_advisory_xact_lock(?)', [CHAIN_LOCK]);
   const retired = await readRetired(trx, [to, from]);
@@ -66,7 +72,7 @@ async function handOverChain(trx: Queryable, from: string, to: string): Promise<
   if (isLeft && !sameBytes(head.mac, headMac(fromMac, head.seq, head.hash))) {
     throw new Fault('the newest seal of the audit log is signed with neither key. Run postern verify-audit first');
   }
-  // Moved to the head each time: seals of both keys may alternate before it, as servers change one after another.
+  // Moved to the head each time, because seals of both keys may alternate before it while servers restart.
   await putRetired(trx, to, [
     ...retired.filter((each) => each.key !== key),
     { key, through: head.seq, hash: hex(head.hash) },

@@ -1,4 +1,4 @@
-/** Rotating the signing key on command, for whoever runs the server. No caller is asked. */
+/** Rotates the signing key on the operator's command, without a caller. */
 
 import { currentKey, type RotationTimes } from '../../identity/signing-key-plan.ts';
 import { rotateSigningKeys } from '../../identity/signing-keys.ts';
@@ -8,28 +8,32 @@ import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 
 export interface RotateParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
-  /** What private keys are sealed under. It must be the servers' own. */
+  /** The key that private keys are sealed under. It must be that of the servers. */
   readonly secretKey: string;
   readonly times: RotationTimes;
 }
 
-/** What happens when. Times in milliseconds since the epoch. */
+/** The schedule of the keys. Times in milliseconds since the epoch. */
 export interface Rotation {
-  /** False when a next key was waiting already: nothing was changed. */
+  /** False if a next key was waiting already, so nothing changed. */
   readonly made: boolean;
-  /** Signs now. */
+  /** The current key. */
   readonly current: string;
-  /** Published now and signs later; undefined when the first key of all was made. */
+  /** The next key, which is published now and signs later. Undefined if this is the first key. */
   readonly next:
     | {
         readonly kid: string;
-        readonly signsFromMs: number /** The current key is gone from the key set. */;
+        readonly signsFromMs: number;
+        /** The time at which the current key leaves the key set. */
         readonly currentGoneMs: number;
       }
     | undefined;
 }
 
-/** Publishes the next signing key; it takes over when everybody has had a day to learn of it, so no token is refused on the way. */
+/**
+ * Publishes the next signing key. It takes over a day later, when every verifier has fetched it, so no token is
+ * rejected.
+ */
 export async function rotateSigningKey(parts: RotateParts): Promise<Rotation> {
   const nowMs = parts.now();
   return changeAsSystem(parts, OPERATOR, { action: 'signing_key.rotate' }, async (trx, audit) => {

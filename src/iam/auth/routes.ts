@@ -1,4 +1,4 @@
-/** /v1/auth: logging in and out, refreshing, one's own password and sessions. */
+/** /v1/auth: login, refresh and logout, the caller's own password and sessions. */
 
 import { type Static, Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
@@ -29,9 +29,9 @@ import { type PresentedToken, type RefreshParts, refresh } from './refresh.ts';
 import * as resources from './response-schemas.ts';
 
 export interface AuthHttpParts extends AuthParts {
-  /** `http.origins`; undefined = that of the Host header. */
+  /** `http.origins`. Undefined: the origin of the Host header. */
   readonly origins: readonly string[] | undefined;
-  /** Told how each login ended. */
+  /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
 }
 
@@ -39,7 +39,7 @@ export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
 const CLOSED = { additionalProperties: false } as const;
 
-/** A login names an e-mail address, or a directory user with `auth_type`, and not a mixture. */
+/** A login has an email address, or a directory's username with `auth_type`, and no mixture of them. */
 const NEITHER_LOGIN = {
   anyOf: [
     { required: ['email', 'username'] },
@@ -102,14 +102,14 @@ const ResetBody = component(
   ),
 );
 
-/** What a directory takes for a name it says itself. */
+/** The directory decides which usernames it accepts. */
 function isOfDirectory(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'auth_type' in body && body.auth_type === 'ldap';
 }
 
 const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
 
-/** @param attempts the logins under way in this process; its routes are made once */
+/** @param attempts the limiter of login attempts, one for each process */
 export function authEndpoints(
   server: AuthHttpParts,
   attempts: LoginAttemptLimiter = new LoginAttemptLimiter(),
@@ -237,7 +237,7 @@ async function handleLogin(
 ): Promise<Answer> {
   const cookie = input.body.session === 'cookie';
   const account = accountOf(input.body);
-  // Another site's page must not log a browser in as somebody else. Programs send no Origin.
+  // A page of another site must not log a browser in as another user. Programs send no Origin.
   if (cookie && input.header('origin') !== undefined && !fromOwnPage(parts, input)) throw invalidCredential();
   try {
     const pair = await login(parts, { account, password: input.body.password, cookie }, provenance(input));
@@ -279,7 +279,10 @@ async function handleRefresh(
   return tokenAnswer(parts, input, await refresh(parts, presented, provenance(input)));
 }
 
-/** A refresh token decides alone where the body names one. A browser sends its cookie with its access token: either may be past its time. */
+/**
+ * If the body has a refresh token, only that one counts. A browser sends its cookie together with its access token, and
+ * either may have expired.
+ */
 async function handleLogout(
   parts: AuthHttpParts,
   input: RequestInput<Static<typeof LogoutBody>, unknown>,
@@ -293,7 +296,7 @@ async function handleLogout(
   return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}) };
 }
 
-/** @param optional another token has been given, so one that proves nothing is no reason to refuse */
+/** @param optional another token was sent, so a token that proves no session is no reason to reject */
 async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boolean): Promise<void> {
   const credential = readCredential(
     input.header('authorization'),
@@ -315,7 +318,7 @@ function bodyToken(body: Static<typeof RefreshBody>): PresentedToken | undefined
   return body.refresh_token === undefined ? undefined : { text: body.refresh_token, via: 'body' };
 }
 
-/** A cookie counts only with our own Origin. */
+/** A cookie counts only with an Origin of this server. */
 function cookieToken(parts: AuthHttpParts, input: AnyInput): PresentedToken | undefined {
   const text = readCookie(input.header('cookie'), cookieNameOf(input));
   return text !== undefined && fromOwnPage(parts, input) ? { text, via: 'cookie' } : undefined;

@@ -33,15 +33,15 @@ export type ThrottleParts = Pick<LoginParts, 'db' | 'attempts' | 'login'>;
 export const WINDOW_MS = 15 * 60 * 1000;
 
 /**
- * Names the subjects that an attempt counts for. If its source is unknown, the account stands for the address: unknown sources of one
- * account share a count, and no client can use up the count of another.
- * @param account what names the account: kind and name, such as `email:ada@example.com`
- * @param throttledAs addresses, separated by a space; undefined = the source is unknown
+ * Returns the subjects of an attempt. If its source is unknown, the account takes the place of the address: unknown
+ * sources of one account share a count, and no client can use up the count of another.
+ * @param account the account's kind and name, such as `email:ada@example.com`
+ * @param throttledAs addresses, separated by a space; undefined: the source is unknown
  */
 export function attemptAt(account: string, throttledAs: string | undefined): LoginAttempt {
   const networks = (throttledAs ?? '').split(' ').map(network);
   const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
-  // An account may hold any character, a source holds no line end.
+  // An account may have any character. A source has no line end.
   return { pair: digest(`${source}\n${account}`), account: digest(account), address: digest(source) };
 }
 

@@ -1,8 +1,8 @@
 /**
- * Takes away what requests leave behind: the rows of deleted roles' holders, sessions that are over with their refresh tokens, one-time
- * tokens past their time, counted failures of windows that ended, addresses without a login for 30 days, answers kept under an
- * Idempotency-Key, ids of usage events that are too old to be sent again, counts of decisions and recorded decisions beyond their bounds,
- * keys that ended and digests of secrets that were rotated long ago. No decision reads these rows, and they would only grow.
+ * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, ended sessions with
+ * their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
+ * days, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
+ * beyond their bounds, ended keys, and digests of rotated secrets.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,19 +24,19 @@ import { pruneKnownAddresses, pruneWindows } from './failure-queries.ts';
 import { WINDOW_MS } from './throttle.ts';
 import { takesUpkeep, type UpkeepKind } from './upkeep-queries.ts';
 
-/** Small, so that no batch holds the change feed up: each session that goes is a line in it. */
+/** Small, because each removed session is a row of the change feed, which a batch must not delay. */
 const SESSIONS = 200;
 const ROWS = 5_000;
-/** Small, because the batch holds the rows of these users, and the change feed while it appends a line for each. */
+/** Small, because the batch holds the rows of these users, and the change feed while it appends a row for each. */
 const HOLDERS = 50;
 const KEYS = 200;
-/** Of one chore in one run; what is left waits for the next. */
+/** The maximum number of batches of one chore in one run. The next run continues. */
 const MAX_BATCHES = 200;
 const EVERY_MS = 300_000;
-/** Between two batches. */
+/** The pause between two batches. */
 const MAX_PAUSE_MS = 200;
 
-/** One bounded statement or a few. Resolves with the number of rows removed; 0 ends the chore. */
+/** A few bounded statements. Resolves with the number of removed rows. 0 ends the chore. */
 type Chore = (trx: Queryable) => Promise<number>;
 
 export interface UpkeepPlan {
@@ -71,22 +71,25 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
   everyMs: 10_000,
 };
 
-/** Runs more often, because a role of the same name waits for it. */
+/** Runs more often, because a new role of the same name must wait for it. */
 export const DELETED_ROLES_UPKEEP: UpkeepPlan = {
   kind: 'deleted_roles',
   chores: [(trx) => forgetDeletedRole(trx, HOLDERS)],
   everyMs: 2_000,
 };
 
-/** Keys that were revoked, or have expired, longer ago than `keepMs`. Each that goes is a line in the change feed. */
+/**
+ * Returns the chore for keys that were revoked or expired more than `keepMs` ago. Each removed key is a row of the
+ * change feed.
+ */
 export function endedKeysUpkeep(keepMs: number): UpkeepPlan {
   return { kind: 'ended_keys', chores: [(trx) => pruneEndedKeys(trx, keepMs, KEYS)], everyMs: EVERY_MS };
 }
 
 /**
- * One run, batch by batch in transactions of their own. Of several servers one is at it at a time.
- * @param stop no batch begins once it is aborted
- * @returns how many rows are gone
+ * Runs the chores once, each batch in its own transaction. One server at a time runs them.
+ * @param stop aborts before the next batch
+ * @returns the number of removed rows
  */
 export async function tidyUp(db: Database, stop?: AbortSignal, { kind, chores }: UpkeepPlan = USUAL): Promise<number> {
   let gone = 0;
@@ -96,7 +99,7 @@ export async function tidyUp(db: Database, stop?: AbortSignal, { kind, chores }:
       const removed = await transaction(db, async (trx) => ((await takesUpkeep(trx, kind)) ? chore(trx) : 0));
       gone += removed;
       if (removed === 0) break;
-      // The changes of callers share the locks and the processor with the batches: these take at most half of the time.
+      // Callers' changes need the same locks and the processor, so batches use at most half of the time.
       await sleep(Math.min(performance.now() - begunMs, MAX_PAUSE_MS));
     }
   }

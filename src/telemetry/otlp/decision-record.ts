@@ -13,8 +13,8 @@ const SEVERITY: Readonly<Record<OutcomeKind, readonly [number: number, text: str
 };
 
 /**
- * Returns one log record in JSON, without secrets. Its attributes are the members of the line, with `postern.` before each name; those of
- * an error are the conventional `exception.type` and `exception.message`.
+ * Returns one log record in JSON, without secrets. Its attributes are the members of the line with the prefix
+ * `postern.`. Those of an error are the conventional `exception.type` and `exception.message`.
  */
 export function decisionRecord(line: DecisionLine, atMs: number): string {
   const { err, trace_id: traceId, ...members } = line;

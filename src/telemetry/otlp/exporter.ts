@@ -1,24 +1,24 @@
 /**
- * Sends batches to an OpenTelemetry collector: OTLP over HTTP with JSON (OpenTelemetry Protocol 1.5, "OTLP/HTTP"). A batch that the
- * collector cannot take now is sent again, up to four times within about eight seconds; then it is lost and its sender counts it.
+ * Sends batches to an OpenTelemetry collector: OTLP over HTTP with JSON (OpenTelemetry Protocol 1.5, "OTLP/HTTP"). The
+ * exporter retries a batch up to four times within about 8 s. Then the batch is lost, and its sender counts it.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OtlpAttribute } from './value.ts';
 
 export interface OtlpTarget {
-  /** Base URL, such as `http://127.0.0.1:4318`; the signal's path is appended. */
+  /** The base URL, such as `http://127.0.0.1:4318`. The signal's path is appended. */
   readonly endpoint: string;
-  /** Of each request, such as an `authorization` for the collector. */
+  /** Headers of each request, such as `authorization`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What sends: `service.name` and the like. */
+  /** The attributes of the sender, such as `service.name`. */
   readonly resource: readonly OtlpAttribute[];
 }
 
 const REQUEST_TIMEOUT_MS = 5_000;
 const RETRY_DELAYS_MS = [500, 1_000, 2_000, 4_000];
 const MAX_RETRY_AFTER_MS = 8_000;
-/** The protocol's table of retryable answers. */
+/** The retryable statuses of the protocol. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 type Outcome =
@@ -33,8 +33,8 @@ export class OtlpExporter {
   readonly #closing = new AbortController();
 
   /**
-   * @param path of the signal, such as `v1/logs`
-   * @param warn called when a collector rejects a part of a batch that it accepts
+   * @param path the signal's path, such as `v1/logs`
+   * @param warn called when a collector accepts a batch and rejects a part of it
    */
   constructor({ endpoint, headers }: OtlpTarget, path: string, warn: (message: string) => void) {
     this.#url = `${endpoint.replace(/\/+$/, '')}/${path}`;
@@ -42,7 +42,7 @@ export class OtlpExporter {
     this.#warn = warn;
   }
 
-  /** Resolves when the collector has accepted the request; rejects with the reason if it is lost. */
+  /** Resolves when the collector has accepted the request. Rejects with the reason if the batch is lost. */
   async send(body: string): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#post(body);
@@ -57,7 +57,7 @@ export class OtlpExporter {
     }
   }
 
-  /** Ends waits and requests under way: what was not accepted is lost. */
+  /** Ends waits and requests in progress. Batches that were not accepted are lost. */
   close(): void {
     this.#closing.abort();
   }
@@ -84,7 +84,7 @@ export class OtlpExporter {
     }
   }
 
-  /** A collector may accept a request and reject some of its records: `partialSuccess` then has their number. */
+  /** A collector may accept a request and reject some records. `partialSuccess` then has their number. */
   #reportPartial(text: string): void {
     const [, rejected = '0'] = /"rejected(?:LogRecords|Spans)"\s*:\s*"?(\d{1,15})/.exec(text) ?? [];
     if (Number(rejected) > 0) this.#warn(`the collector at ${this.#url} rejected ${rejected} records of a batch`);
@@ -95,7 +95,7 @@ function retryAfterMs(header: string | null): number | undefined {
   return header !== null && /^\d{1,6}$/.test(header) ? Math.min(Number(header) * 1000, MAX_RETRY_AFTER_MS) : undefined;
 }
 
-/** The cause has the address and the system's error; fetch itself says only that it failed. */
+/** The cause has the address and the system's error. The error of fetch has neither. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;

@@ -1,6 +1,6 @@
 /** Values and attributes of OTLP in its JSON form (OpenTelemetry Protocol 1.5, "JSON Protobuf Encoding"). */
 
-/** A 64-bit integer is a text in that form. */
+/** The JSON form of a 64-bit integer is a string. */
 export type OtlpValue =
   | { readonly stringValue: string }
   | { readonly intValue: string }
@@ -15,7 +15,7 @@ export interface OtlpAttribute {
 
 export type AttributeValue = string | number | boolean | readonly string[];
 
-/** An absent value is undefined: it makes no attribute. */
+/** Undefined: no attribute. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
 /** Returns the attributes that have a value. */
