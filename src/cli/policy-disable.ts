@@ -9,7 +9,7 @@ export async function disablePolicyCommand(args: Arguments): Promise<number> {
   const tenant = tenantOption(args);
   const owner = await withStore(args, ({ db }) => disablePolicy({ db, ...NO_CACHE }, name, tenant));
   process.stdout.write(
-    `Disabled: ${name}, ${owner === undefined ? 'a global policy' : `a policy of the tenant ${owner}`}.\n`,
+    `Disabled: ${name}, ${owner === null ? 'a global policy' : `a policy of the tenant ${owner}`}.\n`,
   );
   return 0;
 }

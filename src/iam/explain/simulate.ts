@@ -12,7 +12,7 @@ import { type ExplainParts, resolveExplainRequest } from './resolve.ts';
 import { MAX_PROPOSAL_BYTES, type ProposalRequest, type SimulateRequest } from './schemas.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
-export interface Simulation extends DecisionExplanation {
+export interface SimulatedExplanation extends DecisionExplanation {
   /** The decision without the proposal. */
   readonly current: Pick<DecisionExplanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
 }
@@ -23,7 +23,11 @@ export interface Simulation extends DecisionExplanation {
  * @throws Refusal like an explanation; `invalid_field` for a proposal that could not be saved or is too large;
  *   `escalation` for a global policy unless the caller may write one
  */
-export async function simulate(parts: ExplainParts, caller: Caller, request: SimulateRequest): Promise<Simulation> {
+export async function simulate(
+  parts: ExplainParts,
+  caller: Caller,
+  request: SimulateRequest,
+): Promise<SimulatedExplanation> {
   refuseLargeProposal(request);
   const resolved = await resolveExplainRequest(parts, { kind: 'caller', caller }, request);
   const tenant = tenantOf(resolved.snapshot, caller);

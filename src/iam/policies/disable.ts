@@ -10,7 +10,7 @@ import { notFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { policyResource } from './entity.ts';
-import { findPolicyOf, policyOwners, updatePolicy } from './queries.ts';
+import { findPolicyOf, policyOwners, updatePolicyRow } from './queries.ts';
 import { policyNameOf } from './read.ts';
 
 /**
@@ -41,7 +41,7 @@ export async function disablePolicy(
     const [owner = null] = owners;
     const policy = await findPolicyOf(trx, owner, name);
     if (policy === undefined) throw notFound('policy');
-    const updated = await updatePolicy(trx, policy.id, { ...policy, enabled: false });
+    const updated = await updatePolicyRow(trx, policy.id, { ...policy, enabled: false });
     audit.tenant = owner ?? undefined;
     audit.before = policyResource(policy);
     audit.after = policyResource(updated);

@@ -207,7 +207,7 @@ export async function insertPolicy(q: Queryable, { attached_roles, ...values }: 
 }
 
 /** Updates a policy and its attached roles. Its name and its tenant never change. */
-export async function updatePolicy(q: Queryable, id: number, values: PolicyValues): Promise<PolicyRow> {
+export async function updatePolicyRow(q: Queryable, id: number, values: PolicyValues): Promise<PolicyRow> {
   await policies(q)
     .where('id', id)
     .update({ ...updateOf(policy, values), updated_at: q.raw('clock_timestamp()') });
@@ -231,7 +231,7 @@ async function policyById(q: Queryable, id: number): Promise<PolicyRow> {
   return writtenRow(rows);
 }
 
-export async function deletePolicy(q: Queryable, id: number): Promise<void> {
+export async function deletePolicyRow(q: Queryable, id: number): Promise<void> {
   await policies(q).where('id', id).delete();
 }
 

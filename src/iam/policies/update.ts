@@ -15,7 +15,7 @@ import {
   type PolicyValues,
   policyResource,
 } from './entity.ts';
-import { findPolicy, lockPolicy, deletePolicy as removePolicy, updatePolicy as writePolicy } from './queries.ts';
+import { deletePolicyRow, findPolicy, lockPolicy, updatePolicyRow } from './queries.ts';
 import { policyNameOf } from './read.ts';
 import { attachableRoles, audienceAfter, mayWriteOwner, refuseLockOut } from './rules.ts';
 
@@ -49,7 +49,7 @@ export async function deletePolicy(parts: AdminParts, caller: Caller, text: stri
     async ({ trx, caller, audit, checkPreconditions }) => {
       const policy = await holdPolicy(trx, caller, text);
       checkPreconditions(policyResource(policy));
-      await removePolicy(trx, policy.id);
+      await deletePolicyRow(trx, policy.id);
       audit.tenant = policy.tenant_id ?? undefined;
       audit.before = policyResource(policy);
     },
@@ -77,7 +77,7 @@ export async function rewritePolicy(
 ): Promise<PolicyResource> {
   mayWritePolicy(caller, before, after);
   refuseLockOut(caller, after, force);
-  const updated = policyResource(await writePolicy(trx, before.id, after));
+  const updated = policyResource(await updatePolicyRow(trx, before.id, after));
   audit.tenant = before.tenant_id ?? undefined;
   audit.before = policyResource(before);
   audit.after = updated;

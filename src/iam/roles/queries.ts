@@ -109,7 +109,7 @@ export async function insertRole(q: Queryable, values: RoleValues): Promise<Role
   return writtenRow(await roles(q).insert({ ...values, created_at: now, updated_at: now }, COLUMNS));
 }
 
-export async function updateRole(q: Queryable, values: RoleValues): Promise<RoleRow> {
+export async function updateRoleRow(q: Queryable, values: RoleValues): Promise<RoleRow> {
   const { tenant_id, name } = values;
   const changes = { ...updateOf(role, values), updated_at: q.raw('clock_timestamp()') };
   return writtenRow(await roles(q).where({ tenant_id, name }).update(changes, COLUMNS));
@@ -119,7 +119,7 @@ export async function updateRole(q: Queryable, values: RoleValues): Promise<Role
  * Deletes a role. After the commit, it grants its users nothing. Its name stays reserved until `forgetDeletedRole` has
  * removed it from all users.
  */
-export async function deleteRole(q: Queryable, tenant: TenantId, name: RoleName): Promise<void> {
+export async function deleteRoleRow(q: Queryable, tenant: TenantId, name: RoleName): Promise<void> {
   await q.raw(
     `with gone as (delete from roles where tenant_id = :tenant and name = :name returning tenant_id, name)
      insert into deleted_roles (tenant_id, name) select tenant_id, name from gone

@@ -11,7 +11,7 @@ import { change } from '../change/change.ts';
 import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
 import { isRoleGiven } from '../users/queries.ts';
 import { type RoleChanges, type RoleResource, type RoleRow, roleRecord, roleResource } from './entity.ts';
-import { findRole, lockRoles, deleteRole as removeRole, updateRole as writeRole } from './queries.ts';
+import { deleteRoleRow, findRole, lockRoles, updateRoleRow } from './queries.ts';
 import { roleNameOf } from './read.ts';
 
 /** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
@@ -43,7 +43,7 @@ export async function updateRole(
       };
       mayWiden(caller, roleRecord(role), roleRecord(changed));
       audit.before = roleResource(role);
-      const updated = roleResource(await writeRole(trx, changed));
+      const updated = roleResource(await updateRoleRow(trx, changed));
       audit.after = updated;
       return updated;
     },
@@ -72,7 +72,7 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
       }
       checkPreconditions(roleResource(role));
       await detachRoleFromAll(trx, role.tenant_id, role.name);
-      await removeRole(trx, role.tenant_id, role.name);
+      await deleteRoleRow(trx, role.tenant_id, role.name);
       audit.before = roleResource(role);
     },
   );

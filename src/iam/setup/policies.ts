@@ -4,7 +4,7 @@ import { CONDITION_KEYS, CONDITIONS } from '../../decision/condition-table.ts';
 import type { PolicyName, TenantId } from '../../domain/ids.ts';
 import type { StoredConditions } from '../../domain/records.ts';
 import { type PolicyRow, type PolicyValues, policyResource } from '../policies/entity.ts';
-import { deletePolicy, insertPolicy, updatePolicy } from '../policies/queries.ts';
+import { deletePolicyRow, insertPolicy, updatePolicyRow } from '../policies/queries.ts';
 import { initialAudience } from '../policies/rules.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
@@ -39,8 +39,8 @@ function policyResources(owner: TenantId | null): SetupResource<PolicyRow, Value
       tenantOf: () => tenant,
       show: policyResource,
       insert: (trx, name, values) => insertPolicy(trx, { tenant_id: owner, name, ...values }),
-      update: (trx, before, values) => updatePolicy(trx, before.id, { ...before, ...values }),
-      remove: (trx, row) => deletePolicy(trx, row.id),
+      update: (trx, before, values) => updatePolicyRow(trx, before.id, { ...before, ...values }),
+      remove: (trx, row) => deletePolicyRow(trx, row.id),
     }),
   };
 }

@@ -5,7 +5,7 @@ import type { ResourceConstraints } from '../../domain/records.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { beingRemoved } from '../roles/create.ts';
 import { type RoleRow, type RoleValues, roleResource } from '../roles/entity.ts';
-import { deleteRole, insertRole, updateRole } from '../roles/queries.ts';
+import { deleteRoleRow, insertRole, updateRoleRow } from '../roles/queries.ts';
 import type { PlanAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import { auditedWriters, type SetupResource } from './resource-plan.ts';
@@ -34,8 +34,8 @@ export function roleResources(tenant: TenantId): SetupResource<RoleRow, Values, 
         insertRole(trx, { tenant_id: tenant, name, ...values }).catch((error: unknown) => {
           throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(name) : error;
         }),
-      update: (trx, before, values) => updateRole(trx, { ...before, ...values }),
-      remove: (trx, row) => deleteRole(trx, tenant, row.name),
+      update: (trx, before, values) => updateRoleRow(trx, { ...before, ...values }),
+      remove: (trx, row) => deleteRoleRow(trx, tenant, row.name),
     }),
   };
 }

@@ -12,7 +12,7 @@ import {
   type TenantValues,
   tenantResource,
 } from '../tenants/entity.ts';
-import { deleteTenant, insertTenant, updateTenant } from '../tenants/queries.ts';
+import { deleteTenantRow, insertTenant, updateTenantRow } from '../tenants/queries.ts';
 import type { PlannedAction } from './action.ts';
 import type { TenantState } from './current-state.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
@@ -54,10 +54,10 @@ const TENANTS: SetupResource<TenantRow, Values, TenantId> = {
     show: tenantResource,
     insert: async (trx, id, { status, ...values }) => {
       const row = await insertTenant(trx, { id, ...values });
-      return status === row.status ? row : updateTenant(trx, { ...row, status });
+      return status === row.status ? row : updateTenantRow(trx, { ...row, status });
     },
-    update: (trx, before, values) => updateTenant(trx, { ...before, ...values }),
-    remove: (trx, row) => deleteTenant(trx, row.id),
+    update: (trx, before, values) => updateTenantRow(trx, { ...before, ...values }),
+    remove: (trx, row) => deleteTenantRow(trx, row.id),
     updateVerb: (before, after) => {
       if (before.status === after.status) return 'update';
       return after.status === 'suspended' ? 'suspend' : 'activate';

@@ -60,14 +60,14 @@ export async function insertTenant(q: Queryable, values: Omit<TenantValues, 'sta
   return writtenRow(await tenants(q).insert(values, COLUMNS));
 }
 
-export async function updateTenant(q: Queryable, values: TenantValues): Promise<TenantRow> {
+export async function updateTenantRow(q: Queryable, values: TenantValues): Promise<TenantRow> {
   const { id, status } = values;
   const changes = { ...updateOf(tenant, values), status, updated_at: q.raw('clock_timestamp()') };
   return writtenRow(await tenants(q).where({ id, deleted_at: null }).update(changes, COLUMNS));
 }
 
 /** Marks a tenant as deleted, and deletes its roles and policies. */
-export async function deleteTenant(q: Queryable, id: TenantId): Promise<void> {
+export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q('roles').where('tenant_id', id).delete();
   const now = q.raw('clock_timestamp()');

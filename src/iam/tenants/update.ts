@@ -17,13 +17,7 @@ import {
   type TenantRow,
   tenantResource,
 } from './entity.ts';
-import {
-  hasActiveKeys,
-  hasUsers,
-  lockTenant,
-  deleteTenant as removeTenant,
-  updateTenant as writeTenant,
-} from './queries.ts';
+import { deleteTenantRow, hasActiveKeys, hasUsers, lockTenant, updateTenantRow } from './queries.ts';
 import { tenantIdOf } from './read.ts';
 
 /** @throws Refusal `not_found`, `invalid_field` */
@@ -117,7 +111,7 @@ export async function deleteTenant(parts: AdminParts, caller: Caller, text: stri
         );
       }
       checkPreconditions(tenantResource(tenant));
-      await removeTenant(trx, tenant.id);
+      await deleteTenantRow(trx, tenant.id);
       audit.before = tenantResource(tenant);
     },
   );
@@ -141,7 +135,7 @@ async function written(
   before: TenantRow,
   after: TenantRow,
 ): Promise<TenantResource> {
-  const updated = tenantResource(await writeTenant(trx, after));
+  const updated = tenantResource(await updateTenantRow(trx, after));
   audit.before = tenantResource(before);
   audit.after = updated;
   return updated;
