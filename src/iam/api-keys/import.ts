@@ -152,7 +152,7 @@ async function lockOwners(
   const ids = rows.flatMap((row) => (row instanceof Refusal || row.user_id === null ? [] : [row.user_id]));
   const allowPolicies = await enabledAllowPolicies(trx, caller.tenant);
   const refusals = new Map<UserId, Refusal>();
-  // In one order, whatever the order of the rows is: each key is reserved under its owner's lock.
+  // Sorted, so that concurrent imports lock the owners in one order.
   await lockActiveKeys(trx, caller.tenant, null);
   for (const id of [...new Set(ids)].sort((left, right) => (left < right ? -1 : 1))) {
     const user = (await lockUser(trx, caller.tenant, id, 'share')) ? await findUser(trx, caller.tenant, id) : undefined;

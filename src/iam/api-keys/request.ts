@@ -1,4 +1,4 @@
-/** What a request may set on a key: its columns, its expiry and its rate limit. */
+/** The columns, the expiry and the rate limit that a request may set on a key. */
 
 import { parseConstraints, validateKeyConstraints, validatePatterns } from '../../decision/validate.ts';
 import type { Transaction } from '../../store/transaction.ts';

@@ -157,7 +157,7 @@ export function shownBy(members: Members): Record<string, TSchema> {
   return schemas(members, ({ shows }) => shows);
 }
 
-/** What responses show of an entity: the columns that are not hidden, and the computed members. */
+/** The resource of an entity in responses: the columns that are not hidden, and the computed members. */
 export type ResourceOf<M extends Members> = Readonly<Static<ReturnType<typeof Type.Object<ShownBy<M>>>>>;
 
 type ComputedNames<M extends Members> = {

@@ -1,5 +1,5 @@
 /**
- * What names and patterns look like, for the description of the API. The use cases refuse what is otherwise, with their
+ * The forms of names and patterns, for the description of the API. The use cases reject other texts, with their
  * reasons.
  */
 
@@ -9,7 +9,7 @@ import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../identity/password-rules.ts';
 import { asksAlso } from './keywords.ts';
 
-/** Of roles and policies. */
+/** Names of roles and policies. */
 export const NAME = '^[a-z][a-z0-9_-]{0,62}$';
 export const TENANT_ID = '^[a-z0-9][a-z0-9-]{0,62}$';
 /** `*` or `<resource>:<action>`. */

@@ -1,4 +1,4 @@
-/** What the schemas of this API have beyond TypeBox. */
+/** Keywords and kinds of schemas that TypeBox does not have. */
 
 import { type Static, type TSchema, Type } from 'typebox';
 
@@ -13,7 +13,7 @@ export function component<S extends TSchema>(name: string, schema: S): Component
 }
 
 /**
- * Keywords that only the description of the API has: what the use case checks beyond the schema, with reasons of its
+ * Keywords that only the description of the API has. The use case checks them beyond the schema, with reasons of its
  * own.
  * @example Type.String({ maxLength: 64, ...asksAlso({ pattern: '^[a-z]' }) })
  */

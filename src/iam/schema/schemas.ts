@@ -8,7 +8,7 @@ import { MAX_COUNTED, MAX_LIMIT } from '../list/list.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
 import { asksAlso } from './keywords.ts';
 
-/** One of a few words; an `enum` rather than a union of constants, so that an error is told once. */
+/** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
   return Type.Unsafe<T>({ type: 'string', enum: [...words] });
 }

@@ -1,4 +1,4 @@
-/** The first administrator, made when there is none; and the way back in for an operator who lost the password. */
+/** Creates the first administrator, and gives an administrator a new password for an operator without one. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type TenantId } from '../../domain/ids.ts';
@@ -35,13 +35,13 @@ export interface BootstrapParts {
 export interface AdministratorSettings {
   /** `bootstrap.email` */
   readonly email: string;
-  /** `bootstrap.password`; undefined = make one. */
+  /** `bootstrap.password`; undefined = the server generates one. */
   readonly password: string | undefined;
 }
 
 export interface MadeAdministrator {
   readonly email: string;
-  /** To be printed once and never stored; undefined when the password was given. */
+  /** The generated password, which is printed once and never stored; undefined if the settings have one. */
   readonly madePassword: string | undefined;
 }
 
@@ -53,9 +53,9 @@ export interface ResetAdministrator extends MadeAdministrator {
 export type BootstrapOutcome = { readonly kind: 'present' } | ({ readonly kind: 'made' } & MadeAdministrator);
 
 /**
- * Makes the tenant `default`, and the first administrator unless an active local one exists. Of servers that start
- * together one makes it and the others find it.
- * @throws Refusal `invalid_field` when the given password is refused; Fault when the store is gone
+ * Creates the tenant `default`, and the first administrator unless an active local one exists. If several servers start
+ * at once, one of them creates it.
+ * @throws Refusal `invalid_field` for a password that the rules reject; Fault if the store is unreachable
  */
 export async function bootstrap(parts: BootstrapParts, settings: AdministratorSettings): Promise<BootstrapOutcome> {
   const present = await transaction(parts.db, async (trx) => {
@@ -73,10 +73,10 @@ export async function bootstrap(parts: BootstrapParts, settings: AdministratorSe
 }
 
 export interface ResetSettings extends AdministratorSettings {
-  /** The operator named the address; otherwise it is only the likeliest. */
+  /** True if the operator named the address; otherwise it is the configured one. */
   readonly isNamed: boolean;
   /**
-   * Makes an administrator where there is none of that address: a new user of the tenant `default`, or a user who gets
+   * Creates an administrator if the address has none: a new user of the tenant `default`, or an existing user that gets
    * the role.
    */
   readonly create: boolean;
@@ -136,7 +136,7 @@ async function prepare(parts: BootstrapParts, settings: AdministratorSettings): 
   return { made, email, hash: await parts.passwords.hash(password) };
 }
 
-/** 32 characters that cannot be mistaken for each other: 5 bits each. */
+/** 32 characters that do not look alike, with 5 bits each. */
 const PASSWORD_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 const PASSWORD_LENGTH = 24;
 
@@ -187,7 +187,7 @@ async function raise(
 const WAY_IN =
   'Nothing has changed. Run the command with --create --email and an email address that no user has. It creates an administrator of the tenant default, who can correct this user.';
 
-/** Why a user could not log in with a password; undefined = it could. */
+/** Returns the reason why a user could not log in with a password; undefined = it could. */
 function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {
   if (source === 'ldap') return 'belongs to a user of a directory, which manages the password.';
   if (status !== 'active')

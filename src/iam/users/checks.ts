@@ -1,4 +1,4 @@
-/** What a new or changed user needs: an email address of its own, roles that exist, and a seat in its tenant. */
+/** The checks of a new or changed user: a unique email address, existing roles, and a seat in the tenant. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';

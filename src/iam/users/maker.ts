@@ -1,7 +1,6 @@
 /**
- * A one-time token acts for its maker. When it is used, the maker must still be allowed to act on the user: by the
- * rules and rights of that moment, in the circumstances (address and instant) of the maker's own request, because at
- * its use the maker makes none.
+ * A one-time token acts for its maker. When a client uses the token, the maker must still be allowed to act on the user:
+ * with the policies and permissions of that moment, and with the address and the instant of the maker's own request.
  */
 
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
@@ -34,7 +33,7 @@ export function makerOf({ principal, address }: Caller): TokenMaker {
     : { kind: 'api_key', id: principal.id, tenantId, address };
 }
 
-/** Why a maker may not act; for the audit log only. A code is that of the decision that refused. */
+/** The reason why a maker may not act, for the audit log. A code is that of the decision that denied it. */
 export type MakerRefusal =
   | 'maker_unknown'
   | 'maker_missing'
@@ -53,9 +52,10 @@ interface Use {
 }
 
 /**
- * Locks the token's user and everything that gives the maker its rights until the transaction ends, and compares them.
+ * Locks the token's user and everything that the maker's permissions depend on until the transaction ends, and
+ * compares them.
  * @param use the token, and the tenant of its user
- * @returns why the token is refused; undefined = the maker may act on the user
+ * @returns the reason to reject the token; undefined = the maker may act on the user
  */
 export async function makerRefusal(trx: Transaction, use: Use): Promise<MakerRefusal | undefined> {
   const { maker, userId } = use.setup;
@@ -143,8 +143,8 @@ async function refusalOf(
 }
 
 /**
- * Tenants and roles are locked against changes. Of the user's tenant, only the status counts for a maker of another
- * tenant.
+ * Locks tenants and roles against changes. If the maker belongs to another tenant, only the status of the user's tenant
+ * counts.
  */
 async function lockedTenants(
   trx: Transaction,
