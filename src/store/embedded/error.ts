@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL is unusable. The message tells an operator the cause and the next step. */
+/** The embedded PostgreSQL is unusable. The message states the cause and the next step. */
 export class EmbeddedError extends Error {
   override readonly name: string = 'EmbeddedError';
 }

@@ -25,7 +25,7 @@ const UIDS = 606;
 /** Users that other programs may use as well. Earlier versions ran the server as one of them. */
 const SHARED_NAMES = ['postgres', 'nobody'] as const;
 
-/** Users that exist on most machines, for a program that requires a user name. */
+/** Users that exist on most machines, for initdb, which requires a user with a name. */
 const NAMED = ['nobody', 'daemon', 'bin', 'postgres'] as const;
 
 /**
