@@ -57,7 +57,7 @@ export const METRICS = {
     'Connections to the gRPC listener that the server closed.',
     {
       explanation:
-        '`peer`: the peer exceeded a [bound](security.md#cost-bounds), violated the protocol or was silent. `fault`: an exception in the server; report it. 0 with `grpc.transport: http2`.',
+        '`peer`: the peer exceeded a [bound](security.md#cost-bounds), violated the protocol or was silent. `fault`: an exception in the server; report it. 0 with `grpc.transport: grpc-js`.',
     },
   ),
   postern_grpc_tls_reloads_total: counter(['outcome'], 'TLS files that changed on disk, by outcome.', {
