@@ -28,7 +28,7 @@ test('calls during a run share it, and the next call after its end begins anothe
   expect(runs).toHaveLength(3);
 });
 
-test('a stopped periodic flush runs once more after the current run, and then no more', async () => {
+test('a periodic flush that is stopped during a run runs one last time after it, and then never again', async () => {
   const { runs, work } = controlled();
   const periodic = startPeriodicFlush(work, 1);
   await expect.poll(() => runs.length).toBe(1);

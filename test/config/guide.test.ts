@@ -9,7 +9,7 @@ import { ALL_SETTINGS } from '../../src/config/settings.ts';
 import { makeAuthority } from '../support/certificates.ts';
 
 const guide = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-test('the guide to directories names every setting of theirs', () => {
+test('the guide to directories names every setting below ldap', () => {
   const text = guide('ldap.md');
   for (const { path } of ALL_SETTINGS) {
     const member = /^ldap\.(.+)/.exec(path)?.[1];
@@ -18,7 +18,7 @@ test('the guide to directories names every setting of theirs', () => {
 });
 
 /**
- * Blocks that are no configuration of Postern: set-up files, values of the chart, objects of Kubernetes, and
+ * Blocks that are no configuration of Postern: setup files, values of the chart, objects of Kubernetes, and
  * directories, which have tests of their own.
  */
 const OTHER_PAGES = ['declarative.md', 'kubernetes.md', 'ldap.md'];

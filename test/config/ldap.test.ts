@@ -35,7 +35,7 @@ const settings = (yaml: string, env: Env = {}) => {
 };
 
 describe('the settings of a directory', () => {
-  it('are read as the room of directories takes them', () => {
+  it('are parsed into the form that the directory module takes', () => {
     const [one, ...more] = settings(FULL);
     expect(more).toEqual([]);
     expect(one).toEqual({

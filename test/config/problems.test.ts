@@ -136,7 +136,7 @@ describe('a wrong route is named with its line', () => {
     '{method: GET, path: /v1/b, permission: b:read, model: path}',
     '{method: GET, path: /v1/a, permission: b:read}',
     '{method: POST, path: "/v1/rag/collections/{other}/query", permission: b:read}',
-  ])('also where only the route table can tell: %s', (line) => {
+  ])('also if only the route table detects the error: %s', (line) => {
     const [problem, ...more] = routes(line);
     expect(problem).toMatch(/^postern\.yaml:3:5: routes\[1\]: ./);
     expect(more).toEqual([]);

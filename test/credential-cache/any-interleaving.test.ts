@@ -1,7 +1,8 @@
 /**
- * The cache against a model, under any interleaving of changes, their delivery, loads that see one moment and answer at another (of a
- * standby that lags, too), rules compiled step by step between them, evictions, the passing of time, flushes and fail-overs. What is answered must always be explained by rows
- * each at least as new as what has been delivered: so nothing from before a delivered change is ever used.
+ * Compares the cache with a model under any interleaving of changes, their delivery, loads that read at one moment and
+ * answer at another (also from a standby that lags), rules compiled step by step between them, evictions, elapsed time,
+ * flushes and fail-overs. Rows that are at least as new as the delivered changes must explain every answer, so no
+ * answer uses a row from before a delivered change.
  */
 
 import fc from 'fast-check';
@@ -87,7 +88,7 @@ class Run {
   readonly world: ReturnType<typeof aLive>;
   /** Settled with whether a Fault was the answer. */
   readonly resolutions: Promise<boolean>[] = [];
-  /** The feed's position that has been delivered; undefined between a fail-over and the flush that tells of it. */
+  /** The feed's position that has been delivered; undefined between a fail-over and the flush that reports it. */
   delivered: number | undefined = 0;
   #version = 0;
 
@@ -168,7 +169,7 @@ class Run {
     }
   }
 
-  /** Whatever the number, one of the loads under way. */
+  /** Returns one of the pending loads, for any index. */
   #load(index: number): PendingLoad | undefined {
     const { pending } = this.store;
     return pending[index % Math.max(1, pending.length)];

@@ -10,7 +10,7 @@ import { ModelStore } from './support/model-store.ts';
 import { aKey, aLive, aPolicy, aTenant, initialState, NOW, OWNED, owned } from './support/world.ts';
 
 describe('tombstones', () => {
-  test('a key remembers its newest change, whatever the order of delivery', () => {
+  test('a key keeps its newest change, in any order of delivery', () => {
     const tombstones = new Tombstones(10);
     tombstones.add('a', 5);
     tombstones.add('a', 3);
@@ -53,8 +53,8 @@ describe('tombstones', () => {
   });
 });
 
-describe('keys with much to say', () => {
-  test('take the place of many, so that whoever makes them cannot fill the memory, and each is known all the same', async () => {
+describe('keys with many scopes', () => {
+  test('weigh as much as several entries, so that keys cannot fill the memory, and each of them still authenticates', async () => {
     const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);
     const keys = Array.from({ length: 200 }, (_, n) =>
       aKey({ id: keyId(n), digest: digest(n), userId: undefined, scopes }),

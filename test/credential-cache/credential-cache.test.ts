@@ -39,7 +39,7 @@ const resolve = async (
   nowMs = NOW,
 ): Promise<Resolution> => await live.resolve(credential, header, nowMs);
 
-/** `proved`, `expired`, `missing`, or the reason why it proves nobody. */
+/** Returns `proved`, `expired`, `missing`, or the reason why the credential is not valid. */
 async function outcome(world: World, credential: CredentialForm, nowMs = NOW): Promise<string> {
   const { identity, snapshot } = await resolve(world, credential, undefined, nowMs);
   expect(snapshot === undefined).toBe(identity.kind !== 'proved');
@@ -98,17 +98,20 @@ describe('what a credential proves', () => {
     ['missing', { kind: 'missing' }, 'missing'],
     ['malformed', { kind: 'malformed' }, 'malformed'],
     ['bad_checksum', { kind: 'bad_checksum' }, 'checksum'],
-  ])('%s is answered with no look-up, also while nothing can be read', async (_, credential, expected) => {
-    const world = aLive(new ModelStore(initialState()), {
-      feed: { polledAtMs: Number.NEGATIVE_INFINITY, catchUp: () => Promise.reject() },
-    });
-    expect(world.live.resolve(credential, undefined, NOW)).not.toBeInstanceOf(Promise);
-    expect(await outcome(world, credential)).toBe(expected);
-    expect(world.store.loads.size).toBe(0);
-  });
+  ])(
+    'a credential of the form %s is answered without a lookup, also while the feed cannot be read',
+    async (_, credential, expected) => {
+      const world = aLive(new ModelStore(initialState()), {
+        feed: { polledAtMs: Number.NEGATIVE_INFINITY, catchUp: () => Promise.reject() },
+      });
+      expect(world.live.resolve(credential, undefined, NOW)).not.toBeInstanceOf(Promise);
+      expect(await outcome(world, credential)).toBe(expected);
+      expect(world.store.loads.size).toBe(0);
+    },
+  );
 });
 
-describe('a credential proves nobody', () => {
+describe('a credential that is not valid', () => {
   type Case = [why: string, credential: CredentialForm, change: (store: ModelStore) => void, expected: string];
   test.each<Case>([
     ['an unknown key', unknownKey, () => {}, 'unknown'],
@@ -162,17 +165,20 @@ describe('a credential proves nobody', () => {
       'user_deactivated',
     ],
     ['a deleted user', developersToken, (store) => store.deleteUser(DEVELOPER), 'user_missing'],
-  ])('%s: cold, and warm from the moment that the change is applied', async (_, credential, change, expected) => {
-    const cold = aLive();
-    change(cold.store);
-    expect(await outcome(cold, credential)).toBe(expected);
+  ])(
+    '%s: not cached, and cached from the moment at which the change is applied',
+    async (_, credential, change, expected) => {
+      const cold = aLive();
+      change(cold.store);
+      expect(await outcome(cold, credential)).toBe(expected);
 
-    const warm = aLive();
-    await resolve(warm, credential);
-    change(warm.store);
-    warm.store.deliver(warm.live, 0);
-    expect(await outcome(warm, credential)).toBe(expected);
-  });
+      const warm = aLive();
+      await resolve(warm, credential);
+      change(warm.store);
+      warm.store.deliver(warm.live, 0);
+      expect(await outcome(warm, credential)).toBe(expected);
+    },
+  );
 
   test('a key and a session work until the instant of their end, and not at it', async () => {
     const world = aLive();
@@ -200,8 +206,8 @@ describe('a credential proves nobody', () => {
   });
 });
 
-describe('the world that a decision looks at', () => {
-  test('a platform administrator sees the tenant that it names, and none where there is none', async () => {
+describe('the snapshot of a decision', () => {
+  test('has the tenant that a platform administrator names, and none if it does not exist', async () => {
     const world = aLive();
     const away = await resolve(world, adminsToken, AWAY);
     expect(away.snapshot?.own?.id).toBe(HOME);
@@ -216,7 +222,7 @@ describe('the world that a decision looks at', () => {
     ['something malformed', 'NOT A TENANT'],
     ['a repeated header', REPEATED],
     ['its own tenant', HOME],
-  ])('who may not choose sees its own, and nothing of %s is loaded', async (_, header) => {
+  ])('has only its own tenant for any other principal, and nothing of %s is loaded', async (_, header) => {
     for (const credential of [owned, tenantsOwn, developersToken]) {
       const world = aLive();
       const { snapshot } = await resolve(world, credential, header);
@@ -225,7 +231,7 @@ describe('the world that a decision looks at', () => {
     }
   });
 
-  test('global policies are in it, and a change of them counts', async () => {
+  test('has the global policies, and follows their changes', async () => {
     const world = aLive();
     expect((await resolve(world, owned)).snapshot?.global.denies.policies).toHaveLength(0);
     world.store.putGlobals([aPolicy('night')]);
@@ -236,13 +242,13 @@ describe('the world that a decision looks at', () => {
   });
 });
 
-describe('warm', () => {
+describe('cached', () => {
   test.each<[string, CredentialForm]>([
     ['an owned key', owned],
     ["a tenant's key", tenantsOwn],
     ['a token', developersToken],
     ['an unknown key', unknownKey],
-  ])('%s is answered without waiting, and without asking anybody', async (_, credential) => {
+  ])('%s is resolved synchronously, without a load or a verification', async (_, credential) => {
     const world = aLive();
     const first = await resolve(world, credential);
     const loads = [...world.store.loads.values()];
@@ -332,7 +338,7 @@ describe('changes', () => {
     expect((await resolution).identity).toEqual({ kind: 'invalid', reason: 'revoked' });
   });
 
-  test('a new key counts at once although it was asked for before', async () => {
+  test('a new key is valid as soon as its change is delivered, although it was unknown before', async () => {
     const world = aLive();
     expect(await outcome(world, unknownKey)).toBe('unknown');
     world.store.putKey(aKey({ digest: digest(99), userId: undefined }));

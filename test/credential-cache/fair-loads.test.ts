@@ -1,4 +1,6 @@
-/** A flood of made-up credentials beside valid ones, over a store that serves slowly. Counted in loads, never in time. */
+/**
+ * A flood of made-up credentials beside valid ones, over a store that serves slowly. Counted in loads, never in time.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CredentialCache, Resolution } from '../../src/credential-cache/credential-cache.ts';

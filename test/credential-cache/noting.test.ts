@@ -1,4 +1,4 @@
-/** Which uses of keys are told to whoever keeps their last use. */
+/** The uses of keys that the resolver passes to the recorder of last uses. */
 
 import { expect, test } from 'vitest';
 import { LAST_USE_PRECISION_MS, notingUses } from '../../src/credential-cache/noting.ts';
@@ -23,7 +23,7 @@ function aDoor() {
   return { ...world, told, room, use };
 }
 
-test('a key in constant use is told at once and then once a minute, never more than a minute late', async () => {
+test('uses of a key in constant use are recorded at once and then once a minute, never more than a minute late', async () => {
   const { told, use } = aDoor();
   const seconds = 300;
   for (let second = 0; second < seconds; second++) await use(owned, NOW + second * 1000);
@@ -31,7 +31,7 @@ test('a key in constant use is told at once and then once a minute, never more t
   expect(new Set(told.map(({ key }) => key))).toEqual(new Set([keyId(1)]));
 });
 
-test('each key is told of by itself; tokens, unknown keys and explanations are no uses', async () => {
+test('uses are recorded for each key separately; tokens, unknown keys and explanations are no uses', async () => {
   const { told, use, live } = aDoor();
   await live.resolveKey(OWNED, undefined, NOW);
   await use(developersToken);
@@ -42,7 +42,7 @@ test('each key is told of by itself; tokens, unknown keys and explanations are n
   expect(told.map(({ key }) => key)).toEqual([keyId(2), keyId(1)]);
 });
 
-test('a use that found no room is told again with the next one', async () => {
+test('a use that the recorder rejected is recorded with the next use', async () => {
   const { told, use, room } = aDoor();
   room.left = 0;
   await use(owned);
@@ -59,7 +59,7 @@ test('a clock that was set back does not silence a key', async () => {
   expect(told.map(({ nowMs }) => nowMs)).toEqual([NOW + 10 * LAST_USE_PRECISION_MS, NOW]);
 });
 
-test('a key that names its tenant in a header is told of too', async () => {
+test('the use of a key that names its tenant in a header is recorded too', async () => {
   const { told, use } = aDoor();
   await use(owned, NOW, 'home');
   expect(told).toHaveLength(1);

@@ -144,7 +144,7 @@ describe('a fill that began before a change', () => {
     expect(map.peek('key', 0)).toBeUndefined();
   });
 
-  test('is refused also when its tombstone is gone: the floor stands for it', async () => {
+  test('is rejected also after its tombstone was evicted: the floor replaces the tombstone', async () => {
     const { map, answer } = aMap({ maxTombstones: 2 });
     const filled = map.fill('key', soon());
     map.apply('key', 1);
@@ -258,7 +258,7 @@ describe('a flush', () => {
 });
 
 describe('fills', () => {
-  test('one for a key, whoever asks; each who asked hears of it', async () => {
+  test('100 concurrent requests for one key share one load, and all of them complete', async () => {
     const { map, loads, answer, limiter } = aMap();
     const fills = Array.from({ length: 100 }, () => map.fill('key', soon()));
     expect(loads).toHaveLength(1);
@@ -268,7 +268,7 @@ describe('fills', () => {
     expect(limiter.stats().inFlight).toBe(0);
   });
 
-  test('one that fails is a Fault for all who wait, and leaves nothing behind', async () => {
+  test('a load that fails is a Fault for every waiting request, and stores nothing', async () => {
     const { map, loads, limiter, put } = aMap();
     const fills = [map.fill('key', soon()), map.fill('key', soon())];
     loads[0]?.reject(new Fault('the store does not answer'));

@@ -18,7 +18,7 @@ function someSlices() {
     }
     return { name };
   }
-  /** What one turn of the event loop does; time passes for the pauses in it. */
+  /** Runs one turn of the event loop. Returns the steps that ran and the pauses before them. */
   const turn = (): { readonly did: string[]; readonly pausesMs: number[] } => {
     const from = done.length;
     const due = calls.splice(0);
@@ -82,7 +82,7 @@ describe('slices', () => {
     expect(done).toHaveLength(4);
   });
 
-  test('an error of a step is the error of the work, at once and later, and work behind it goes on', async () => {
+  test('an error of a step is the error of its work, in the first slice and later, and the other work continues', async () => {
     const { slices, run, turn } = someSlices();
     function* failing(steps: number): Steps<object> {
       for (let step = 0; step < steps; step++) yield;

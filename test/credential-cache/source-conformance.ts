@@ -1,6 +1,6 @@
 /**
- * What the credential cache's landing rule asks of every CacheLoader, whatever stands behind it: a load brings a value and the feed's position
- * out of one snapshot, and every change of a value is told by the feed under the key that it is loaded by.
+ * The requirements of the credential cache on every CacheLoader. A load returns a value and the feed's position from
+ * one snapshot. The feed reports every change of a value under the key that loads the value.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,12 +19,12 @@ export interface SourceWorld {
   readonly session: SessionId;
   readonly tenant: TenantId;
   /**
-   * One transaction that writes a version into the row of that kind, in the form that `versions` reads: a key's only scope
-   * `chat:v<n>`, a user's only role `role-<n>`, a session's end SESSION_END_MS + n, a tenant's only custom role `role-<n>`, the only
-   * global policy `policy-<n>`.
+   * One transaction that writes a version into the row of that kind, in the form that `versions` reads: a key's only
+   * scope `chat:v<n>`, a user's only role `role-<n>`, a session's end SESSION_END_MS + n, a tenant's only custom role
+   * `role-<n>`, the only global policy `policy-<n>`.
    */
   write(kind: LoadedKind, version: number): Promise<void>;
-  /** What the feed tells after a position. */
+  /** Returns the changes after a position of the feed. */
   changes(after: number): Promise<readonly Change[]>;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
     const keyOf = (kind: LoadedKind): string =>
       ({ key: world.digest, user: world.user, session: world.session, tenant: world.tenant, global: '' })[kind];
 
-    /** Writes, and gives what the feed told of the row. */
+    /** Writes, and returns the changes of the row from the feed. */
     async function told(kind: LoadedKind, after: number, write: () => Promise<void>): Promise<readonly Change[]> {
       await write();
       return (await world.changes(after)).filter((change) => change.kind === kind && change.key === keyOf(kind));
@@ -78,7 +78,7 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
       expect(after.asOf).toBeGreaterThan(before.asOf);
     });
 
-    test.each(KINDS)('%s: what changes it is told by the feed, under the key that it is loaded by', async (kind) => {
+    test.each(KINDS)('%s: the feed reports each of its changes, under the key that loads it', async (kind) => {
       const load = versions(world)[kind];
       const before = await load();
       const changes = await told(kind, before.asOf, () => world.write(kind, before.value + 1));

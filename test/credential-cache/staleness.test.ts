@@ -44,7 +44,7 @@ describe('the staleness bound', () => {
     expect((await resolution).identity).toEqual({ kind: 'invalid', reason: 'revoked' });
   });
 
-  test('one attempt to read the feed is shared by all who wait, and the next one who comes tries again', async () => {
+  test('all waiting requests share one attempt to read the feed, and the next request starts another attempt', async () => {
     const { live, clock, feed, attempts } = aLiveOverAFeed(Number.NEGATIVE_INFINITY);
     const waiting = Array.from({ length: 50 }, () => live.resolve(owned, undefined, NOW));
     expect(attempts).toHaveLength(1);

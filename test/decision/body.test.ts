@@ -19,7 +19,7 @@ function read(text: string, readsPrompts = false) {
   return readJsonBody(encoder.encode(text), readsPrompts);
 }
 
-/** What was read, or `malformed`. */
+/** Returns the facts of the body, or `malformed`. */
 function facts(bytes: Uint8Array, readsPrompts = false) {
   const body = readJsonBody(bytes, readsPrompts);
   if (body.kind === 'problem') return 'malformed';
@@ -130,7 +130,10 @@ function isText(bytes: Uint8Array): boolean {
   }
 }
 
-/** A stream, with options of every kind: most of them ask for usage, and some in a way that readers understand differently. */
+/**
+ * A stream, with options of every kind: most of them ask for usage, and some in a way that readers understand
+ * differently.
+ */
 const usageMember = fc.oneof(
   {
     weight: 6,
@@ -307,7 +310,7 @@ describe('a body is malformed', () => {
     ['a repeated member that is not read', '{"x":1,"x":1}'],
     ['a repeated member spelt with an escape', '{"x":1,"\\u0078":1}'],
     ['a member that is read and repeated as null', '{"model":"a","model":null}'],
-    ['a member equal but for case', '{"Model":"a"}'],
+    ['a member that differs only in case', '{"Model":"a"}'],
     ['the long s', '{"\u017ftream":true}'],
     ['the Kelvin sign', '{"max_to\u212aens":1}'],
     ['the dotless i', '{"collect\u0131on":"a"}'],
@@ -355,7 +358,7 @@ describe('a body is malformed', () => {
     expect(readJsonBody(body).kind).toBe('problem');
   });
 
-  test('a name that is refused is told as the parameter at fault', () => {
+  test('the answer names a rejected member as the parameter at fault', () => {
     expect(read('{"max_tokens":1.5}')).toMatchObject({ param: 'max_tokens' });
     expect(read('{"Model":"a"}')).toMatchObject({ param: 'model' });
   });
@@ -689,7 +692,7 @@ describe('reading a body costs its bytes', () => {
       'members with one beginning',
       `{${Array.from({ length: 256 }, (_, i) => `"${'a'.repeat(500)}${i}":1`).join(',')}}`,
     ],
-  ])('whatever it holds: %s', (_, text) => {
+  ])('for any content: %s', (_, text) => {
     const { reads, bytes } = bytesRead(text);
     expect(reads / bytes).toBeLessThan(16);
   });
@@ -740,7 +743,7 @@ describe('what carries the body', () => {
     expect(carried({ contentEncoding })).toMatchObject({ code: 'malformed_body' });
   });
 
-  test('a cut body is too large, before anything else is said of it', () => {
+  test('a cut body is too large, before any other check', () => {
     expect(carried({ bodyPartial: true, contentType: 'text/plain' })).toMatchObject({ code: 'body_too_large' });
   });
 

@@ -186,7 +186,10 @@ describe('all conditions together', () => {
     }
   });
 
-  /** What a naive reader makes of one stored policy: each operator alone, and what the API would refuse counts as unreadable. */
+  /**
+   * Returns a naive reader's result for one stored policy. It reads each operator by itself, and a condition that the
+   * API would reject counts as unreadable.
+   */
   function naiveHolds(stored: object, effect: 'allow' | 'deny', time: string, address: string): boolean {
     const { timezone, ...conditions }: Record<string, unknown> = { ...stored };
     const zoned = timezone === undefined ? {} : { timezone };
@@ -261,7 +264,7 @@ describe('all conditions together', () => {
         (conditions, effect, address) => {
           const time = '2026-11-18T12:00:00Z';
           expect(holds(conditions, time, address, effect)).toBe(naiveHolds(conditions, effect, time, address));
-          // What the API would refuse never permits anything.
+          // A condition that the API would reject never permits a request.
           if (parseConditions(conditions).kind === 'ok') read++;
           else expect(holds(conditions, time, address, 'allow')).toBe(false);
         },

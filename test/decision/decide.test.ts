@@ -224,7 +224,7 @@ describe('an allow', () => {
     expect(rolesOf(userWith(['deleted']))).toBeUndefined();
   });
 
-  test('names the model of the body, the smallest limit in force and what is asked for', () => {
+  test('names the model of the body, the smallest limit in force and the requested amounts', () => {
     const settings = { default_model: 'd', max_tokens_per_request: 100 };
     const body = '{"model":"m","max_tokens":50,"max_completion_tokens":70,"n":2,"best_of":4}';
     expect(ask(chat(body), keyWith(['chat:write']), record({ settings }))).toMatchObject({
@@ -444,7 +444,7 @@ describe('a denial', () => {
     expect(new Set(answers.map(String)).size).toBe(1);
   });
 
-  test('somebody proved without a world to decide in is denied', () => {
+  test('a valid credential without a snapshot is denied', () => {
     const input = checkInput(chat('{}'));
     expect(decide(matchRoute(table, input), input, keyWith(['*']), undefined, NOW)).toMatchObject({ kind: 'deny' });
   });

@@ -79,7 +79,7 @@ function snapshotIn(world: RandomWorld, own: string, effective: string): Snapsho
   };
 }
 
-/** What is decided at an address, by the rule that the permission belongs to. */
+/** Returns the decision for a client address, by the rule that the permission belongs to. */
 function isAllowed(
   ability: Ability,
   principal: Principal,
@@ -137,7 +137,7 @@ const conditionalWorlds = worldArbitrary.map((world): RandomWorld => {
 
 const isConditional = (policy: PolicyRecord) => Object.keys(policy.conditions).length > 0;
 
-/** That the verdict hangs on these policies, on each of them and on no other. */
+/** Expects that the verdict depends on each of these policies, and on no other. */
 function expectHanging(
   dependsOn: readonly CompiledPolicy[],
   verdictOf: (world: RandomWorld) => string,
@@ -156,10 +156,10 @@ function expectHanging(
 
 const nameOf = (policy: CompiledPolicy): string => policy.name;
 
-describe('how somebody stands to a permission, in random worlds', () => {
+describe('effective access to a permission, for random tenants and policies', () => {
   const wheres = fc.constantFrom(['home', 'home'], ['home', 'home'], ['home', 'away'], ['home', 'frozen']);
 
-  test('always allowed means decided so wherever they are, never allowed likewise; and conditional says on what it hangs', () => {
+  test('allow and deny equal the decision for every address; conditional names the policies that it depends on', () => {
     const seen = new Map<string, number>();
     fc.assert(
       fc.property(
@@ -194,7 +194,7 @@ describe('how somebody stands to a permission, in random worlds', () => {
       expect(seen.get(verdict) ?? 0, verdict).toBeGreaterThanOrEqual(enough(25));
   });
 
-  test('without conditions there is nothing conditional, and it is what is decided', () => {
+  test('without conditions, it is never conditional, and equals the decision', () => {
     fc.assert(
       fc.property(
         worldArbitrary,
@@ -212,7 +212,7 @@ describe('how somebody stands to a permission, in random worlds', () => {
     );
   });
 
-  test('whoever is not denied holds one of the roles that suffice', () => {
+  test('a principal that is not denied has one of the roles that suffice', () => {
     let narrowed = 0;
     fc.assert(
       fc.property(conditionalWorlds, principalArbitrary, abilityArbitrary, (world, random, ability) => {
@@ -294,7 +294,7 @@ describe('how people of the cases stand', () => {
   });
 });
 
-test('platform administrators who manage a tenant hang on global policies alone, and on both where they use it', () => {
+test("the access of a platform administrator depends on global policies only when it manages a tenant, and on the tenant's as well when it uses it", () => {
   const [home, away] = ['home', 'away'].map((id) => must(parseTenantId(id), id));
   const deny = (text: string): PolicyRecord => ({
     name: must(parsePolicyName(text), text),
@@ -321,12 +321,12 @@ test('platform administrators who manage a tenant hang on global policies alone,
   expect(dependsOn('chat:write')).toEqual(['of-all', 'of-tenant']);
 });
 
-describe('a resource that is asked about', () => {
+describe('a resource in a request for effective access', () => {
   test.each(['models', '/x', 'model/x', 'models/*', 'models/a*', '*', '', 'MODELS/x'])('is not %s', (text) => {
     expect(parseResource(text)).toBeUndefined();
   });
 
-  test('is a kind and a name, which may have slashes; no name is one that is not told', () => {
+  test('is a kind and a name, which may have slashes; an empty name means an unknown name', () => {
     expect(parseResource('models/meta/llama-3')).toEqual({ kind: 'models', name: 'meta/llama-3' });
     expect(parseResource('agents/')).toEqual({ kind: 'agents', name: undefined });
   });

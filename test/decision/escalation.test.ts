@@ -198,8 +198,8 @@ describe('changing', () => {
   });
 });
 
-describe('acting on somebody', () => {
-  test('is refused where the target holds what the caller lacks, by a conditional policy too', () => {
+describe('an action on a user or a key', () => {
+  test('is rejected if the target has a permission that the caller lacks, also by a conditional policy', () => {
     const office = allow('a', ['secrets:read'], {
       appliesTo: 'roles',
       attachedRoles: [roleName('guest')],

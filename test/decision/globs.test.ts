@@ -48,7 +48,7 @@ describe('globs', () => {
     expect(globMatches(compileGlob('ab*ba'), 'aba')).toBe(false);
   });
 
-  test('characters of regular expressions stand for themselves', () => {
+  test('characters of regular expressions are literal', () => {
     expect(globMatches(compileGlob('a.c'), 'abc')).toBe(false);
     expect(globMatches(compileGlob('a?(b)+[c]*'), 'a?(b)+[c]d')).toBe(true);
   });
@@ -57,7 +57,7 @@ describe('globs', () => {
     expect(globMatches(compileGlob(`${'a*'.repeat(200)}b`), 'a'.repeat(1_000_000))).toBe(false);
   });
 
-  test('one glob contains another exactly when no name tells them apart', () => {
+  test('one glob contains another exactly if it matches every name that the other matches', () => {
     fc.assert(
       fc.property(glob, glob, fc.array(name, { maxLength: 20 }), (outer, inner, names) => {
         if (globContains(compileGlob(outer), compileGlob(inner))) {
@@ -180,7 +180,7 @@ describe('the index of a name', () => {
 describe('the work of a list', () => {
   const worst = Array.from({ length: 200 }, (_, i) => `*${'aaaab*'.repeat(7)}${i}`);
 
-  test('is bounded by pieces and names, whatever the letters: a list of 200 globs of 8 stars against 64 long names', () => {
+  test('is bounded by pieces and names, for any letters: a list of 200 globs of 8 stars against 64 long names', () => {
     const work = ruleWork();
     const set = compileNames(worst, 'leave out');
     for (let i = 0; i < 64; i++) namesMatch(set, `${'aaaa'.repeat(125)}b${i}-`, work);
@@ -188,7 +188,7 @@ describe('the work of a list', () => {
     expect(work.left).toBeGreaterThan(0);
   });
 
-  test('once it is spent every answer is no, and the work stays spent', () => {
+  test('after it is used up, every answer is no, and the work stays used up', () => {
     const work = { left: 5 };
     const set = compileNames([...worst, 'exact', 'begin*'], 'leave out');
     expect(namesMatch(set, 'a'.repeat(500), work)).toBe(false);

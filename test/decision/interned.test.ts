@@ -8,7 +8,7 @@ test('equal values are one object', () => {
   expect(compileGrant(['chat:*'], names)).not.toBe(compileGrant(['chat:*'], { models: ['llama-3'] }));
 });
 
-test('what is large is made anew each time and kept by nobody, so that those who write it cannot fill the memory', () => {
+test('a large value is created on each call and never kept, so that large texts cannot fill the memory', () => {
   const made: string[] = [];
   const once = interned(
     10,

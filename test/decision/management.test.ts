@@ -80,7 +80,7 @@ describe('managing', () => {
     expect(ask(user('acme', 'auditor'), 'audit:read')).toBe('allow');
   });
 
-  test('tenants is for platform administrators alone, whatever anybody else holds', () => {
+  test('tenants is for platform administrators only, for any permissions of other callers', () => {
     expect(ask(root, 'admin:tenants')).toBe('allow');
     expect(ask(tad, 'admin:tenants')).toBe('insufficient_permission');
     expect(ask(key(['*']), 'admin:tenants')).toBe('insufficient_permission');
@@ -98,7 +98,7 @@ describe('managing', () => {
     expect(ask(key(['admin:*'], 'tenant-admin'), 'admin:users')).toBe('allow');
   });
 
-  test('oneself needs no grant, but a deny on the permission or on * applies', () => {
+  test("the caller's own resources need no grant, but a deny on the permission or on * applies", () => {
     expect(ask(nobody, 'admin:keys', {}, true)).toBe('allow');
     expect(ask(nobody, 'admin:keys', { acme: { policies: [deny('a', 'admin:*')] } }, true)).toBe('denied_by_policy');
     expect(ask(nobody, 'self', { acme: { policies: [deny('a', 'admin:*', '*:read')] } }, true)).toBe('allow');
@@ -150,7 +150,7 @@ describe('the effective tenant', () => {
     },
   );
 
-  test('is any for platform administrators, the own for everybody else and every key', () => {
+  test('is any tenant for platform administrators, and its own for every other user and every key', () => {
     expect(told(root, 'acme')).toBe('acme');
     expect(told(tad, 'acme')).toBe('acme');
     expect(told(tad, 'default')).toBe('tenant_mismatch');

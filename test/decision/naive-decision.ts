@@ -1,4 +1,6 @@
-/** Lines 9 to 15 of the decision, read off the rules one by one, on records: the obvious twin of the compiled evaluator. */
+/**
+ * Lines 9 to 15 of the decision, read off the rules one by one, on records: the obvious twin of the compiled evaluator.
+ */
 
 import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
@@ -8,7 +10,7 @@ import { tableMatches } from './naive-glob.ts';
 export interface NaivePrincipal {
   readonly tenant: string;
   readonly platformAdmin: boolean;
-  /** Of the user, or of the key's owner; undefined for a key without owner. */
+  /** The roles of the user, or of the key's owner; undefined for a key without owner. */
   readonly roles: readonly string[] | undefined;
   /** Undefined for a user. */
   readonly scopes: { readonly permissions: readonly string[]; readonly constraints: ResourceConstraints } | undefined;
@@ -27,7 +29,7 @@ export interface NaiveRequest {
   readonly hidesUsage: boolean;
 }
 
-/** Whether the conditions of a policy hold, by whatever means the test has. */
+/** Reports whether the conditions of a policy hold. The test supplies the method. */
 export type Holds = (policy: PolicyRecord, tenant: TenantRecord) => boolean;
 
 function covers(pattern: string, permission: string): boolean {

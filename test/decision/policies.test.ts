@@ -85,19 +85,19 @@ describe('which deny is reported', () => {
   });
 });
 
-describe('who a policy applies to', () => {
-  test('a disabled one to nobody', () => {
+describe('the principals that a policy applies to', () => {
+  test('a disabled policy applies to no principal', () => {
     expect(denier([policy('a', { enabled: false })], query())).toBeUndefined();
   });
 
-  test('one of roles to who holds one of them, and with none attached to nobody', () => {
+  test('a policy for roles applies to principals with one of its roles, and to no principal if it has no roles', () => {
     const attached = policy('a', { appliesTo: 'roles', attachedRoles: [roleName('developer'), roleName('mine')] });
     expect(denier([attached], query({ roles: ['mine'] }))).toBe('a');
     expect(denier([attached], query({ roles: ['other'] }))).toBeUndefined();
     expect(denier([policy('a', { appliesTo: 'roles' })], query({ roles: ['mine'] }))).toBeUndefined();
   });
 
-  test('away from home a custom role is not the one of that name there, a built-in one is', () => {
+  test('in another tenant, a custom role does not match the role of that name there, and a built-in role does', () => {
     const attached = policy('a', { appliesTo: 'roles', attachedRoles: [roleName('admin'), roleName('mine')] });
     expect(denier([attached], query({ roles: ['mine'], inOwnTenant: false }))).toBeUndefined();
     expect(denier([attached], query({ roles: ['admin'], inOwnTenant: false }))).toBe('a');

@@ -289,7 +289,10 @@ describe('lines of the configuration', () => {
   });
 });
 
-/** How a template takes each segment of a path, or undefined: `l` literal, `o` one, `p` more, `r` rest; then `e` where its end is. */
+/**
+ * How a template takes each segment of a path, or undefined: `l` literal, `o` one, `p` more, `r` rest; then `e` where
+ * its end is.
+ */
 function takes(parts: readonly string[], segments: readonly string[]): string[] {
   const [part, ...others] = parts;
   if (part === undefined) return segments.length === 0 ? ['e'] : [];

@@ -59,7 +59,9 @@ const body = fc.array(member, { minLength: 1, maxLength: 4 }).map((members) => {
   ]);
 });
 
-/** The members that the decision names, as a reader takes them that makes `replacement` of each byte that is not UTF-8. */
+/**
+ * The members that the decision names, as a reader takes them that makes `replacement` of each byte that is not UTF-8.
+ */
 function lenientNames(bytes: Uint8Array, replacement: string): readonly unknown[] {
   const parsed: Record<string, unknown> = JSON.parse(replacingInvalid(bytes, replacement));
   return [parsed['model'] ?? undefined, parsed['collection'] ?? undefined, parsed['max_tokens'] ?? undefined];
@@ -129,7 +131,7 @@ describe('a body that a proxy sent as text', () => {
     });
   });
 
-  test('is told from one that was sent as bytes', () => {
+  test('is distinguished from one that was sent as bytes', () => {
     const input = checkInput({ contentType: 'application/json', body: Buffer.from('{"model":"a!"}') });
     expect(readBody(input)).toMatchObject({ model: 'a!' });
     expect(readBody({ ...input, bodyAsText: true })).toMatchObject({ code: 'malformed_body', param: 'model' });

@@ -110,7 +110,9 @@ describe('constraints', () => {
   });
 });
 
-/** A grid of 7 x 24 cells with the most runs of hours: every other cell of each day, shifted from one day to the next. */
+/**
+ * A grid of 7 x 24 cells with the most runs of hours: every other cell of each day, shifted from one day to the next.
+ */
 function checkerboard(): readonly string[] {
   const hour = (value: number) => `${String(value).padStart(2, '0')}:00`;
   return DAY_NAMES.flatMap((day, index) =>

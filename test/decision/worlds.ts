@@ -45,7 +45,7 @@ const ROLES = ['admin', 'developer', 'analyst', 'mine', 'other', 'gone'];
 export const TENANTS = ['home', 'away', 'frozen'];
 
 const patterns = fc.uniqueArray(fc.constantFrom(...ACTIONS), { maxLength: 3 });
-/** Of grants: often enough wide that what comes after lines 13 and 14 is reached. */
+/** The patterns of grants: often wide enough that the decision reaches the steps after 13 and 14. */
 const granted = fc.oneof(
   { weight: 2, arbitrary: patterns },
   { weight: 1, arbitrary: fc.constantFrom(['*'], ['chat:*', '*:read']) },
@@ -64,7 +64,7 @@ const resources = fc.uniqueArray(
   ),
   { minLength: 1, maxLength: 2 },
 );
-/** Never, always, and by what is asked with: enough to see that they count. */
+/** Conditions that never hold, that always hold, and that depend on the request: enough to see their effect. */
 const conditions: fc.Arbitrary<PolicyConditions> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   {
@@ -131,7 +131,10 @@ export const principalArbitrary = fc.record({
   id: fc.constant(makeId('usr', 0, new Uint8Array(10))),
 });
 
-/** Routes of the configuration, for what no built-in one asks: a permission of platform administrators, alone and beside another. */
+/**
+ * Routes of the configuration, for what no built-in one asks: a permission of platform administrators, alone and beside
+ * another.
+ */
 const EXTRA: readonly RouteSpec[] = [
   { method: 'POST', path: '/extra/{collection}', permission: ['admin:tenants', 'chat:write'], collection: 'path' },
   { method: 'POST', path: '/tenants', permission: 'admin:tenants' },

@@ -1,4 +1,6 @@
-/** `postern demo` as a newcomer meets it: the whole program, its own PostgreSQL and Envoy, and the lines that it prints. */
+/**
+ * `postern demo` as a newcomer meets it: the whole program, its own PostgreSQL and Envoy, and the lines that it prints.
+ */
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +21,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-demo-'));
-  // As root the embedded PostgreSQL runs as another user, who has to get to the data.
+  // As root, the embedded PostgreSQL runs as another user, which needs access to the data.
   await chmod(folder, 0o711);
 });
 
@@ -97,7 +99,7 @@ describe('the demo', () => {
     const begun = await post('/v1/auth/login', { origin }, account);
     const [cookie = ''] = (begun.headers['set-cookie'] ?? []).map((line) => line.split(';')[0] ?? '');
     expect([begun.status, cookie]).toEqual([200, expect.stringMatching(/^postern_refresh=prt_/)]);
-    // Envoy writes the scheme itself, whatever a client claims.
+    // Envoy writes the scheme itself, and ignores a client's claim.
     const claimed = { origin: origin.replace('http:', 'https:'), 'x-forwarded-proto': 'https', cookie };
     expect((await post('/v1/auth/refresh', claimed, {})).status).toBe(401);
     expect((await post('/v1/auth/refresh', { origin, cookie }, {})).status).toBe(200);
@@ -174,7 +176,7 @@ async function failedStart(more: NodeJS.ProcessEnv): Promise<{ code: number | nu
   });
 }
 
-describe('what cannot be started is told in a sentence', () => {
+describe('a demo that cannot start prints one sentence', () => {
   it('an address in use, with the setting that moves it', async () => {
     const taken = createServer();
     taken.listen(0, '127.0.0.1');

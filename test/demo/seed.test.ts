@@ -98,7 +98,7 @@ describe('the seed of the demo', () => {
     expect(await counters()).toEqual(before);
   });
 
-  it('adds at a later start what passed meanwhile, and nothing twice', async () => {
+  it('adds at a later start the traffic since the last start, and nothing twice', async () => {
     await seedDemo(partsAt(NOON));
     const total = `select sum(decisions)::int as all, max(minute) as last from decision_counts where tenant_id = 'acme'`;
     const [noon] = await read(total);

@@ -88,7 +88,7 @@ describe('usage', () => {
     });
   });
 
-  it('comes in a stream only when it was asked for, and only then is it in the ledger', async () => {
+  it('comes in a stream only if the request asks for it, and only then the ledger has it', async () => {
     const before = (await ledger()).total.requests;
     const silent = events((await post('/v1/chat/completions', { ...HELLO, stream: true })).body);
     expect(silent.some((event) => 'usage' in event)).toBe(false);

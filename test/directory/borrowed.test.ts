@@ -1,6 +1,6 @@
 /**
- * People who write into their own entries what would make them another person, at real servers that let them: OpenLDAP with the schemas
- * dsee and msuser, 389 Directory Server, FreeIPA's tree on it. Active Directory does not let them.
+ * People who write into their own entries what would make them another person, at real servers that let them: OpenLDAP
+ * with the schemas dsee and msuser, 389 Directory Server, FreeIPA's tree on it. Active Directory does not let them.
  */
 
 import { Attribute, Change, Client } from 'ldapts';
@@ -91,7 +91,7 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       ['in another language than', { uid: ['bob'], 'uid;lang-en': ['paul'] }],
     ];
     test.each(spellings)(
-      'an entry with a colleague’s user name %s its own is refused at login, refresh and test',
+      'an entry with a colleague’s username %s its own is rejected at login, refresh and test',
       { timeout: LIMIT_MS },
       async (_, names) => {
         const server = serverOf();
@@ -124,7 +124,7 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
       },
     );
 
-    test('a colleague’s user name in place of the own gives none of the colleague’s groups', {
+    test('an entry with a colleague’s username in place of its own gets none of the colleague’s groups', {
       timeout: LIMIT_MS,
     }, async () => {
       const server = serverOf();
@@ -186,7 +186,7 @@ describe.skipIf(missing.size > 0)(`people who write their own entries${why === '
     });
   });
 
-  test('OpenLDAP: a deactivated person stays the same user, and out, whatever the entry says', {
+  test('OpenLDAP: a deactivated user stays the same user, and deactivated, after a change of any attribute of its entry', {
     timeout: LIMIT_MS,
   }, async () => {
     await using database = await openDatabase();

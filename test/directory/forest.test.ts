@@ -1,6 +1,7 @@
 /**
- * Binds by a pattern in a forest, where a domain controller authenticates people of other domains too: whom it authenticated is whom Postern
- * lets in. What Samba can show is shown by Samba; the answers that it does not give come from a scripted domain controller.
+ * Binds by a pattern in a forest, where a domain controller authenticates users of other domains too. Postern must log
+ * in the account that the controller authenticated. The tests use Samba for the answers that it gives, and a scripted
+ * domain controller for the others.
  */
 
 import { Attribute, Change, Client } from 'ldapts';
@@ -41,7 +42,7 @@ function account(
 }
 
 const CORP = account('CORP', 'DC=corp,DC=example', CORP_PASSWORD, 0x11);
-/** Of a child domain, with the UPN that all of the forest have. */
+/** An account of a child domain, with the UPN suffix of the whole forest. */
 const OTHER = account('OTHER', 'DC=other,DC=corp,DC=example', OTHER_PASSWORD, 0x22);
 const withUpn = (one: PeerAccount): PeerAccount => ({
   ...one,
@@ -126,7 +127,7 @@ describe('a domain controller of a forest', () => {
     },
   );
 
-  test('that does not say who is bound: the login is refused unless the entry found has the same password', async () => {
+  test('that does not name the bound account: the login is rejected unless the entry found has the same password', async () => {
     for (const whoAmI of [silent, () => 'u:alice', () => '']) {
       const { directories, peer } = await forest({ accounts, whoAmI });
       expect(await directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({

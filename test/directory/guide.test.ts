@@ -84,7 +84,7 @@ describe('the guide to directories', () => {
     expect(warnings).toHaveLength(settings.filter(({ serviceAccount }) => serviceAccount === undefined).length);
   });
 
-  test('tells of every step of a test, in order', () => {
+  test('lists every step of a test, in order', () => {
     const table = GUIDE.slice(GUIDE.indexOf('| step | when it fails |'));
     expect([...table.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, step]) => step)).toEqual(STEPS);
   });

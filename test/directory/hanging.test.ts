@@ -1,4 +1,7 @@
-/** A directory that takes connections and then says no more: whoever needs it is told so in time, and nobody else notices. */
+/**
+ * A directory that accepts connections and then sends nothing: logins that need it fail in time, and other logins are
+ * not affected.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
@@ -64,7 +67,7 @@ describe.skipIf(missing !== undefined)(`a directory that hangs${missing === unde
     }
   });
 
-  test('who has waited before is not made to wait the whole time again', async () => {
+  test('a login that has already waited gets only the rest of the timeout', async () => {
     const recorder = await startRecorder(server.port, { silentAfter: 0 });
     try {
       const directories = openDirectories([settings(recorder, { timeoutMs: 3_600_000 })]);
@@ -115,7 +118,7 @@ describe.skipIf(missing !== undefined)(`a directory that hangs${missing === unde
       await Promise.all(Array.from({ length: AT_ONCE }, client));
       expect(statuses).toEqual(statuses.map(() => 200));
       expect(statuses).toHaveLength(LOCAL_LOGINS);
-      // Not one of those who wait for the directory has been answered, so nobody waited behind them.
+      // No login that waits for the directory has an answer yet, so no local login waited for one of them.
       expect(answered).toBe(0);
       await recorder.close();
       expect(new Set(await Promise.all(hanging))).toEqual(new Set([503]));

@@ -1,8 +1,11 @@
-/** Names that would be more than a name if they were not escaped, and how the servers' own logs show what they took them for. */
+/**
+ * Names that would be more than a name if they were not escaped, and how the servers' own logs show what they took them
+ * for.
+ */
 
 import type { DirectoryKind, DirectoryServer } from './servers/server.ts';
 
-/** `admin` is somebody, and each of these is typed with the password that everybody has. */
+/** The tests type each of these with the password that all users have; `admin` is a user. */
 export const INJECTIONS: readonly string[] = [
   '*',
   'adm*',
@@ -19,7 +22,7 @@ export const INJECTIONS: readonly string[] = [
   '\\61dmin',
 ];
 
-/** One value: whatever has a meaning in a filter is escaped (RFC 4515, section 3). */
+/** One value: every character with a meaning in a filter is escaped (RFC 4515, section 3). */
 const VALUE = String.raw`((?:[^()*\\]|\\[0-9A-Fa-f]{2})*)`;
 
 interface LogForm {
@@ -72,7 +75,10 @@ export function boundNames(server: DirectoryServer, log: string): string[] {
   });
 }
 
-/** OpenLDAP logs what it compares: without blanks around it. 389 Directory Server logs up to a NUL, or the digits of its escape. */
+/**
+ * OpenLDAP logs what it compares: without blanks around it. 389 Directory Server logs up to a NUL, or the digits of its
+ * escape.
+ */
 export function comparable(name: string): string {
   const nul = name.search(/\0|000?(?=min$|$)/);
   return (nul === -1 ? name : name.slice(0, nul)).trim().toLowerCase();

@@ -1,4 +1,6 @@
-/** People who leave four real directories: what becomes of their keys here, and what a directory that hides them does not do to anybody. */
+/**
+ * The keys of people who leave four real directories, and of people whom a directory hides from the service account.
+ */
 
 import { Attribute, Change, Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +32,7 @@ afterAll(() => started?.stop(), START_LIMIT_MS);
 /** 2020, in tenths of microseconds since 1601. */
 const LONG_AGO = '132223104000000000';
 
-/** What an administrator of each kind does to an account. */
+/** The changes of an account by an administrator, for each kind of directory. */
 const STATES: Readonly<
   Record<DirectoryKind, Readonly<Record<'disable' | 'enable' | 'expire', readonly [string, string | undefined]>>>
 > = {
@@ -60,7 +62,9 @@ describe.each(KINDS)('%s', (kind) => {
   const serverOr = (skip: (why: string) => never): DirectoryServer =>
     started?.servers.get(kind) ?? skip(started?.missing.get(kind) ?? `no ${kind}`);
 
-  test('hiding people from the service account takes no key from anybody', { timeout: LIMIT_MS }, async ({ skip }) => {
+  test('a key stays valid while its owner is hidden from the service account', { timeout: LIMIT_MS }, async ({
+    skip,
+  }) => {
     const server = serverOr(skip);
     await using world = await worldOf(server);
     const bob = await world.owner(PEOPLE.bob);
@@ -86,7 +90,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await world.suspensions()).toEqual([]);
   });
 
-  test('an address that another user has keeps nobody out', { timeout: LIMIT_MS }, async ({ skip }) => {
+  test('a login succeeds although another user has the email address', { timeout: LIMIT_MS }, async ({ skip }) => {
     const server = serverOr(skip);
     await using world = await worldOf(server);
     const local = await addPerson(world.database.db, { email: 'alice@corp.example' });
@@ -97,7 +101,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(rows).toEqual([{ email: 'alice@corp.example', email_conflict: null }]);
   });
 
-  // OpenLDAP says of a disabled account only that it is locked, which anybody can bring about.
+  // OpenLDAP reports a disabled account as locked, and any client can lock an account.
   if (kind !== 'openldap')
     test('a login that is rejected because the account is disabled stops the keys at once', {
       timeout: LIMIT_MS,
@@ -115,7 +119,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await world.statusOf(pavel)).toBe(200);
     });
 
-  test('keys stop with persons who are removed, disabled or expired, and work again when they are back', {
+  test('keys of users that are removed, disabled or expired in the directory are rejected, and valid again after the users return', {
     timeout: LIMIT_MS,
   }, async ({ skip }) => {
     const server = serverOr(skip);
@@ -162,7 +166,7 @@ interface Owner {
 
 interface World extends AsyncDisposable {
   readonly database: FreshDatabase;
-  /** Of the last lookups. */
+  /** The failures of the last lookups. */
   readonly failures: readonly LookupFailure[];
   /** Logs the person in and makes a key. */
   owner(person: Person): Promise<Owner>;
@@ -170,7 +174,7 @@ interface World extends AsyncDisposable {
   statusOf(owner: Owner): Promise<number>;
   rolesOf(owner: Owner | undefined): Promise<readonly string[]>;
   suspensions(): Promise<readonly unknown[]>;
-  /** Looks everybody up, as a day later. */
+  /** Looks up every user, as a day later. */
   lookUpPerson(changes?: Partial<DirectorySettings>): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The logins that every directory is asked for, one row each, and what has to come of them. */
+/** The logins that the tests try at every directory, one row each, with their expected results. */
 
 import { Attribute, Change, Client } from 'ldapts';
 import { openDirectories } from '../../src/directory/directories.ts';
@@ -10,7 +10,7 @@ import { adDn } from './servers/samba.ts';
 import type { DirectoryKind, DirectoryServer } from './servers/server.ts';
 import { settingsFor } from './settings.ts';
 
-/** What a row has come to, in few words; `–` where this kind of directory knows no such thing. */
+/** The result of a row, in few words; `–` if the row does not apply to this kind of directory. */
 export type Cell = string;
 export const NOTHING: Cell = '–';
 

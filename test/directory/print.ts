@@ -1,4 +1,4 @@
-/** A table for whoever reads the run of the tests. */
+/** Prints a table in the output of the tests. */
 
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const all = [head, ...rows];

@@ -1,4 +1,7 @@
-/** How each kind of directory is configured in tests: as its administrators would, by the servers' own defaults where there are any. */
+/**
+ * How each kind of directory is configured in tests: as its administrators would, by the servers' own defaults where
+ * there are any.
+ */
 
 import { readFileSync } from 'node:fs';
 import { normaliseDn } from '../../src/directory/dn.ts';

@@ -1,4 +1,7 @@
-/** Several directories: which of them gets a password depends on the name, and never on what another one knows, answers or does not answer. */
+/**
+ * Several directories: which of them gets a password depends on the name, and never on what another one knows, answers
+ * or does not answer.
+ */
 
 import { Client } from 'ldapts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -19,7 +22,7 @@ import { startSlapd } from './servers/slapd.ts';
 import { directoryUrl, settingsFor } from './settings.ts';
 
 const START_LIMIT_MS = 120_000;
-/** Whom the second directory alone has; and somebody whom both have. */
+/** A user that only the second directory has, and one that both have. */
 const ONLY_LAB = 'lena';
 const BOTH = PEOPLE.alice.login;
 
@@ -149,7 +152,7 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     untouched(lab);
   });
 
-  test('that names without a domain are taken is a setting: then the next is asked whom the search of the first does not find', async () => {
+  test('with names-without-domain in both, the second directory authenticates a user that the search of the first does not find', async () => {
     for (const changes of [OPEN, { ...OPEN, ...pattern(labServer) }]) {
       const { directories, corp, lab } = await pair(OPEN, changes);
       expect(await directories.authenticate(ONLY_LAB, PASSWORD)).toMatchObject({
@@ -164,7 +167,7 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     }
   });
 
-  test('one that takes names without a domain is asked, and no other', async () => {
+  test('a name without a domain goes only to the directory that accepts such names', async () => {
     const { directories, corp, lab } = await pair({}, OPEN);
     expect(await directories.authenticate(BOTH, PASSWORD)).toMatchObject({
       kind: 'proved',
@@ -176,7 +179,7 @@ describe.skipIf(missing !== undefined)(`several directories${missing === undefin
     expect(directories.problems.filter((problem) => problem.includes('without a domain'))).toEqual([]);
   });
 
-  test('outside, a name without a domain is a wrong password, and a directory that is down is 503 whatever the other knows', async () => {
+  test('the API answers a name without a domain like a wrong password, and answers 503 while a directory is down, also for users of the other one', async () => {
     const database = await freshDatabase();
     await database.db.knex('tenants').insert({ id: 'default', name: 'default' }).onConflict('id').ignore();
     const down = { urls: [directoryUrl(`ldap://127.0.0.1:${await freePort()}`)] };

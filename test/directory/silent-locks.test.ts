@@ -1,4 +1,7 @@
-/** An OpenLDAP server with its defaults: it answers for a locked account as for a wrong password, and only the entry shows the reason. */
+/**
+ * An OpenLDAP server with its defaults: it answers for a locked account as for a wrong password, and only the entry
+ * shows the reason.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';

@@ -1,4 +1,7 @@
-/** The same logins at four real directories: Samba's Active Directory, OpenLDAP, 389 Directory Server, and FreeIPA's tree on it. */
+/**
+ * The same logins at four real directories: Samba's Active Directory, OpenLDAP, 389 Directory Server, and FreeIPA's
+ * tree on it.
+ */
 
 import { Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -81,9 +84,9 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ask('(sn;lang-de={0})')).toBe('unknown_user');
     });
 
-  test('whatever is typed is one escaped value of the search, and nobody', { timeout: ROWS_LIMIT_MS }, async ({
-    skip,
-  }) => {
+  test('any typed username is one escaped value of the search, and matches no user', {
+    timeout: ROWS_LIMIT_MS,
+  }, async ({ skip }) => {
     const server = serverOr(skip);
     const log = await logOf(server, async () => {
       for (const name of INJECTIONS)
@@ -93,9 +96,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   if (kind !== 'active-directory')
-    test('whatever is typed is one escaped value of the name that is bound as', { timeout: ROWS_LIMIT_MS }, async ({
-      skip,
-    }) => {
+    test('any typed username is one escaped value of the bind DN', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
       const server = serverOr(skip);
       const userDnPattern = `uid={0},${server.people}`;
       const log = await logOf(server, async () => {
@@ -108,7 +109,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
 
   if (kind === 'active-directory')
-    test('whatever is typed is no other name in a UPN or behind a domain', { timeout: ROWS_LIMIT_MS }, async ({
+    test('no typed username becomes another name in a UPN or after a domain', { timeout: ROWS_LIMIT_MS }, async ({
       skip,
     }) => {
       const server = serverOr(skip);
@@ -120,7 +121,7 @@ describe.each(KINDS)('%s', (kind) => {
       }
     });
 
-  test('outside there is one answer for whoever is not let in', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+  test('the API gives the same answer to every rejected login', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
     const server = serverOr(skip);
     await using stand = await standOn(server);
     const login = async (username: string, password: string) => {
@@ -164,7 +165,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 });
 
-/** Postern's HTTP side with this directory and nobody in it yet. */
+/** Starts Postern's HTTP server with this directory, and without users. */
 async function standOn(server: DirectoryServer): Promise<Pick<Stand, 'post'> & AsyncDisposable> {
   const database = await freshDatabase();
   await database.db.knex('tenants').insert({ id: 'default', name: 'default' }).onConflict('id').ignore();

@@ -1,4 +1,4 @@
-/** What leaves Postern on the way to a real slapd when TLS is not what it should be: nothing that anybody could use. */
+/** The bytes that Postern sends to a real slapd with wrong TLS contain no credential and no name. */
 
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ const START_LIMIT_MS = 120_000;
 /** The request of StartTLS is clear by its nature; the rest of a connection begins with a TLS handshake record. */
 const START_TLS_NAME = '1.3.6.1.4.1.1466.20037';
 const HANDSHAKE = 0x16;
-/** What nobody on the way may see: passwords, and who logs in. */
+/** The texts that must not be readable on the network: passwords and usernames. */
 const SECRETS = [PASSWORD, SERVICE_PASSWORD, 'alice', 'cn=postern'];
 
 const missing = (await findParts(['openldap'])).get('openldap');

@@ -23,7 +23,7 @@ describe('an API key', () => {
     expect(hasValidChecksum('psk_000000000000000000000000000000000Dqkam')).toBe(false);
   });
 
-  it('has the checksum that anybody can compute from the rule', () => {
+  it('has a checksum that can be computed from the published rule', () => {
     const body = fc
       .string({ unit: fc.constantFrom(...DIGITS), minLength: 32, maxLength: 32 })
       .map((text) => `psk_${text}`);

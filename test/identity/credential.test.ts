@@ -98,7 +98,7 @@ describe('the Authorization header', () => {
     expect(readCredential(header)).toEqual({ kind: 'other_scheme' });
   });
 
-  it('is read without a throw whatever it holds, and proves only what has the exact form', () => {
+  it('is read without an exception for any text, and yields a credential only if it has the exact form', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -51,7 +51,7 @@ describe('the successor of a refresh token', () => {
     );
   });
 
-  it('cannot be told from the token alone: the nonce and the secret key are in it', () => {
+  it('cannot be derived from the token only: it depends on the nonce and the secret key', () => {
     const { text } = makeRefreshToken();
     const nonce = makeRefreshNonce();
     const successor = deriveSuccessor(SECRET, text, nonce).text;

@@ -105,7 +105,7 @@ describe('the key ring', () => {
     expect(keys.published().map((key) => key.kid)).toEqual([second]);
   });
 
-  it('rotates when told, once, and no token of the last 24 hours ever loses its key, whenever upkeep runs', async () => {
+  it('rotates once for each command, and keeps the key of every token of the last 24 hours, for any times of upkeep', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat({ max: 40 }), fc.boolean()), { maxLength: 40 }), async (steps) => {
         const { time, server, rotate: rotateByHand } = world();
@@ -168,7 +168,7 @@ describe('the key ring', () => {
     expect(store.loads()).toBe(before + 2);
   });
 
-  it('cannot decide about an unknown key while the store is down, and goes on with those it has', async () => {
+  it('reports a fault for an unknown key while the store is down, and continues with its loaded keys', async () => {
     const { store, time, faults, server } = world();
     const keys = server();
     await keys.start();

@@ -50,7 +50,9 @@ const CLAIMS = {
 let header: { readonly alg: string; readonly typ: string; readonly kid: string };
 let privateKey: KeyObject;
 
-/** A token signed with our own key, whatever it says: how far a stolen right to sign would get, and what our own bugs could make. */
+/**
+ * Returns a token with any claims, signed with our own key: as a thief of the key, or a bug of ours, could create it.
+ */
 function signed(claims: unknown, head: unknown = header): string {
   const input = `${encode(head)}.${encode(claims)}`;
   return `${input}.${signP1363(input, privateKey)}`;
@@ -78,7 +80,7 @@ describe('an access token', () => {
     });
   });
 
-  it('can be checked by anybody with the published key set, which holds nothing private', () => {
+  it('can be verified with the published key set, which has no private member', () => {
     const [key] = tokens.jwks().keys;
     expect(new Set(Object.keys(key ?? {}))).toEqual(new Set(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']));
     expect(key).toMatchObject({ kty: 'EC', crv: 'P-256', use: 'sig', alg: 'ES256', kid: header.kid });
@@ -86,7 +88,7 @@ describe('an access token', () => {
 
   it.each([
     ['just before its expiry and the tolerance', 3_605_000 - 1, 'valid'],
-    ['from then on', 3_605_000, 'expired'],
+    ['from its expiry and the tolerance', 3_605_000, 'expired'],
     ['at most 5 s before it was issued', -5000, 'valid'],
     ['earlier', -5001, 'invalid'],
   ])('is judged by the clock: %s', async (_, offsetMs, kind) => {

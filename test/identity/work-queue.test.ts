@@ -36,7 +36,7 @@ function queueOf(maxRunning: number, maxWaiting: number) {
 }
 
 describe('a work queue', () => {
-  it('hands a result over at once when nobody waits', async () => {
+  it('delivers a result at once while no task waits', async () => {
     const queue = queueOf(2, 2);
     for (const id of [1, 2]) queue.add(id);
     await queue.end(1);

@@ -99,7 +99,7 @@ describe('the decision log', () => {
     ]);
   });
 
-  it('has a line for every denial, for one allow in so many, and for faults of one kind up to their rate', async () => {
+  it('has a line for every denial, for one of `allowOneIn` allows, and for faults of one kind up to `faultsPerSecond`', async () => {
     const { log, lines } = logOf({ allowOneIn: 10, faultsPerSecond: 3 });
     for (let i = 0; i < 30; i++) {
       log.offer(outcome('allow'));
@@ -159,14 +159,14 @@ describe('the decision log', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('tells the number of faults that were counted when the process ends', async () => {
+  it('reports the number of counted faults when the process ends', async () => {
     const { log, lines } = logOf({ faultsPerSecond: 1 });
     for (let i = 0; i < 7; i++) log.offer(outcome('unavailable'));
     await log.close();
     expect(lines.at(-1)).toMatchObject({ outcome: 'fault', code: 'unavailable', not_logged: 6 });
   });
 
-  it('is bounded in kinds of faults: whatever their messages say, each fault is a line or in the number of one', async () => {
+  it('is bounded in kinds of faults: for any messages, each fault is a line or counted in a line', async () => {
     const { log, lines } = logOf({ faultsPerSecond: 1 });
     for (let i = 0; i < 1000; i++) log.offer(outcome('unavailable', { error: new Error(`no ${i}`) }));
     await log.close();
@@ -195,7 +195,7 @@ describe('the decision log', () => {
     expect(batches[2]?.lines).toHaveLength(1);
   });
 
-  it('counts the lines of a batch that its sink loses, reports the loss once, and goes on', async () => {
+  it('counts the lines of a batch that its sink loses, reports the loss once, and continues', async () => {
     const { sink, batches } = slowSink();
     const losses: unknown[] = [];
     const { log } = logOf({ sink, allowOneIn: 1, onLost: (error) => losses.push(error) });
@@ -212,7 +212,7 @@ describe('the decision log', () => {
     expect(batches[2]?.lines).toHaveLength(4);
   });
 
-  it('delivers batches of at most 256 KiB, one at a time and in order, whatever characters the lines have', async () => {
+  it('delivers batches of at most 256 KiB, one at a time and in order, for any characters in the lines', async () => {
     const { sink, batches } = slowSink();
     const { log } = logOf({ sink });
     const count = 3000;
@@ -320,7 +320,7 @@ describe('a line of the decision log', () => {
   const name = fc.option(fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}$/), absent);
   const anything = fc.option(fc.string({ unit: 'binary', maxLength: 40 }), absent);
 
-  it('is what JSON.stringify makes of its members, whatever texts a request has', () => {
+  it('equals JSON.stringify of its members, for any texts of a request', () => {
     const lines = fc.record({
       outcome: fc.constantFrom('allow', 'deny', 'fault'),
       code: fc.constantFrom('allow', 'no_route', 'unavailable'),

@@ -61,7 +61,7 @@ describe('the decision log in a file', () => {
     expect(statSync(path).mode & 0o007).toBe(0);
   });
 
-  it('goes on in a new file after the old one was renamed', async () => {
+  it('continues in a new file after the old one was renamed', async () => {
     const file = new DecisionFile(path);
     await file.open();
     await file.deliver(Buffer.from('{"n":1}\n'));

@@ -28,7 +28,7 @@ describe('a log line', () => {
     expect(Date.parse(String(lines[0]?.['time']))).not.toBeNaN();
   });
 
-  it('tells what an error says and what caused it, and nothing that hangs on it', () => {
+  it('has the message, code and cause of an error, and no other member of it', () => {
     const cause = new Error('connection refused');
     const error = Object.assign(new Error('cannot read', { cause }), { bindings: ['hunter2'], code: 'ECONN' });
     const { text, lines } = logged((log) => log.error({ err: error }, 'failed'));

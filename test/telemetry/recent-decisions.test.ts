@@ -1,4 +1,4 @@
-/** What the gate records of its decisions until a writer takes them. */
+/** The decisions that the gate records until a writer takes them. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -52,7 +52,8 @@ describe('recent decisions', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const recent = new RecentDecisions();
-        // The naive twin: a token bucket of each tenant and outcome, and everything that was offered since the last call.
+        // The naive twin: a token bucket of each tenant and outcome, and everything that was offered since the last
+        // call.
         const credits = new Map<string, number>();
         const offered = new Map<string, string[]>();
         let dropped = 0;
@@ -166,7 +167,7 @@ describe('a recorded decision', () => {
     },
   );
 
-  test('tells a repeated tenant header from none', () => {
+  test('distinguishes a repeated tenant header from an absent one', () => {
     expect(recorded({ input: { ...INPUT, tenant: REPEATED } })?.facts.tenant).toBe('');
     expect(recorded({ input: { ...INPUT, tenant: undefined } })?.facts.tenant).toBeNull();
   });

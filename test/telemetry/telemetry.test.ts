@@ -73,7 +73,7 @@ describe('telemetry of a server', () => {
     }
   });
 
-  it('shows limits, and gathers what they tell once for all that one scrape asks', async () => {
+  it('shows the limits, and reads their numbers once for each scrape', async () => {
     const { telemetry } = started();
     let gathered = 0;
     const zeros = newCounts();

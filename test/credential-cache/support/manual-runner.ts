@@ -1,4 +1,4 @@
-/** A runner of steps that goes on when the test says so. */
+/** A runner of steps that continues when the test calls it. */
 
 import type { Ran, StepRunner } from '../../../src/credential-cache/slices.ts';
 import type { Steps } from '../../../src/domain/steps.ts';
@@ -44,7 +44,7 @@ export class ManualRunner implements StepRunner {
     return promise;
   }
 
-  /** One step of one of the works under way, whatever the number. */
+  /** Runs one step of one unfinished job, for any index. */
   step(index: number): void {
     const job = this.#jobs[index % Math.max(1, this.#jobs.length)];
     if (job?.step() === true) this.#jobs = this.#jobs.filter((other) => other !== job);

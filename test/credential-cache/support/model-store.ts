@@ -1,6 +1,6 @@
 /**
- * A store in memory whose every past position can still be seen, and whose loads answer when the test says so: the moment of a load's
- * snapshot and the moment of its answer are two, as in the real one.
+ * A store in memory whose every past position can still be seen, and whose loads answer when the test says so: the
+ * moment of a load's snapshot and the moment of its answer are two, as in the real one.
  */
 
 import type { CacheLoader, Change, ChangeKind, ChangeListener, Loaded } from '../../../src/credential-cache/ports.ts';
@@ -89,7 +89,7 @@ export class ModelStore {
     this.commit('global', '', { globals });
   }
 
-  /** What the feed says after one position, through another. */
+  /** Returns the changes after one position of the feed, up to and including another. */
   changes(after: number, through = this.position): readonly Change[] {
     return this.#changes.slice(after, through);
   }

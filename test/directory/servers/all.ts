@@ -29,7 +29,10 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/** Starts those whose packages are here or could be installed. @throws Error for one that is missing when CI=true, or does not start */
+/**
+ * Starts those whose packages are here or could be installed. @throws Error for one that is missing when CI=true, or
+ * does not start
+ */
 export async function startServers(kinds: readonly DirectoryKind[] = KINDS): Promise<Started> {
   const parts = await findParts([...new Set(kinds.map((kind) => PARTS[kind]))]);
   const missing = new Map(

@@ -1,6 +1,7 @@
 /**
- * 389 Directory Server, as itself or with the tree and the schema of FreeIPA, which runs on it: people under cn=users,cn=accounts with
- * ipaUniqueID, groups of ipaUserGroup, nested memberOf and nsAccountLock. FreeIPA's own plug-ins are not there.
+ * 389 Directory Server, as itself or with the tree and the schema of FreeIPA, which runs on it: people under
+ * cn=users,cn=accounts with ipaUniqueID, groups of ipaUserGroup, nested memberOf and nsAccountLock. FreeIPA's own
+ * plug-ins are not there.
  */
 
 import { chown, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -47,7 +48,7 @@ const FREEIPA: Places = {
   archive: 'cn=deleted users,cn=accounts,dc=ipa,dc=test',
 };
 
-/** FreeIPA's own definitions of what its people and groups are made of, as far as a login meets them. */
+/** FreeIPA's own attributes and object classes of users and groups: those that a login reads. */
 const FREEIPA_SCHEMA = `dn: cn=schema
 attributeTypes: ( 2.16.840.1.113730.3.8.3.1 NAME 'ipaUniqueID' EQUALITY caseIgnoreMatch ORDERING caseIgnoreOrderingMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
 objectClasses: ( 2.16.840.1.113730.3.8.4.12 NAME 'ipaObject' AUXILIARY MUST ( ipaUniqueID ) )

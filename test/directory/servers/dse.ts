@@ -1,4 +1,7 @@
-/** The configuration of a 389 Directory Server: the template of its package, filled in, with what an administrator would add. */
+/**
+ * The configuration of a 389 Directory Server: the template of its package, filled in, with what an administrator would
+ * add.
+ */
 
 import { join } from 'node:path';
 
@@ -86,7 +89,7 @@ function changes(parts: DseParts): Change[] {
       },
     ],
     ['cn=MemberOf Plugin,cn=plugins,cn=config', { ...on, memberOfAutoAddOC: 'nsMemberOf' }],
-    // What is lost when the machine fails is made again.
+    // The tests recreate the data if the machine fails.
     ['cn=config,cn=ldbm database,cn=plugins,cn=config', { 'nsslapd-db-durable-transaction': 'off' }],
     // It refuses names that are not ASCII.
     ['cn=7-bit check,cn=plugins,cn=config', { 'nsslapd-pluginEnabled': 'off' }],

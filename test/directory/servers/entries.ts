@@ -1,4 +1,7 @@
-/** People and groups as entries of the directories that follow RFC 4519 and RFC 2307: OpenLDAP, 389 Directory Server, FreeIPA. */
+/**
+ * People and groups as entries of the directories that follow RFC 4519 and RFC 2307: OpenLDAP, 389 Directory Server,
+ * FreeIPA.
+ */
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Entry } from './ldif.ts';
@@ -15,7 +18,7 @@ import {
   uidDn,
 } from './people.ts';
 
-/** What one kind of directory adds to an entry. */
+/** The additions of one kind of directory to an entry. */
 export interface Flavour {
   readonly places: Places;
   readonly personClasses: readonly string[];
@@ -24,7 +27,7 @@ export interface Flavour {
   group(cn: string): Entry['attributes'];
 }
 
-/** Numbers that belong to nobody's group. */
+/** The first POSIX number of the users. No group has one of these numbers. */
 const FIRST_NUMBER = 20_000;
 
 export function personEntries(flavour: Flavour): Entry[] {

@@ -7,7 +7,7 @@ export interface Entry {
   readonly attributes: Readonly<Record<string, Value | readonly Value[]>>;
 }
 
-/** What may stand in a line as it is (SAFE-STRING); everything else goes in base64. */
+/** Matches a value that a line may have unencoded (SAFE-STRING); every other value is base64. */
 const SAFE = /^[!-9;=-~][ -~]*$/;
 
 export function ldif(entries: readonly Entry[]): string {

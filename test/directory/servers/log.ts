@@ -1,4 +1,4 @@
-/** What a server wrote about the requests that it got while something was going on. */
+/** The log lines of a server about the requests during some work. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'ldapts';
@@ -11,8 +11,8 @@ const POLL_MS = 10;
 let marks = 0;
 
 /**
- * The lines about connections that were made after one of this function's own and before another one of its own. Empty when there were
- * none. Nobody else may be asking the server meanwhile.
+ * Returns the lines about connections between two connections of this function; empty if there were none. No other
+ * client may send requests to the server during the work.
  */
 export async function logOf(server: DirectoryServer, work: () => Promise<void>): Promise<string> {
   const before = await mark(server);
@@ -25,7 +25,7 @@ export async function logOf(server: DirectoryServer, work: () => Promise<void>):
   return between.join('\n');
 }
 
-/** One bind with a name that nobody has: what came earlier is in the log when the name is. */
+/** Binds with a name that no entry has. When the log has that name, it has every earlier line. */
 async function mark(server: DirectoryServer): Promise<string> {
   marks++;
   const name = `mark-${process.pid}-${marks}`;

@@ -1,4 +1,7 @@
-/** The real directory servers, the browser and the shell commands of the tests come from Debian's packages: what is missing is installed by root, and named otherwise. */
+/**
+ * The real directory servers, the browser and the shell commands of the tests come from Debian's packages: what is
+ * missing is installed by root, and named otherwise.
+ */
 
 import { execFile } from 'node:child_process';
 import { access, chmod, rm, writeFile } from 'node:fs/promises';
@@ -109,7 +112,7 @@ async function install(packages: readonly string[]): Promise<string | undefined>
   }
 }
 
-/** Debian starts what it installs, but for where this program says no (invoke-rc.d(8)). One that is there already is left alone. */
+/** Installs the program that keeps Debian from starting installed daemons (invoke-rc.d(8)). An existing one stays. */
 async function noDaemonStarts(): Promise<AsyncDisposable> {
   const ours = !(await exists(POLICY));
   if (ours) {

@@ -1,6 +1,7 @@
 /**
- * A scripted domain controller of a forest, for answers that Samba does not give: "who am I" (RFC 4532) and msDS-PrincipalName. It takes simple
- * binds by DN, UPN and DOMAIN\name, and searches with and, or, not, equality and presence.
+ * A scripted domain controller of a forest, for answers that Samba does not give: "who am I" (RFC 4532) and
+ * msDS-PrincipalName. It takes simple binds by DN, UPN and DOMAIN\name, and searches with and, or, not, equality and
+ * presence.
  */
 
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Who is in every directory of the tests, whatever its kind: the same people in the same groups. */
+/** The people in every directory of the tests: the same people in the same groups, in all kinds of directory. */
 
 import { dnValue } from './ldif.ts';
 
@@ -9,11 +9,11 @@ export const WRONG_PASSWORD = 'Wrong-Pass1';
 /** Members of `everyone`, people included. */
 export const EVERYONE = 3_000;
 
-/** What is amiss with an account. Each kind of directory has its own way to say it, and not every kind has every state. */
+/** The states of an unusable account. Each kind of directory has its own form, and not every kind has every state. */
 export type AccountState = 'disabled' | 'account_expired' | 'password_expired' | 'must_change';
 
 export interface Person {
-  /** What is typed. */
+  /** The username that a person types. */
   readonly login: string;
   readonly cn: string;
   readonly sn: string;
@@ -107,7 +107,7 @@ export function uidDn(places: Places, one: Person): string {
   return `${one.namedByCn === true ? `cn=${dnValue(one.cn)}` : `uid=${dnValue(one.login)}`},${places.people}`;
 }
 
-/** People and those who are there to be many. */
+/** Returns the names of the entries that only fill the directory. */
 export function crowdNames(): string[] {
   return Array.from({ length: EVERYONE - 1 }, (_, i) => `crowd${i}`);
 }

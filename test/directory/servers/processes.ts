@@ -1,4 +1,7 @@
-/** Servers as child processes in folders of their own: watched while they start, and gone with everything they wrote in the end. */
+/**
+ * Servers as child processes in folders of their own: watched while they start, and gone with everything they wrote in
+ * the end.
+ */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -22,7 +25,7 @@ export interface Owner {
 
 export interface Daemon {
   readonly pid: number;
-  /** What it wrote so far. */
+  /** Returns its output until now. */
   output(): string;
   hasEnded(): boolean;
   stop(): Promise<void>;
@@ -114,7 +117,7 @@ export async function untilListening(daemon: Daemon, host: string, port: number)
   const limit = performance.now() + READY_LIMIT_MS;
   for (;;) {
     const accepted = await accepts(host, port);
-    // When it has ended, whoever takes connections there is somebody else.
+    // After the process has ended, another process may accept connections on the port.
     if (daemon.hasEnded() || performance.now() > limit) {
       throw new Error(`nothing listens on ${host}:${port}: ${daemon.output().slice(-4_000)}`);
     }

@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from 'node:net';
 export interface RecorderOptions {
   /** Bytes that the server answers with, before the client gets them; null = both sides are cut off. */
   readonly answer?: (bytes: Buffer, nth: number) => Buffer | null;
-  /** After so many pieces of the server's answer nothing more is passed on, and nothing is closed. */
+  /** The number of pieces of the server's answer to pass on; after them, the recorder is silent and closes nothing. */
   readonly silentAfter?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Samba's domain controller as the Active Directory. It serves LDAP on ports that cannot be chosen, so each has an address of
- * 127.0.0.0/8 of its own. Needs root.
+ * Samba's domain controller as the Active Directory. It serves LDAP on ports that cannot be chosen, so each has an
+ * address of 127.0.0.0/8 of its own. Needs root.
  */
 
 import { randomInt } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What the tests know of a running directory server, whatever its kind. */
+/** A running directory server of any kind, as the tests use it. */
 
 import type { Places } from './people.ts';
 
@@ -27,7 +27,7 @@ export interface DirectoryPlace extends Places {
 }
 
 export interface DirectoryServer extends DirectoryPlace {
-  /** What the server itself wrote about the requests that it got. */
+  /** Returns the server's own log of its requests. */
   log(): Promise<string>;
   stop(): Promise<void>;
 }

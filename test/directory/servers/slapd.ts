@@ -1,4 +1,7 @@
-/** OpenLDAP's slapd with the overlays that its administrators use: memberOf, password policy. Runs as whoever runs the tests. */
+/**
+ * OpenLDAP's slapd with the overlays that its administrators use: memberOf, password policy. It runs as the user that
+ * runs the tests.
+ */
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,26 +26,26 @@ const PLACES: Places = {
 const POLICIES = `ou=policies,${SUFFIX}`;
 const MANAGER = { dn: `cn=manager,${SUFFIX}`, password: 'Manager-Pass1' };
 const SERVICE = { dn: `cn=postern,${SUFFIX}`, password: SERVICE_PASSWORD };
-/** A service account that may read the tree, and nobody in it. */
+/** A service account that may read the tree, and no person in it. */
 export const BLIND = { dn: `cn=blind,${SUFFIX}`, password: SERVICE_PASSWORD };
 
 export interface SlapdOptions {
   /** Answers a bind without a password with success, as an anonymous one (RFC 4513, section 5.1.2). */
   readonly allowUnauthenticated?: boolean;
-  /** Of the server; else an authority and a certificate for loopback of its own. */
+  /** The server's files; default: an authority and a certificate for loopback of its own. */
   readonly certificates?: ServerFiles;
-  /** Refuses StartTLS, and listens for nothing but ldap://. */
+  /** Refuses StartTLS, and listens for ldap:// only. */
   readonly withoutTls?: boolean;
   /** Answers for a locked account as for a wrong password, which is the default of OpenLDAP. */
   readonly silentLocks?: boolean;
   /** Leave out the 3,000 and the groups. */
   readonly small?: boolean;
   /**
-   * People may write their own entries, and the schemas dsee and msuser are loaded, which make nsUniqueId, objectGUID and memberOf ordinary
-   * attributes.
+   * People may write their own entries, and the schemas dsee and msuser are loaded, which make nsUniqueId, objectGUID
+   * and memberOf ordinary attributes.
    */
   readonly selfWrite?: boolean;
-  /** Writes no line about each operation, as Debian's does unless told: for benchmarks. */
+  /** Writes no line about each operation, which is Debian's default: for benchmarks. */
   readonly quiet?: boolean;
 }
 

@@ -54,7 +54,7 @@ describe('an account by its entry', () => {
     );
   });
 
-  it('at a login is judged by the bind, but for what FreeIPA lets pass', () => {
+  it('is judged at a login by the bind, except for the states that FreeIPA accepts at a bind', () => {
     expect(statePerBind(entryOf({ pwdAccountLockedTime: '20260601110000Z', pwdLastSet: '0' }), NOW)).toBeUndefined();
     expect(statePerBind(entryOf({ krbPasswordExpiration: '20260601000000Z' }), NOW)).toBe('password_expired');
   });

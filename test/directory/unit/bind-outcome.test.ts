@@ -51,7 +51,7 @@ describe('texts and controls of the others', () => {
   });
 });
 
-it('only code 0 proves anybody, whatever is said with another', () => {
+it('only result code 0 proves a user, for any text and password policy state of other codes', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 200 }),

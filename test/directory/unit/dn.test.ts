@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { escapeDnValue, foldName, normaliseDn, parseDn } from '../../../src/directory/dn.ts';
 
 /**
- * RFC 4514, section 3, as it stands there: `string = [ ( leadchar / pair ) [ *( stringchar / pair ) ( trailchar / pair ) ] ]`. Written as
- * one expression, so that it shares nothing with the code under test.
+ * RFC 4514, section 3, as it stands there: `string = [ ( leadchar / pair ) [ *( stringchar / pair ) ( trailchar / pair
+ * ) ] ]`. Written as one expression, so that it shares nothing with the code under test.
  */
 const PAIR = String.raw`\\(?:[ "#=+,;<>\\]|[0-9A-Fa-f]{2})`;
 const LEAD = String.raw`[^\0 "#+,;<>\\]`;
@@ -16,7 +16,7 @@ const SPECIAL = fc.constantFrom(...' #=+,;<>"\\*()\0\n', 'å', '中', '😀', 'a
 const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: SPECIAL }), fc.string({ unit: 'grapheme' }));
 
 describe('a value in a DN', () => {
-  it('is escaped into the grammar of RFC 4514, whatever it holds', () => {
+  it('is escaped into the grammar of RFC 4514, for any text', () => {
     fc.assert(fc.property(text, (value) => STRING.test(escapeDnValue(value))));
   });
 

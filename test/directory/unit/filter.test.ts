@@ -11,14 +11,17 @@ import {
   parseFilter,
 } from '../../../src/directory/filter.ts';
 
-/** RFC 4515, section 3: `assertionvalue = *(normal / escaped)`; normal is everything but NUL, parentheses, asterisk and backslash. */
+/**
+ * RFC 4515, section 3: `assertionvalue = *(normal / escaped)`; normal is everything but NUL, parentheses, asterisk and
+ * backslash.
+ */
 const ASSERTION_VALUE = /^(?:[^\0()*\\]|\\[0-9A-Fa-f]{2})*$/u;
 
 const unit = fc.constantFrom(...'*()\\\0 &|!=<>~:#{}01\n', 'å', '中', '😀', 'a');
 const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit }));
 
 describe('a value in a filter', () => {
-  it('is escaped into the grammar of RFC 4515, whatever it holds', () => {
+  it('is escaped into the grammar of RFC 4515, for any text', () => {
     fc.assert(fc.property(text, (value) => ASSERTION_VALUE.test(escapeFilterValue(value))));
   });
 

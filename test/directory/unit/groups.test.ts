@@ -203,7 +203,7 @@ it('a person whose entry shows no name is listed by no group that lists names', 
   expect(names).not.toContain(undefined);
 });
 
-it('Active Directory is asked for what is above the person and above the primary group, by its own rule', async () => {
+it("the search for groups at Active Directory covers the groups above the user and above the primary group, by the directory's own matching rule", async () => {
   const primary = 'CN=Domain Users,CN=Users,DC=x';
   const { c, asked } = answering(({ filter }) =>
     filter instanceof AndFilter ? [entryOf({}, 'CN=All,DC=x')] : [entryOf({}, primary)],

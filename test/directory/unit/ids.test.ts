@@ -21,7 +21,7 @@ const VALUES = {
 } as const;
 const ATTRIBUTES = ['objectGUID', 'ipaUniqueID', 'nsUniqueId', 'entryUUID'] as const;
 
-describe('the id that stays', () => {
+describe('the stable id', () => {
   it.each([
     ['active-directory', 'objectGUID'],
     ['openldap', 'entryUUID'],
@@ -31,7 +31,7 @@ describe('the id that stays', () => {
     expect(TYPES[type].id).toBe(attribute);
   });
 
-  it.each(ATTRIBUTES)('is read from %s whatever the other attributes hold, in any spelling', (attribute) => {
+  it.each(ATTRIBUTES)('is read from %s for any values of the other attributes, in any spelling', (attribute) => {
     const [, stableId] = VALUES[attribute];
     const all = Object.fromEntries(ATTRIBUTES.map((name) => [name, VALUES[name][0]]));
     expect(readId(entryOf(all), attribute)).toEqual({ kind: 'one', stableId });
@@ -70,7 +70,7 @@ describe('the id that stays', () => {
     );
   });
 
-  it.each(ATTRIBUTES)('tells that it was stored under %s', (attribute) => {
+  it.each(ATTRIBUTES)('names %s as its attribute', (attribute) => {
     expect(attributeOfId(VALUES[attribute][1])).toBe(attribute);
   });
 
@@ -83,7 +83,7 @@ describe('the id that stays', () => {
   );
 });
 
-describe('whom an entry identifies', () => {
+describe('the user that an entry identifies', () => {
   const identified = (attributes: Parameters<typeof entryOf>[0], username?: string) =>
     identify(entryOf(attributes), {
       settings: settingsWith({ attributes: username === undefined ? {} : { username } }),
@@ -102,7 +102,7 @@ describe('whom an entry identifies', () => {
     expect(identified({ entryUUID: UUID, cn: 'Alice' })).toMatchObject({ kind: 'one', account: undefined });
   });
 
-  it('is nobody with several names, whatever their order, form or language', () => {
+  it('is rejected if the entry has several names, in any order, form or language', () => {
     for (const attributes of [
       { uid: ['bob', 'carol'] },
       { uid: ['carol', 'bob'] },
@@ -119,7 +119,7 @@ describe('whom an entry identifies', () => {
   });
 });
 
-it('an entry identifies a person exactly when it has one identity and at most one user name, whatever else it has', () => {
+it('an entry identifies a user exactly if it has one identity and at most one username, with any other attributes', () => {
   const option = fc.constantFrom('', ';lang-en', ';x-a');
   const valued = (name: string, value: fc.Arbitrary<string>) =>
     fc

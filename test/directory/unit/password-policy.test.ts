@@ -1,4 +1,4 @@
-/** What servers say of a password beside the result code, in the bytes that they send. */
+/** The password policy controls of servers, beside the result code, in the bytes that they send. */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

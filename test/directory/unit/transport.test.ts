@@ -1,4 +1,4 @@
-/** Servers that misbehave. What they hear is kept: no credential may be in it. */
+/** Servers that misbehave. The tests keep the bytes that they receive, which must not contain a credential. */
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -77,7 +77,7 @@ it.each([
     (_: Buffer, socket: Socket) => socket.write(Buffer.concat([AGREED, BOUND])),
     /more than its answer/,
   ],
-])('when StartTLS %s nothing secret is said, and it is a fault', async (_, answer, why) => {
+])('if StartTLS %s, the client sends no credential, and the login is a fault', async (_, answer, why) => {
   const server = await listening(answer);
   const login = logIn(server.port, { startTls: true });
   await expect(login).rejects.toThrow(Fault);
@@ -85,7 +85,7 @@ it.each([
   expectNoCredential(server.text());
 });
 
-it('when ldaps meets a server without TLS nothing secret is said, and it is a fault', async () => {
+it('if a server on ldaps has no TLS, the client sends no credential, and the login is a fault', async () => {
   const server = await listening((_, socket) => socket.write(BOUND));
   await expect(logIn(0, { urls: [urlOf(`ldaps://127.0.0.1:${server.port}`)] })).rejects.toThrow(Fault);
   expectNoCredential(server.text());
@@ -107,7 +107,7 @@ it.each([
   },
 );
 
-it('a silent server is told of by the time that was set, however much of it is over when it is asked', async () => {
+it('the fault of a silent server names the configured timeout, also if part of it has passed before the request', async () => {
   const server = await listening(() => undefined);
   const servers = serversOf(settingsWith({ urls: [urlOf(`ldap://127.0.0.1:${server.port}`)] }), undefined);
   using deadline = new Deadline(1000, 800);
@@ -148,7 +148,7 @@ it('an empty name or password opens no connection', async () => {
   expect([server.connections(), server.text()]).toEqual([0, '']);
 });
 
-it('only so many connections at a time are open to one directory; the others wait, and fault when they would be too many', async () => {
+it('the connections to one directory are bounded; further logins wait, and are faults beyond the bound on waiting ones', async () => {
   const open = new Set<Socket>();
   let most = 0;
   // Cut in pairs: with fewer at a time than two none would end.
@@ -184,7 +184,7 @@ it('a step of a test that fails says what to change', async () => {
   ]);
 });
 
-it('who asks a remote server in clear, or without a service account, is told', () => {
+it('a remote server without TLS, or without a service account, causes a warning', () => {
   const remote = openDirectories([
     settingsWith({ urls: [urlOf('ldap://dir.example:389'), urlOf('ldaps://dir.example:636')] }),
   ]);

@@ -70,7 +70,7 @@ describe('of several directories a name goes', () => {
   });
 });
 
-it('the directories for a name depend on its domain only, whatever the domains are', () => {
+it('the directories for a name depend on its domain only, for any domains', () => {
   const domain = fc.constantFrom('a', 'b', 'c', 'd.example', 'e');
   const directory = fc.record({ domains: fc.uniqueArray(domain, { maxLength: 2 }), namesWithoutDomain: fc.boolean() });
   const typed = fc.oneof(

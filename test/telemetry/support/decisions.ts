@@ -24,7 +24,7 @@ export function allowed(tenant: string, route: Route): Allow {
   };
 }
 
-/** @param tenant of whoever asked; undefined = nobody known */
+/** @param tenant the caller's tenant; undefined: unknown caller */
 export function denied(code: Deny['code'], tenant: string | undefined, route: Route | undefined): Deny {
   return {
     kind: 'deny',

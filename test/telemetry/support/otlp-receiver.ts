@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector as far as its clients see it: OTLP over HTTP with JSON, on loopback. */
+/** The client side of an OpenTelemetry collector: OTLP over HTTP with JSON, on loopback. */
 
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
