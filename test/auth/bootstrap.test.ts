@@ -45,7 +45,7 @@ async function administrators(): Promise<readonly string[]> {
 }
 
 describe('the first start', () => {
-  test('makes the tenant and an administrator whose password is told once and stored nowhere', async () => {
+  test('creates the tenant and an administrator, returns the generated password once and stores no copy of it', async () => {
     const outcome = await bootstrap(parts, SETTINGS);
     if (outcome.kind !== 'made' || outcome.madePassword === undefined) throw new Error('no password was made');
     expect(outcome.email).toBe('admin@localhost');
@@ -62,7 +62,7 @@ describe('the first start', () => {
     });
   });
 
-  test('takes the configured password, and tells none', async () => {
+  test('uses the configured password, and returns none', async () => {
     expect(await bootstrap(parts, { email: 'Root@Example.com', password: PASSWORD })).toEqual({
       kind: 'made',
       email: 'root@example.com',
@@ -71,14 +71,14 @@ describe('the first start', () => {
     expect((await login('root@example.com', PASSWORD)).status).toBe(200);
   });
 
-  test('refuses a configured password that is weak, with nobody made', async () => {
+  test('rejects a configured password that is weak, and creates no administrator', async () => {
     await expect(bootstrap(parts, { email: 'admin@localhost', password: 'admin' })).rejects.toMatchObject({
       code: 'invalid_field',
     });
     expect(await administrators()).toEqual([]);
   });
 
-  test('of two servers at once makes one administrator, and one of them tells the password', async () => {
+  test('of two servers at once creates one administrator, and only one server returns the password', async () => {
     const other = openDatabase({ url: database.url });
     const outcomes = await Promise.all([
       bootstrap(parts, SETTINGS),
@@ -107,7 +107,7 @@ describe('the first start', () => {
 });
 
 describe('resetting the administrator', () => {
-  test("makes no second administrator: it resets the only one where the configured address is nobody's", async () => {
+  test('creates no second administrator: it resets the only one if no user has the configured address', async () => {
     const id = await addPerson(database.db, { email: 'boss@example.com', tenant: 'acme', roles: ['admin'] });
     const { email, tenantId, madePassword = '' } = await resetAdmin(parts, RESET);
     expect([email, tenantId]).toEqual(['boss@example.com', 'acme']);
@@ -176,7 +176,7 @@ describe('resetting the administrator', () => {
     expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });
   });
 
-  test('makes one where there is none if it is told to, and lets a blocked one in', async () => {
+  test('creates one with the create option if there is none, and unblocks the logins of its address', async () => {
     for (let i = 0; i < 11; i++) await login('root@localhost', 'a wrong guess');
     expect((await login('root@localhost', PASSWORD)).status).toBe(429);
     expect(await resetAdmin(parts, { ...RESET, create: true, email: 'root@localhost', password: PASSWORD })).toEqual({

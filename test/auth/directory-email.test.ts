@@ -67,7 +67,7 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
     expect(await me(local)).toMatchObject({ id: ada, email: mail });
   });
 
-  test('with a conflict is audited once, without saying who has the address', async () => {
+  test('with a conflict is audited once, and the audit row does not name the other user', async () => {
     const ada = await addPerson(database.db, { email: mail });
     const { id } = await me(await login(name));
     const before = await database.db.knex('users').orderBy('id');

@@ -220,7 +220,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     expect(await shown(id)).toMatchObject({ directory_status: 'expired' });
   });
 
-  test('stay rejected for a user who is deactivated here, whatever the directory says', async () => {
+  test('stay rejected for a deactivated user, also if the directory reports the person as active', async () => {
     const { id, key } = await owner();
     await world.set(name, ...LOCKED);
     await lookUpAll();
@@ -231,7 +231,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     expect(await statusOf(key)).toBe(401);
   });
 
-  test('are not rejected because the person is locked for a while, which anybody can bring about', async () => {
+  test('work on during a temporary lock of the person, which wrong passwords of any client can cause', async () => {
     const { id, key } = await owner();
     await world.set(name, 'pwdAccountLockedTime', '20260101000000Z');
     await lookUpAll();
@@ -380,7 +380,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       expect(await lookupsAt().run()).toBe(1);
     });
 
-    test('to no effect when the person logged in while the directory was asked', async () => {
+    test('to no effect if the person logs in during the lookup', async () => {
       const { id, key } = await owner();
       const service = world.service();
       const late: typeof service = {
@@ -424,7 +424,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       expect(await slow.run()).toBe(0);
     });
 
-    test('in the order of a walk that passes everybody, however few it claims at a time', async () => {
+    test('in batches of at most 20 that reach every owner once', async () => {
       for (let i = 0; i < 45; i++) {
         const one = `walk${++n}`;
         await world.add(one);

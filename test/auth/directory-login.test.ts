@@ -106,7 +106,7 @@ await describeWithSlapd('logging in by a directory', () => {
   }
 
   describe('a first login', () => {
-    test('makes the user with the tenant, the roles, the e-mail and the name that the directory tells', async () => {
+    test('creates the user with the tenant, the roles, the email address and the name from the directory', async () => {
       await world.join('acme', name);
       await world.join('testers', name);
       const reply = await login(name);
@@ -133,7 +133,7 @@ await describeWithSlapd('logging in by a directory', () => {
       });
     });
 
-    test('is told in the audit: the user made by the system, the session by the user, and no password', async () => {
+    test('leaves an audit row of the system for the user, one of the user for the session, and no password', async () => {
       await login(name);
       const { id } = await theUser();
       expect(
@@ -164,7 +164,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect((await auditOf(database.db)).filter(({ action }) => action === 'user.create')).toHaveLength(1);
     });
 
-    test('of somebody without an e-mail address, or with one that is none, makes a user without', async () => {
+    test('of a person without a valid email address creates a user without one', async () => {
       await world.set(name, 'mail', undefined);
       expect(await me(await login(name))).toMatchObject({ email: null });
       await world.set(name, 'mail', 'ada at corp');
@@ -186,7 +186,7 @@ await describeWithSlapd('logging in by a directory', () => {
   });
 
   describe('a later login', () => {
-    test('by whoever was renamed is the same user, with the name and e-mail of now', async () => {
+    test('of a renamed person is the same user, with the current name and email address', async () => {
       await login(name);
       const { id } = await theUser();
       await world.rename(name, `${name}-new`);
@@ -216,7 +216,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(shown.json).toMatchObject({ roles: ['auditor'], directory_roles: ['analyst'], source: 'ldap' });
     });
 
-    test('by somebody about whom nothing changed changes nothing', async () => {
+    test('of an unchanged person leaves the user unchanged', async () => {
       await login(name);
       const before = await theUser();
       await login(name);
@@ -244,8 +244,8 @@ await describeWithSlapd('logging in by a directory', () => {
     return { status, headers: rest, json: body };
   }
 
-  describe('a login that lets nobody in', () => {
-    test('answers like a wrong local password, after the same work, whatever the reason; the audit and the metrics know it', async () => {
+  describe('a rejected login', () => {
+    test('answers like a wrong local password, after the same work, for every reason; the audit log and the metrics have the reason', async () => {
       await addPerson(database.db, { email: 'ada@example.com' });
       const wrongLocally = visible(await stand.post(LOGIN, { email: 'ada@example.com', password: WRONG }));
       const person = async (): Promise<string> => {
@@ -302,7 +302,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(await database.db.knex('users').orderBy('id')).toEqual(usersBefore);
     });
 
-    test('takes as long for a name that nobody has as for a password that was looked at', async () => {
+    test('takes as long for an unknown name as for a wrong password', async () => {
       const service = world.service();
       for (let i = 0; i < 3; i++) service.responseTimer.record(400);
       const slow = await startStand(database.url, { directory: service });
@@ -321,7 +321,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(failures).toEqual(Array.from({ length: 4 }, () => ['401 invalid_credential', true]));
     });
 
-    test('because the tenant is full is one that succeeds when there is room', async () => {
+    test('because of max_users succeeds after the limit allows another user', async () => {
       await world.join('acme', name);
       await database.db
         .knex('tenants')
@@ -337,8 +337,8 @@ await describeWithSlapd('logging in by a directory', () => {
     });
   });
 
-  describe('after the right password', () => {
-    test('a suspended tenant is told, and nobody is made', async () => {
+  describe('a login with the right password', () => {
+    test('in a suspended tenant is rejected with tenant_suspended, and creates no user', async () => {
       await world.join('acme', name);
       await database.db.knex('tenants').where({ id: 'acme' }).update({ status: 'suspended' });
       expect(code(await login(name))).toBe('403 tenant_suspended');
@@ -347,7 +347,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(await failuresOf()).toBe(0);
     });
 
-    test('one that has to be changed first is told, and is no failure', async () => {
+    test('that must be changed first is rejected with password_expired, and counts as no failure', async () => {
       await world.set(name, 'pwdReset', 'TRUE');
       expect(code(await login(name))).toBe('403 password_expired');
       expect(await told('auth.login')).toMatchObject({
@@ -369,7 +369,7 @@ await describeWithSlapd('logging in by a directory', () => {
   }
 
   describe('guessing', () => {
-    test('locks the user of the directory, whatever the spelling, until an administrator unlocks it', async () => {
+    test('locks the user of the directory, for every spelling, until an administrator unlocks it', async () => {
       const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       await addPerson(database.db, { email: 'root@example.com', roles: ['admin'] });
       const root = bearer(await slowed.post('/v1/auth/login', { email: 'root@example.com', password: PASSWORD }));
@@ -391,7 +391,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await slowed.close();
     });
 
-    test('ends for all spellings of a name together, before the directory is asked', async () => {
+    test('is limited for all spellings of a name together, before a request to the directory', async () => {
       const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       const spelt = [name, name.toUpperCase(), `CORP\\${name}`, `${name}@corp.example`, ` ${name}`];
       const replies: string[] = [];
@@ -406,7 +406,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await slowed.close();
     });
 
-    test('ends also for spellings that differ by what a directory overlooks: what follows a NUL, what nobody sees', async () => {
+    test('is limited also for spellings that a directory treats as equal: text after a NUL, invisible characters', async () => {
       const slowed = await startStand(database.url, { directory: world.service(), login: { failuresPerAccount: 3 } });
       const hidden = (mark: string): string => `${name.slice(0, 1)}${mark}${name.slice(1)}`;
       const spelt = [`${name}\0x`, hidden('\u00ad'), hidden('\u200d'), hidden('\ufeff'), `${name}\0y`, `\u0001${name}`];
@@ -429,21 +429,24 @@ await describeWithSlapd('logging in by a directory', () => {
     });
   });
 
-  describe('a directory that cannot be asked', () => {
-    test.each(['gone', 'hanging'] as const)('(%s) is 503, no failure, and local logins go on', async (state) => {
-      await addPerson(database.db, { email: 'ada@example.com' });
-      const impatient = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
-      world.setWire(state);
-      expect(code(await login(name, LDAP_PASSWORD, impatient))).toBe('503 unavailable');
-      await expect.poll(failuresOf).toBe(0);
-      await impatient.close();
-      expect(world.reports).toMatchObject([{ operation: 'login', outcome: 'unavailable' }]);
-      expect((await stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })).status).toBe(200);
-      world.setWire('open');
-      expect(code(await login(name))).toBe('200');
-    });
+  describe('an unreachable directory', () => {
+    test.each(['gone', 'hanging'] as const)(
+      '(%s) is 503, counts no failure, and local logins work on',
+      async (state) => {
+        await addPerson(database.db, { email: 'ada@example.com' });
+        const impatient = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
+        world.setWire(state);
+        expect(code(await login(name, LDAP_PASSWORD, impatient))).toBe('503 unavailable');
+        await expect.poll(failuresOf).toBe(0);
+        await impatient.close();
+        expect(world.reports).toMatchObject([{ operation: 'login', outcome: 'unavailable' }]);
+        expect((await stand.post(LOGIN, { email: 'ada@example.com', password: PASSWORD })).status).toBe(200);
+        world.setWire('open');
+        expect(code(await login(name))).toBe('200');
+      },
+    );
 
-    test('is told before the attempt is given back: nobody waits longer for that', async () => {
+    test('is answered with 503 before the attempt is returned: the answer does not wait for that statement', async () => {
       world.setWire('hanging');
       const waiting = login(name);
       await expect.poll(() => world.connections()).toBe(1);
@@ -459,7 +462,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await expect.poll(failuresOf).toBe(0);
     });
 
-    test('has the less time the longer somebody has waited already', async () => {
+    test('gets a shorter timeout by the time that the login already waited', async () => {
       const elapsed: number[] = [];
       const service = world.service();
       const directories: typeof service.directories = {
@@ -486,7 +489,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await counting.close();
     });
 
-    test('is not asked after one that has looked at the password, and the attempt stays counted', async () => {
+    test('gets no request after another directory checked the password, and the attempt stays counted', async () => {
       const urls = [{ text: 'ldap://127.0.0.1:1', secure: false, host: '127.0.0.1', port: 1 }];
       const open = { namesWithoutDomain: true };
       const service = world.service(
@@ -501,7 +504,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await two.close();
     });
 
-    test('and hangs holds up so many logins, and no more; the next one is told at once', async () => {
+    test('that hangs holds a bounded number of logins; the next one gets 503 at once', async () => {
       await addPerson(database.db, { email: 'ada@example.com' });
       const few = await startStand(database.url, { directory: world.service({ timeoutMs: 60_000 }, { maxAtOnce: 2 }) });
       world.setWire('hanging');
@@ -516,7 +519,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await few.close();
     });
 
-    test('and hangs leaves local logins from the same address their way in, however many others it holds up', async () => {
+    test('that hangs and holds all its logins does not delay local logins from the same address', async () => {
       await addPerson(database.db, { email: 'ada@example.com' });
       const many = await startStand(database.url, { directory: world.service({ timeoutMs: 60_000 }) });
       world.setWire('hanging');
@@ -532,7 +535,7 @@ await describeWithSlapd('logging in by a directory', () => {
   });
 
   describe('a user of the directory', () => {
-    test('has no password here: e-mail address and password are no login, and there is none to change', async () => {
+    test('has no local password: a login by email address is rejected, and so is a change of the password', async () => {
       const reply = await login(name);
       const local = await stand.post(LOGIN, { email: `${name}@corp.example`, password: LDAP_PASSWORD });
       expect(code(local)).toBe('401 invalid_credential');
@@ -545,7 +548,7 @@ await describeWithSlapd('logging in by a directory', () => {
       ]);
     });
 
-    test('who is an administrator by the directory is none of the local ones: the last of those stays', async () => {
+    test('that is an administrator by the directory does not count as a local one: the last local one stays', async () => {
       const root = await addPerson(database.db, { email: 'root@example.com', roles: ['admin'] });
       const admin = bearer(await login(await anAdministrator()));
       expect((await stand.get('/v1/auth/me', admin)).json).toMatchObject({ roles: ['admin'], platform_admin: true });
@@ -558,7 +561,7 @@ await describeWithSlapd('logging in by a directory', () => {
       }
     });
 
-    test('who is stronger by the directory is not for weaker ones to touch', async () => {
+    test('with more permissions by the directory cannot be deactivated by a caller with fewer', async () => {
       const admin = await anAdministrator();
       await login(admin);
       const { id } = await theUser();
@@ -576,7 +579,7 @@ await describeWithSlapd('logging in by a directory', () => {
     });
   });
 
-  test('without a directory a directory login proves nobody', async () => {
+  test('without a directory a directory login is 401, and a refresh of its session is 503', async () => {
     const bare = await startStand(database.url);
     const refreshed = refreshTokenOf(await login(name));
     expect(code(await login(name, LDAP_PASSWORD, bare))).toBe('401 invalid_credential');

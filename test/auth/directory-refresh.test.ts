@@ -112,7 +112,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     });
   });
 
-  describe('whoever is gone', () => {
+  describe('a refresh for a person that is gone', () => {
     const GONE = {
       removed: { make: () => world.remove(name), reasons: ['removed'] },
       disabled: { make: () => world.set(name, ...LOCKED), reasons: ['disabled', 'locked'] },
@@ -120,7 +120,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     };
 
     test.each(Object.entries(GONE))(
-      '%s, is refused, and the session has ended; the audit says why',
+      '(%s) is rejected and ends the session; the audit row has the reason',
       async (_title, { make, reasons }) => {
         const { first, token } = await begun();
         const { id } = (await me(first)).json;
@@ -142,7 +142,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       },
     );
 
-    test('for good loses every session', async () => {
+    test('ends every session of a removed person', async () => {
       const { token } = await begun();
       const other = await login(name);
       await world.remove(name);
@@ -151,7 +151,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       expect((await audited('auth.refresh'))[0]?.after).toMatchObject({ sessions_ended: 2 });
     });
 
-    test('because nothing shows without a service account is refused, with that reason', async () => {
+    test('is rejected as not_readable if no service account can read the person', async () => {
       const blind = await startStand(database.url, {
         directory: world.service({ serviceAccount: undefined, userDnPattern: `uid={0},${world.server.people}` }),
       });
@@ -163,21 +163,24 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     });
   });
 
-  describe('a directory that cannot be asked', () => {
-    test.each(['gone', 'hanging'] as const)('(%s) is 503, and the refresh token works when it can', async (state) => {
-      const quick = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
-      const { first, token } = await begun();
-      world.setWire(state);
-      expect(code(await refresh(token, quick))).toBe('503 unavailable');
-      expect(code(await refresh(token, quick))).toBe('503 unavailable');
-      // Roles of before go on counting: nothing has been decided.
-      expect((await me(first)).json).toMatchObject({ roles: ['developer'] });
-      world.setWire('open');
-      await quick.close();
-      expect((await refresh(token)).status).toBe(200);
-    });
+  describe('an unreachable directory', () => {
+    test.each(['gone', 'hanging'] as const)(
+      '(%s) is 503, and the refresh token works after the directory is back',
+      async (state) => {
+        const quick = await startStand(database.url, { directory: world.service({ timeoutMs: 500 }) });
+        const { first, token } = await begun();
+        world.setWire(state);
+        expect(code(await refresh(token, quick))).toBe('503 unavailable');
+        expect(code(await refresh(token, quick))).toBe('503 unavailable');
+        // Roles of before go on counting: nothing has been decided.
+        expect((await me(first)).json).toMatchObject({ roles: ['developer'] });
+        world.setWire('open');
+        await quick.close();
+        expect((await refresh(token)).status).toBe(200);
+      },
+    );
 
-    test('takes nothing from who lost the answer: the successor is made already', async () => {
+    test('does not prevent a repeated refresh whose answer was lost: it returns the same successor', async () => {
       const { token } = await begun();
       const lost = refreshTokenOf(await refresh(token));
       world.setWire('gone');

@@ -114,7 +114,7 @@ await describeWithSlapd('the program with directories', () => {
     ['one process', '1'],
     ['two workers', '2'],
   ])(
-    '%s: people of a directory are let in and counted, and what is doubtful in its configuration is told',
+    '%s: logins of a directory are admitted and counted, and warnings about its configuration are on /readyz and in the log',
     async (_title, workers) => {
       const server = await serve(workers);
       expect([await login(server, LDAP_PASSWORD), await login(server, WRONG)]).toEqual([200, 401]);

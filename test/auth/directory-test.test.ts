@@ -43,7 +43,7 @@ await describeWithSlapd('trying a directory out', () => {
     return Array.isArray(json['steps']) ? json['steps'] : [];
   }
 
-  test('shows each step of a login that works, and logs nobody in', async () => {
+  test('shows each step of a successful login, and begins no session', async () => {
     const reply = await tryOut({ username: name, password: LDAP_PASSWORD });
     const steps = stepsOf(reply.json);
     expect([outcome(reply), steps.filter(({ ok }) => !ok)]).toEqual(['200', []]);
@@ -70,7 +70,7 @@ await describeWithSlapd('trying a directory out', () => {
     expect(reply.text).not.toContain(world.server.service.password);
   });
 
-  test('wrong passwords count as failed logins: after them neither a try nor a login gets as far as the directory', async () => {
+  test('wrong passwords count as failed logins: after the limit, tries and logins are rejected with 429', async () => {
     for (let i = 0; i < 10; i++) await tryOut({ username: name, password: WRONG });
     expect(outcome(await tryOut({ username: name, password: LDAP_PASSWORD }))).toBe('429 too_many_attempts');
     const login = { auth_type: 'ldap', username: name, password: LDAP_PASSWORD };

@@ -104,7 +104,7 @@ test('through eighty days of rotations by schedule and by command, no server and
 describe('the command', () => {
   const now = Date.parse('2026-11-21T11:00:00Z');
 
-  test('publishes a key that signs a day later, tells when, and writes it down', async () => {
+  test('publishes a key that signs a day later, returns the schedule, and leaves an audit row', async () => {
     const { keys } = await replica(() => now);
     const current = keys.current().kid;
     const rotation = await command(now);
@@ -161,7 +161,7 @@ describe('the key set', () => {
 
   const get = (headers: Record<string, string> = {}) => stand.get('/.well-known/jwks.json', headers);
 
-  test('may be kept by anybody for five minutes, and asked for again at the price of a tag', async () => {
+  test('may be cached publicly for five minutes, and is 304 for its current tag', async () => {
     const whole = await get();
     expect(whole.status).toBe(200);
     expect(whole.headers['cache-control']).toBe('public, max-age=300, must-revalidate');

@@ -21,7 +21,7 @@ function counter(limit: number): { claim: () => Promise<boolean>; forgive: () =>
   };
 }
 
-test('whoever is refused while others are under way waits for them, and goes on when one succeeds', async () => {
+test('an attempt that is rejected while another runs waits for it, and continues if that one succeeds', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
   const [first, second] = [limiter.open('a'), limiter.open('a')];
@@ -35,7 +35,7 @@ test('whoever is refused while others are under way waits for them, and goes on 
   expect(limiter.size).toBe(0);
 });
 
-test('whoever waited is refused when the one under way fails', async () => {
+test('waiting attempts are rejected if the running one fails', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim } = counter(1);
   const [first, ...others] = Array.from({ length: 4 }, () => limiter.open('a'));
@@ -47,7 +47,7 @@ test('whoever waited is refused when the one under way fails', async () => {
   expect(limiter.size).toBe(0);
 });
 
-test('whoever hears of its refusal before another hears that it was let in waits for that other all the same', async () => {
+test('an attempt whose rejection arrives before the admission of another one still waits for that one', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
   const [first, second] = [limiter.open('a'), limiter.open('a')];
@@ -68,7 +68,7 @@ test('whoever hears of its refusal before another hears that it was let in waits
   expect(limiter.size).toBe(0);
 });
 
-test('a success between being refused and beginning to wait is not missed', async () => {
+test('a success between the rejection of an attempt and its wait admits that attempt', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
   const [first, second] = [limiter.open('a'), limiter.open('a')];
@@ -85,7 +85,7 @@ test('a success between being refused and beginning to wait is not missed', asyn
   second.leave();
 });
 
-test('no more wait than the bound, and the others are told at once that it is full', async () => {
+test('at most 64 attempts wait, and the others are rejected at once with unavailable', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim } = counter(1);
   const first = limiter.open('a');
@@ -107,7 +107,7 @@ test('no more wait than the bound, and the others are told at once that it is fu
   expect(limiter.size).toBe(0);
 });
 
-test('whoever was refused while another held a slot for a moment, and gave it back, asks again', async () => {
+test('a rejected attempt claims again after another one returned a slot that it held briefly', async () => {
   const limiter = new LoginAttemptLimiter();
   const { claim, forgive } = counter(1);
   const [first, second] = [limiter.open('a'), limiter.open('a')];

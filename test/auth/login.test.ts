@@ -107,7 +107,7 @@ describe('a correct login', () => {
 });
 
 describe('a failed login', () => {
-  test('answers the same, after the same work, whatever the reason', async () => {
+  test('answers the same, after the same work, for every reason', async () => {
     let checks = 0;
     const stand = await start({
       passwords: (real) => ({
@@ -150,7 +150,7 @@ describe('a failed login', () => {
     for (const answer of seen) expect(answer).toEqual(seen[0]);
   });
 
-  test('is in the audit log, by nobody, with the e-mail as its target and no password', async () => {
+  test('is in the audit log, with an anonymous actor, the email address as its target and no password', async () => {
     const stand = usual;
     await addPerson(stand.db, { email: 'ada@example.com', tenant: 'acme' });
     await stand.post(LOGIN, { email: 'Ada@example.com', password: 'hunter2 hunter2' }, fromAddress('203.0.113.9'));
@@ -163,7 +163,7 @@ describe('a failed login', () => {
     expect(await everythingStored(stand.db)).not.toContain('hunter2');
   });
 
-  test('of a suspended tenant says so only to who knows the password', async () => {
+  test('of a suspended tenant reports the suspension only after the correct password', async () => {
     const stand = usual;
     await addPerson(stand.db, { email: 'ada@example.com', tenant: 'acme' });
     await stand.db.knex('tenants').where({ id: 'acme' }).update({ status: 'suspended' });
@@ -229,7 +229,7 @@ describe('guessing', () => {
     expect(waitSeconds).toBeLessThanOrEqual(900);
   });
 
-  test('tells nothing about who exists: unknown accounts are blocked alike', async () => {
+  test('does not reveal which accounts exist: unknown accounts are blocked alike', async () => {
     const stand = await start(LIMITS);
     await addPerson(stand.db, { email: 'ada@example.com' });
     const replies = async (email: string): Promise<unknown[]> => {
@@ -242,7 +242,7 @@ describe('guessing', () => {
     expect(strip(await replies('ada@example.com'))).toBe(strip(await replies('nobody@example.com')));
   });
 
-  test('from one address ends after its failures, whatever the account, and other addresses go on', async () => {
+  test('from one address ends after its failures, for any accounts, and other addresses still log in', async () => {
     const stand = await start(LIMITS);
     await addPerson(stand.db, { email: 'ada@example.com' });
     for (let i = 0; i < 5; i++) {
@@ -263,7 +263,7 @@ describe('guessing', () => {
     expect((await stand.post(LOGIN, right)).status).toBe(200);
   });
 
-  test('from addresses that nobody knows uses up the attempts of the account only', async () => {
+  test('from an unknown client address uses up the attempts of the account only', async () => {
     const stand = await start(LIMITS);
     await addPerson(stand.db, { email: 'ada@example.com' });
     for (let i = 0; i < 7; i++) {
@@ -309,7 +309,7 @@ describe('guessing', () => {
     expect(stand.attempts.size).toBe(0);
   });
 
-  test('is not what many correct logins at once are taken for', async () => {
+  test('is not counted for many correct logins at once', async () => {
     const stand = await start({ login: { failuresPerAccount: 2, failuresPerAddress: 3 } });
     await addPerson(stand.db, { email: 'ada@example.com' });
     await addPerson(stand.db, { email: 'bob@example.com' });
@@ -347,7 +347,7 @@ describe('guessing', () => {
     expect(rows).toEqual(subjects.map((subject) => ({ subject, failures: 1 })));
   });
 
-  test('is not what a crowd is taken for: when too many passwords wait the answer is 503 and nothing is counted', async () => {
+  test('is not counted under overload: if too many passwords wait, the answer is 503', async () => {
     const stand = await start({ maxWaitingPasswords: 0 });
     const replies = await Promise.all(Array.from({ length: 10 }, () => stand.post(LOGIN, wrong('ada@example.com'))));
     const busy = replies.filter((reply) => reply.status === 503);
@@ -360,7 +360,7 @@ describe('guessing', () => {
   });
 });
 
-test('with the database gone nobody is called an impostor: every answer is 503', async () => {
+test('with the database gone every answer is 503, and none is 401', async () => {
   const doomed = await freshDatabase();
   const stand = await startStand(doomed.url);
   others.push(stand);

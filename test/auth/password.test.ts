@@ -42,7 +42,7 @@ async function setupToken(id: UserId): Promise<string> {
   return text;
 }
 
-describe("changing one's password", () => {
+describe('changing the own password', () => {
   test('makes the new one count and the old one not, and ends all other sessions', async () => {
     const [here, elsewhere] = [await login(), await login()];
     expect(await statusOf(elsewhere)).toBe(200);
@@ -119,7 +119,7 @@ describe("changing one's password", () => {
 });
 
 describe('a one-time token', () => {
-  test('sets the password once, ends all sessions and lets a blocked account in again', async () => {
+  test('sets the password once, ends all sessions and unblocks the account', async () => {
     const here = await login();
     for (let i = 0; i < 3; i++) await login('a wrong guess');
     const token = await setupToken(ada);
@@ -185,7 +185,7 @@ describe('a one-time token', () => {
     for (const id of [gone, dir]) expect((await reset(await setupToken(id), NEW)).status).toBe(401);
   });
 
-  test('that was never given out is refused, whatever it looks like', async () => {
+  test('that the server did not issue is rejected, in any form', async () => {
     for (const token of ['', 'x', `pst_${'a'.repeat(43)}`]) expect((await reset(token, NEW)).status).toBe(401);
   });
 });

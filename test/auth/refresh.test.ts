@@ -125,7 +125,7 @@ describe('a refresh', () => {
     expect((await refresh(lost)).status).toBe(200);
   });
 
-  test('that failed between its claim and its answer is answered when it is asked again, by the one successor', async () => {
+  test('that failed between its claim and its answer returns the claimed successor when it is repeated', async () => {
     const token = refreshTokenOf(await login());
     const doomed = await startStand(database.url, {
       tokens: (real) => ({
@@ -145,13 +145,13 @@ describe('a refresh', () => {
     expect((await refresh(refreshTokenOf(again))).status).toBe(200);
   });
 
-  test('of a token that nobody was given is refused', async () => {
+  test('of a token that the server did not issue is rejected', async () => {
     await login();
     for (const token of ['', 'x', `prt_${'a'.repeat(43)}`, `prt_${'a'.repeat(16_000)}`, 'psk_1234'])
       expectRefused(await refresh(token));
   });
 
-  test('without a token, in body or cookie, proves nobody', async () => {
+  test('without a token, in body or cookie, is rejected', async () => {
     expectRefused(await stand.post('/v1/auth/refresh', {}));
     expectRefused(await stand.post('/v1/auth/refresh', undefined));
     expectRefused(await stand.post('/v1/auth/refresh', {}, { cookie: '__Secure-postern_refresh=' }));
@@ -235,7 +235,7 @@ describe('a second use', () => {
 });
 
 describe('a refresh token is good', () => {
-  test('for seven days unused, and each use begins them anew', async () => {
+  test('for seven days unused, and each use starts a new period', async () => {
     const first = await login();
     await passed('6 days 23 hours');
     const second = await refresh(refreshTokenOf(first));
@@ -338,7 +338,7 @@ describe('a session of a cookie', () => {
     expect((await auditOf(stand.db)).map((line) => line.action)).toEqual(['auth.login']);
   });
 
-  test('is not begun, refreshed or ended from the same host without TLS, as which anybody on the network can pose', async () => {
+  test('is not begun, refreshed or ended from the same host without TLS, which any machine on the network can impersonate', async () => {
     const plain = { ...OWN, origin: 'http://console.test' };
     const body = { email: 'ada@example.com', password: PASSWORD, session: 'cookie' };
     for (const headers of [plain, { ...plain, 'x-forwarded-proto': 'https' }]) {
@@ -451,7 +451,7 @@ describe('logging out', () => {
     expect(await isIn(bystander)).toBe(true);
   });
 
-  test('is the same answer for a refresh token that nobody was given', async () => {
+  test('is the same answer for a refresh token that the server did not issue', async () => {
     expect((await stand.post('/v1/auth/logout', { refresh_token: 'made up' })).status).toBe(204);
   });
 

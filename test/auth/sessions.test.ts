@@ -84,7 +84,7 @@ describe('the number of active sessions of one user', () => {
 });
 
 describe('the list of sessions', () => {
-  test("shows one's own active ones, the newest first, with where they were begun and which one asks", async () => {
+  test("shows the caller's active ones, the newest first, with their client address and the current one marked", async () => {
     await addPerson(stand.db, { email: 'bob@example.com', tenant: 'acme' });
     await login('bob@example.com');
     const laptop = await login('ada@example.com', { ...fromAddress('203.0.113.9'), 'user-agent': 'Laptop/1.0' });
@@ -119,7 +119,7 @@ describe('the list of sessions', () => {
     expect((await stand.get(`${SESSIONS}/${String(shown?.['id'])}`, bearer(laptop))).json).toEqual(shown);
   });
 
-  test('tells when a session was last refreshed', async () => {
+  test('shows when a session was last refreshed', async () => {
     const first = await login();
     const before = dataOf(await list(first))[0];
     const after = dataOf(await list(await refresh(first)))[0];
@@ -130,7 +130,7 @@ describe('the list of sessions', () => {
     expect(after?.['last_used_at']).not.toBe(before?.['last_used_at']);
   });
 
-  test('comes in pages that stay true while sessions end and begin, and whose cursors are nobody else’s', async () => {
+  test('comes in pages without gaps or repeats while sessions end and begin, and rejects cursors of another user', async () => {
     const logins: Reply[] = [];
     for (let i = 0; i < 5; i++) logins.push(await login());
     const [oldest, , , fourth, newest] = logins;
@@ -204,7 +204,7 @@ describe('ending a session', () => {
     for (const pair of pairs.filter((each) => each.status === 200)) expect(await alive(pair)).toEqual([false, false]);
   });
 
-  test('can be made to hang on what was seen of it; a refresh in between is no change', async () => {
+  test('can require the tag of the session with If-Match; a refresh in between does not change the tag', async () => {
     const [here, other] = [await login(), await login()];
     const path = `${SESSIONS}/${await idOf(other)}`;
     const etag = String((await stand.get(path, bearer(here))).headers['etag']);
@@ -265,7 +265,7 @@ describe('ending all sessions', () => {
     );
   });
 
-  test('spares none when told so', async () => {
+  test('also ends the current one on request', async () => {
     const [here, other] = [await login(), await login()];
     expect((await stand.delete(`${SESSIONS}?current=true`, bearer(here))).status).toBe(204);
     expect(await alive(other)).toEqual([false, false]);
@@ -279,7 +279,7 @@ describe('ending all sessions', () => {
     expect(await alive(other)).toEqual([true, true]);
   });
 
-  test('of a user by an administrator ends both kinds of token, and nobody else’s', async () => {
+  test("of a user by an administrator ends both kinds of token, and no other user's", async () => {
     await addPerson(stand.db, { email: 'boss@example.com', tenant: 'acme', roles: ['tenant-admin'] });
     const [one, two, boss] = [await login(), await login(), await login('boss@example.com')];
     const reply = await stand.delete(`/v1/iam/users/${ada}/sessions`, bearer(boss));

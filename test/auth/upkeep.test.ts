@@ -99,7 +99,7 @@ test('one-time tokens past their hour go, the others stay', async () => {
   expect(await stand.db.knex('one_time_tokens').select('user_id')).toEqual([{ user_id: bob }]);
 });
 
-test('failures of a window that ended go, those that still slow somebody down stay', async () => {
+test('failures of an ended window are deleted, those of the current window stay', async () => {
   await login('a wrong guess');
   expect(await tidyUp(stand.db)).toBe(0);
   expect(await counted('login_failures')).toBe(3);

@@ -62,7 +62,7 @@ describe('making a key', () => {
     expect(everything).not.toContain(key);
   });
 
-  test('belongs to the tenant when an administrator names nobody, and to oneself without admin:keys', async () => {
+  test('gives it to the tenant if an administrator names no owner, and to the caller without admin:keys', async () => {
     expect((await create()).json['user_id']).toBeNull();
     expect((await create({}, ada.token)).json['user_id']).toBe(ada.id);
     expect((await create({ user_id: ada.id }, ada.token)).json['user_id']).toBe(ada.id);
@@ -261,8 +261,8 @@ describe('the rate limit of a key', () => {
   });
 });
 
-describe('who sees keys', () => {
-  test("without admin:keys one sees and changes only one's own", async () => {
+describe('access to keys', () => {
+  test('without admin:keys covers only the keys of the caller', async () => {
     const mine = await made({}, ada.token);
     const theirs = await made();
     const as = ada.token;
@@ -278,7 +278,7 @@ describe('who sees keys', () => {
     expect(outcome(await h.api('GET', mine.path, { as: mine.key }))).toBe('403 insufficient_permission');
   });
 
-  test('a deny on admin:keys applies to oneself too', async () => {
+  test("a deny on admin:keys applies to the caller's own keys too", async () => {
     const body = {
       name: 'no-keys',
       effect: 'deny',
@@ -350,7 +350,7 @@ describe('changing a key', () => {
     expect(outcome(await h.api('GET', '/v1/iam/users', { as: key }))).toBe('403 insufficient_permission');
   });
 
-  test('revoking is refused at once, for good, and may be said again', async () => {
+  test('revoking ends it at once and permanently, and may be repeated', async () => {
     const { key, path } = await made();
     expect(await works(key)).toBe(true);
     expect(outcome(await h.api('DELETE', path, { as: boss.token }))).toBe('204');

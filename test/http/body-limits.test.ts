@@ -76,7 +76,7 @@ describe('a body within the limit of its route', () => {
     ]);
   });
 
-  test('has at most 50 errors told, whoever finds them', async () => {
+  test('gets at most 50 errors, from each validator', async () => {
     const told = async (body: object): Promise<number> => {
       const reply = await policy(JSON.stringify(body));
       expect(outcome(reply)).toBe('422 invalid_field');
@@ -109,7 +109,7 @@ describe('a header that is a list', () => {
     expect(outcome(reply)).toBe('400 invalid_parameter');
   });
 
-  test('of media types is read as far as its 64th', async () => {
+  test('of media types is read up to its 64th', async () => {
     const accept = (before: number) => `${'a/b,'.repeat(before)}text/csv;q=1, application/json;q=0`;
     const typeOf = async (before: number) =>
       (await h.api('GET', '/v1/iam/audit', { as: h.root.token, headers: { accept: accept(before) } })).headers[

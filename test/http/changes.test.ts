@@ -118,7 +118,7 @@ test('a change that is committed is acknowledged also when the feed cannot be re
   expect([flushed, (await h.audit('test.done')).length]).toEqual([1, 1]);
 });
 
-test('secrets are masked in audit rows, whoever hands them over', async () => {
+test('secrets are masked in audit rows of every operation', async () => {
   const parts = { db: h.db, feed: { catchUp: () => Promise.resolve() }, flush: () => undefined };
   await changeAsSystem(parts, SYSTEM, { action: 'test.secret' }, (_trx, audit) => {
     audit.after = {
@@ -133,7 +133,7 @@ test('secrets are masked in audit rows, whoever hands them over', async () => {
   });
 });
 
-test('work that is refused leaves nothing but, for an escalation, the refusal', async () => {
+test('a rejected change leaves no row, except the audit row of an escalation', async () => {
   const parts = { db: h.db, feed: { catchUp: () => Promise.resolve() }, flush: () => undefined };
   const refused = changeAsSystem(parts, SYSTEM, { action: 'test.refused' }, async (trx) => {
     await trx.raw(`insert into tenants (id, name) values ('half', 'Half')`);

@@ -20,7 +20,7 @@ describe("the client's address", () => {
     ['is the right-most entry behind a proxy', '10.0.0.1', ['198.51.100.1, 203.0.113.1'], '203.0.113.1'],
     ['skips proxies that are trusted', '10.0.0.1', ['198.51.100.1, 203.0.113.1, 10.9.9.9'], '203.0.113.1'],
     ['joins repeated headers in order', '10.0.0.1', ['198.51.100.1', '203.0.113.1', '10.9.9.9'], '203.0.113.1'],
-    ['is the proxy itself when it forwards for nobody', '10.0.0.1', [], '10.0.0.1'],
+    ['is the proxy itself when it forwards no address', '10.0.0.1', [], '10.0.0.1'],
     ['is the first of the proxies when there are only proxies', '10.0.0.1', ['10.0.0.3, 10.0.0.2'], '10.0.0.3'],
     ['is missing where the entry is no address', '10.0.0.1', ['203.0.113.1, unknown'], undefined],
     ['is missing where the entry is empty', '10.0.0.1', [''], undefined],

@@ -51,7 +51,7 @@ function expectAmong(seen: readonly string[], allowed: readonly string[]): void 
 
 const POLICY = { effect: 'deny', actions: ['rag:*'], resources: ['*'] };
 
-test('a role that is deleted while it is given is held by nobody, or was not deleted', async () => {
+test('a role that is deleted while it is assigned has no holder, or was not deleted', async () => {
   const seen = await crossed(async (name) => {
     await made('roles', { name, permissions: [] });
     const body = { email: `${name}@acme.example`, name, roles: [name] };

@@ -31,7 +31,7 @@ function forged(list: string, position: unknown): string {
 }
 
 test.each(KINDS)(
-  'pages of %s show once each row that is there all the while, whatever comes and goes',
+  'pages of %s show each lasting row once while other rows are created and deleted',
   async (kind: Kind) => {
     const idOf = kind === 'roles' || kind === 'policies' ? 'name' : 'id';
     const before = column(await get(`${kind}?limit=200`), idOf);
@@ -57,7 +57,7 @@ test.each(KINDS)(
 );
 
 describe('a cursor', () => {
-  test('is good for pages of another size, and wherever the tenant is said in another way', async () => {
+  test('is valid for pages of another size, and if the request names the tenant in another way', async () => {
     const cursor = await cursorOf('roles?limit=1');
     expect(outcome(await get(`roles?limit=3&cursor=${cursor}`))).toBe('200');
     expect(outcome(await get(`roles?tenant_id=default&cursor=${cursor}`))).toBe('200');
@@ -94,7 +94,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('says nothing to who reads it, and hides nothing from who made the row', async () => {
+  test('is unreadable: its bytes contain neither list, tenant nor row', async () => {
     const cursor = await cursorOf('users?limit=1&q=one');
     expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/users|default|one-/);
   });

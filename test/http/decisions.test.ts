@@ -39,7 +39,7 @@ it.beforeAll(async ({ harness }) => {
 const ask = (query: string, as = auditor.token) => h.api('GET', `${DECISIONS}?${query}`, { as });
 const NINE = 'from=2026-11-21T09:00:00Z&to=2026-11-21T10:00:00Z';
 
-describe('what was decided', () => {
+describe('the summary of decisions', () => {
   test('is shown by minute, code and route, with the totals, from one instant to another, of the tenant alone', async () => {
     const row = (minute: string, kind: string, code: string, route: string | null, number: number) => ({
       ...{ minute: `2026-11-21T${minute}:00.000Z`, outcome: kind, code, route },
@@ -118,7 +118,7 @@ describe('what was decided', () => {
     expect(json['from']).toBe('2026-11-21T09:01:00.000Z');
   });
 
-  test('is of the last hour unless told', async () => {
+  test('covers the last hour by default', async () => {
     const { json } = await ask('');
     const span = Date.parse(String(json['to'])) - Date.parse(String(json['from']));
     expect(span).toBeGreaterThanOrEqual(3_600_000);
@@ -126,7 +126,7 @@ describe('what was decided', () => {
     expect(json).toMatchObject({ total: { allow: 0, deny: 0, fault: 0 }, data: [] });
   });
 
-  test('is shown of another tenant, of all, and of requests of nobody known, to platform administrators alone', async () => {
+  test('of another tenant, of all tenants, and of requests without a known tenant, is for platform administrators only', async () => {
     const root = h.root.token;
     expect((await ask(`${NINE}&tenant_id=${GLOBEX}`, root)).json).toMatchObject({
       tenant_id: GLOBEX,
@@ -141,7 +141,7 @@ describe('what was decided', () => {
     }
   });
 
-  test('is nothing for whoever may not read usage', async () => {
+  test('needs usage:read', async () => {
     expect(outcome(await ask(NINE, nobody.token))).toBe('403 insufficient_permission');
   });
 

@@ -103,7 +103,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: async () => h.api('POST', '/v1/auth/logout', { body: { refresh_token: (await logIn()).refreshToken } }),
   },
   getMe: {
-    guarantee: 'a credential is told whom it proves',
+    guarantee: 'the principal of the credential is shown',
     status: 200,
     ask: () => asRoot('GET', '/v1/auth/me'),
     shows: () => ({ id: h.root.id, type: 'user', roles: ['admin'], permissions: ['*'], platform_admin: true }),
@@ -126,18 +126,18 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     },
   },
   listSessions: {
-    guarantee: "one's own sessions are listed",
+    guarantee: 'the sessions of the caller are listed',
     status: 200,
     ask: async () => h.api('GET', '/v1/auth/sessions', { as: (await logIn()).as }),
     shows: () => ({ object: 'list', data: [expect.objectContaining({ current: true })], has_more: false }),
   },
   endSessions: {
-    guarantee: "one's other sessions end",
+    guarantee: 'the other sessions of the caller end',
     status: 204,
     ask: async () => h.api('DELETE', '/v1/auth/sessions', { as: (await logIn()).as }),
   },
   getSession: {
-    guarantee: "one of one's own sessions is shown",
+    guarantee: 'a session of the caller is shown',
     status: 200,
     ask: async () => {
       const { as, path } = await oneSession();
@@ -146,7 +146,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ current: true, cookie: false }),
   },
   endSession: {
-    guarantee: "one of one's own sessions ends",
+    guarantee: 'a session of the caller ends',
     status: 204,
     ask: async () => {
       const { as, path } = await oneSession();
@@ -477,7 +477,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ decision: 'deny', code: 'denied_by_policy', policy: 'no-chat' }),
   },
   whoCan: {
-    guarantee: 'who has a permission is listed',
+    guarantee: 'the holders of a permission are listed',
     status: 200,
     ask: () =>
       asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
@@ -517,7 +517,7 @@ function list(kind: Kind): Expectation {
 
 function create(kind: Kind): Expectation {
   return {
-    guarantee: 'one is made, and where it is told',
+    guarantee: 'one is created, and Location has its path',
     status: 201,
     ask: async () => {
       const reply = await asRoot('POST', `/v1/iam/${kind}`, { body: newBody(kind) });

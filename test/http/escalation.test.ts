@@ -125,7 +125,7 @@ describe('assigning roles', () => {
     expect(await give()).toBe('200');
   });
 
-  test('nobody gives itself a role', async () => {
+  test('a user cannot assign a role to itself', async () => {
     expect(
       outcome(await as(clerk, 'PUT', `/v1/iam/users/${clerk.id}`, { roles: ['clerk', 'llama', 'developer'] })),
     ).toBe('403 escalation');

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => h?.close());
 
-test('a server explains all decision cases as demanded, also with keys that were made anew', async () => {
+test('a server explains all decision cases as required, also after all keys were deleted and created again', async () => {
   const caller = { url: h.url, token: h.root.token };
   await storeWorld(h.db.knex, file.world, ENDS_AT);
   expect(Object.keys(demanded(file)).length).toBeGreaterThan(100);

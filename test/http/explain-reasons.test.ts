@@ -186,7 +186,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     expect(await reasonOf({ credential: ada.token })).toMatchObject({ ...expected, time: null });
   });
 
-  test('a platform administrator is told about every tenant', async () => {
+  test('a platform administrator sees the reasons of every tenant', async () => {
     const key = await makeKey(stranger);
     await revoke(key, stranger.token);
     expect(await reasonOf({ credential: key.secret }, h.root.token)).toMatchObject({
@@ -197,7 +197,7 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
 });
 
 describe('to every other caller', () => {
-  test("another tenant's credential is explained exactly as one that was never issued, whatever became of it", async () => {
+  test("another tenant's credential, valid or ended, is explained exactly as one that was never issued", async () => {
     const revoked = await makeKey(stranger);
     await revoke(revoked, stranger.token);
     const rotated = await makeKey(stranger);

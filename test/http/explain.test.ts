@@ -61,12 +61,12 @@ describe('an explanation', () => {
     ['in the office, at night', { client_ip: '10.1.2.3', time: '2026-11-18T22:00:00Z' }, 'allow'],
     ['from nowhere, at night', { client_ip: null, time: '2026-11-18T22:00:00Z' }, 'denied_by_policy'],
     ['in a zone of the instant', { client_ip: '203.0.113.1', time: '2026-11-18T22:00:00+12:00' }, 'allow'],
-  ])('is of the time and place that is asked for: %s', async (_name, where, code) => {
+  ])('is for the time and the client address of the request: %s', async (_name, where, code) => {
     expect(await decided({ subject: ada.id, method: 'GET', path: '/v1/agents/a', body: '', ...where })).toBe(code);
   });
 
   test.each([
-    ['nobody', {}, 'missing_credential'],
+    ['no subject and no credential', {}, 'missing_credential'],
     ['a key by its text', { credential: 'KEY' }, 'allow'],
     ['a key by its id', { subject: 'KEY' }, 'allow'],
     ['a key without the scope', { subject: 'KEY', path: '/v1/embeddings' }, 'insufficient_permission'],
@@ -103,7 +103,7 @@ describe('an explanation', () => {
     },
   );
 
-  test('a revoked key is explained as a credential that proves nobody', async () => {
+  test('explains a revoked key as a credential that is not valid', async () => {
     const made = await h.api('POST', '/v1/iam/api-keys', {
       as: boss.token,
       body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
@@ -117,8 +117,8 @@ describe('an explanation', () => {
   });
 });
 
-describe('who may ask', () => {
-  test('without admin:policies only about oneself', async () => {
+describe('access to explanations', () => {
+  test('without admin:policies covers only the caller itself', async () => {
     expect(await decided({ subject: ada.id }, ada.token)).toBe('allow');
     expect(await decided({ credential: ada.token }, ada.token)).toBe('allow');
     const later = new Date(Date.now() + 365 * 86_400_000).toISOString();
@@ -163,7 +163,7 @@ describe('who may ask', () => {
     for (const [path, as, { name }] of policies) await h.api('DELETE', `${path}/${name}`, { as });
   });
 
-  test('what a platform administrator may do in another tenant is told to platform administrators alone', async () => {
+  test('the access of a platform administrator in another tenant is shown to platform administrators only', async () => {
     const admin = await h.person('acme', ['admin']);
     const made = await h.api('POST', '/v1/iam/policies', {
       as: h.root.token,
@@ -188,7 +188,7 @@ describe('who may ask', () => {
     expect((await explain({ subject: admin.id, tenant_id: 'globex' }, admin.token)).text).toContain('globex-secret');
   });
 
-  test("another tenant's subject or credential is as good as unknown, but for platform administrators", async () => {
+  test("another tenant's subject or credential is explained as unknown, except to platform administrators", async () => {
     expect(await decided({ subject: stranger.id })).toBe('404 not_found');
     expect(await decided({ credential: stranger.token })).toBe('invalid_credential');
     const later = new Date(Date.now() + 365 * 86_400_000).toISOString();

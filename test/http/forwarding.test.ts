@@ -61,7 +61,7 @@ describe('a request with X-Forwarded-For from a peer that is not trusted', () =>
     expect(outcome(await readAudit(FORWARDED))).toBe('403 denied_by_policy');
   });
 
-  test('is logged once, and reported on /readyz from then on', async () => {
+  test('is logged once, and reported on /readyz after that', async () => {
     const health = await startHealthServer({
       listen: { host: '127.0.0.1', port: 0 },
       ready: async () => [],

@@ -46,8 +46,8 @@ function withoutSecrets(json: Json): Json {
   return Object.fromEntries(Object.entries(json).filter(([name]) => ![...SECRETS, 'secret_available'].includes(name)));
 }
 
-describe('sending again', () => {
-  test.each(KINDS)('makes one of %s, and answers as before but for secrets', async (kind) => {
+describe('a repeated request', () => {
+  test.each(KINDS)('creates one of %s, and gets the same answer without its secrets', async (kind) => {
     const body = newBody(kind);
     const first = await post(kind, body);
     const again = await post(kind, body);
@@ -117,7 +117,7 @@ describe('sending again', () => {
     expect(await h.audit('usage.record')).toHaveLength(1);
   });
 
-  test('leaves what the first request made as it is: the key that it handed out goes on working', async () => {
+  test('leaves the result of the first request as it is: its key continues to work', async () => {
     const { id } = await makeOne(h, 'api-keys');
     const secret = text((await post(`api-keys/${id}/rotate`)).json, 'key');
     await post(`api-keys/${id}/rotate`);
@@ -294,8 +294,8 @@ describe('the same key', () => {
   });
 });
 
-describe('at the same time', () => {
-  test('one is done, the other told to come again, and then answered with what the first did', async () => {
+describe('concurrent requests with one key', () => {
+  test('run once: the second gets 409 with Retry-After, and later the answer of the first', async () => {
     const blocker = await h.db.knex.transaction();
     // The change waits here, inside its transaction.
     await blocker.raw(`select from tenants where id = 'default' for update`);
@@ -312,7 +312,7 @@ describe('at the same time', () => {
     expect(replayed(await post('roles', role()))).toBe('true');
   });
 
-  test('of twenty, all answer 201 or in progress, and one user is made', async () => {
+  test('all get 201 or idempotency_in_progress, twenty at once, and create one user', async () => {
     const body = newBody('users');
     const replies = await Promise.all(Array.from({ length: 20 }, () => post('users', body)));
     const outcomes = new Set(replies.map(outcome));
@@ -324,7 +324,7 @@ describe('at the same time', () => {
     expect(rows(await h.api('GET', `/v1/iam/users?email=${email}`, { as: h.root.token }))).toHaveLength(1);
   });
 
-  test('a claim ends with its connection: whoever died in the middle leaves the key free and nothing done', async () => {
+  test('a claim ends with its connection: a request that lost it leaves the key free and no change', async () => {
     const blocker = await h.db.knex.transaction();
     await blocker.raw(`select from tenants where id = 'default' for update`);
     const first = post('roles', role());
@@ -338,7 +338,7 @@ describe('at the same time', () => {
     expect([outcome(second), replayed(second)]).toEqual(['201', undefined]);
   });
 
-  test('what is kept of a request helps nobody who does not know its key to guess a password in it', async () => {
+  test('the stored fingerprint of a request cannot verify a guessed password without its key', async () => {
     const body = { ...newBody('users'), password: 'a lake of tin whistles' };
     expect(outcome(await post('users', body))).toBe('201');
     const { rows: kept } = await h.db.knex.raw<{ rows: { fingerprint: Buffer }[] }>(
@@ -372,8 +372,8 @@ describe('at the same time', () => {
   }
 });
 
-describe('who lost the right gets the refusal, not the answer', () => {
-  test('to the endpoint', async () => {
+describe('a repeated request gets the rejection, not the stored answer:', () => {
+  test('after the caller lost the permission of the endpoint', async () => {
     const clerk = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await post('roles', role(), clerk.token))).toBe('201');
     await h.api('PUT', `/v1/iam/users/${clerk.id}`, { as: boss.token, body: { roles: ['developer'] } });
@@ -382,7 +382,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
     expect(replayed(await post('roles', role(), clerk.token))).toBe('true');
   });
 
-  test('by a policy', async () => {
+  test('after a policy denied it', async () => {
     const clerk = await h.person(ACME, ['tenant-admin', 'auditor']);
     const mine = { description: 'Mine', scopes: ['chat:read'], expires_in_days: 1, user_id: clerk.id };
     expect(outcome(await post('api-keys', mine, clerk.token))).toBe('201');
@@ -399,10 +399,26 @@ describe('who lost the right gets the refusal, not the answer', () => {
   });
 
   test.each([
-    ['to give what was given', 'roles', () => ({ name: `gives-${n}`, permissions: ['rag:read'] })],
-    ['to give a role', 'users', () => ({ ...newBody('users'), roles: ['developer'] })],
-    ['to make such a key', 'api-keys', () => ({ ...newBody('api-keys'), scopes: ['rag:read'] })],
-    ['to allow', 'policies', () => ({ name: `gives-${n}`, effect: 'allow', actions: ['rag:read'], resources: ['*'] })],
+    [
+      'after the caller lost the permissions of the role that it creates',
+      'roles',
+      () => ({ name: `gives-${n}`, permissions: ['rag:read'] }),
+    ],
+    [
+      'after the caller lost the permissions of the role that it assigns',
+      'users',
+      () => ({ ...newBody('users'), roles: ['developer'] }),
+    ],
+    [
+      'after the caller lost the scopes of the key that it creates',
+      'api-keys',
+      () => ({ ...newBody('api-keys'), scopes: ['rag:read'] }),
+    ],
+    [
+      'after the caller lost the permissions that its policy allows',
+      'policies',
+      () => ({ name: `gives-${n}`, effect: 'allow', actions: ['rag:read'], resources: ['*'] }),
+    ],
   ])('%s', async (_name, path, makeBody) => {
     await h.api('POST', '/v1/iam/roles', { as: boss.token, body: { name: `clerk-${n}`, permissions: ['admin:*'] } });
     const clerk = await h.person(ACME, ['tenant-admin', `clerk-${n}`]);
@@ -413,7 +429,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
     expect(outcome(await post(path, { ...body, other: 1 }, clerk.token))).toBe('422 invalid_field');
   });
 
-  test('to act on who has become stronger', async () => {
+  test('after its target user gained permissions', async () => {
     const clerk = await h.person(ACME, ['tenant-admin']);
     const other = await h.person(ACME, []);
     expect(outcome(await post(`users/${other.id}/password-reset`, undefined, clerk.token))).toBe('200');
@@ -421,7 +437,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
     expect(outcome(await post(`users/${other.id}/password-reset`, undefined, clerk.token))).toBe('403 escalation');
   });
 
-  test('also when the body is another one: rights are asked before bodies are compared', async () => {
+  test('also with another body: permissions are checked before bodies are compared', async () => {
     const { id } = await makeOne(h, 'api-keys');
     const clerk = await h.person('default', ['tenant-admin']);
     expect(outcome(await post(`api-keys/${id}/rotate`, { grace_seconds: 1 }, clerk.token))).toBe('200');
@@ -431,7 +447,7 @@ describe('who lost the right gets the refusal, not the answer', () => {
     );
   });
 
-  test('and a credential that proves nobody any more gets neither', async () => {
+  test('after its credential became invalid, with 401', async () => {
     const clerk = await h.person(ACME, ['tenant-admin']);
     await post('roles', role(), clerk.token);
     await h.api('POST', `/v1/iam/users/${clerk.id}/deactivate`, { as: boss.token });

@@ -289,7 +289,7 @@ async function belongings(tenant: string): Promise<unknown> {
   };
 }
 
-describe("another tenant's name is like nobody's", () => {
+describe("another tenant's name is answered like an unknown name", () => {
   test.each(guarded.map((route) => [titleOf(route), route] as const))('%s', async (_title, route) => {
     const before = await belongings('globex');
     for (const probe of probesOf(route, cast)) {
@@ -305,7 +305,7 @@ describe("another tenant's name is like nobody's", () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
   test.each(templates.map((route) => [route.path, route] as const))(
-    '%s, by whatever method',
+    '%s, by every other method',
     async (template, route) => {
       const before = await belongings('globex');
       for (const method of methods) {

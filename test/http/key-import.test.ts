@@ -76,7 +76,7 @@ describe('importing keys', () => {
     for (const secret of [own, tenants, digestOf(own), digestOf(tenants)]) expect(everything).not.toContain(secret);
   });
 
-  test('a revoked, expired or rotated key and a key of a deactivated owner prove nobody, like keys of our own', async () => {
+  test('a revoked, expired or rotated key and a key of a deactivated owner are rejected, like issued keys', async () => {
     const revoked = foreignKey();
     await h.api('DELETE', `${KEYS}/${await imported(revoked)}`, { as: boss.token });
     expect(await proves(revoked)).toBe('401 invalid_credential');
@@ -190,7 +190,7 @@ describe('importing keys', () => {
 });
 
 describe('a credential of another system', () => {
-  test('proves nobody unless its whole text was imported: no part of it, no other case, nothing that only begins alike', async () => {
+  test('is rejected unless its exact text was imported: also a part of it, another case, and a text with the same beginning', async () => {
     const key = foreignKey();
     await imported(key);
     const change = fc.oneof(

@@ -50,7 +50,7 @@ async function outcomes(replies: readonly Promise<Reply>[]): Promise<readonly st
 }
 
 describe('an owner has a bounded number of active keys:', () => {
-  test('a user, 1,000; one that creates several at once gets the last one only, whatever expired or was revoked', async () => {
+  test('a user, 1,000; concurrent creations get only the last one, and expired and revoked keys do not count', async () => {
     const ada = await h.person('acme', ['developer']);
     await seed(ada, MAX_ACTIVE_KEYS.user - 1);
     await seed(ada, 20, { expires: '-1 day' });

@@ -25,7 +25,7 @@ const works = async (key: string) =>
 const revocations = async () => (await h.audit('api_key.revoke')).map((row) => [row['target_id'], row['result']]);
 
 describe('revoking several keys', () => {
-  test('by id revokes each at once, tells what became of each, and leaves an audit row for each that it revoked', async () => {
+  test('by id revokes each at once, returns the outcome of each, and leaves an audit row for each revoked key', async () => {
     const [one, two, gone] = [await made({ name: 'one' }), await made(), await made()];
     const theirs = await h.api('POST', KEYS, {
       as: h.root.token,
@@ -61,7 +61,7 @@ describe('revoking several keys', () => {
     expect((await revocations()).length).toBe(before + 2);
   });
 
-  test('with dry_run=true revokes nothing and tells the same', async () => {
+  test('with dry_run=true revokes nothing and returns the keys that it would revoke', async () => {
     const { id, key } = await made({ name: 'rehearsed' });
     const before = await revocations();
     const reply = await revoke({ filter: { q: 'rehearsed' } }, { query: '?dry_run=true' });

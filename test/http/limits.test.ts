@@ -29,7 +29,7 @@ async function tenantWith(settings: Json, quotas: Json): Promise<string> {
 const NONE = { limit: null, used: null, remaining: null, resets_at: null };
 
 describe('limits', () => {
-  test('that there are none of are null, and what is counted all the same is told', async () => {
+  test('that are not set are null, and their usage is shown', async () => {
     const id = await tenantWith({}, {});
     expect(await limits(id)).toEqual({
       rate_limit_rpm: NONE,
@@ -53,7 +53,7 @@ describe('limits', () => {
     });
   });
 
-  test('of requests are told of the minute of now, which ends within one', async () => {
+  test('of requests are those of the current minute, which ends within 60 s', async () => {
     const id = await tenantWith({ rate_limit_rpm: 60 }, {});
     const grant = (granted: number) =>
       h.db.knex.raw(
@@ -73,7 +73,7 @@ describe('limits', () => {
     expect(await limits(id)).toMatchObject({ rate_limit_rpm: { used: 70, remaining: 0 } });
   });
 
-  test("of tokens are told of the month in the tenant's time zone, what is set aside apart", async () => {
+  test("of tokens are those of the month in the tenant's time zone, with reserved tokens apart", async () => {
     const id = await tenantWith({ timezone: 'Pacific/Kiritimati' }, { monthly_tokens: 100 });
     const local = new Date().toLocaleDateString('sv', { timeZone: 'Pacific/Kiritimati' });
     const [year = 0, month = 0] = local.split('-').map(Number);
@@ -97,7 +97,7 @@ describe('limits', () => {
     expect((await limits(id))['max_users']).toEqual({ limit: 3, used: 1, remaining: 2, resets_at: null });
   });
 
-  test('of collections tell those that are being made apart, as long as they may be', async () => {
+  test('of collections show unexpired reservations apart', async () => {
     const id = await tenantWith({}, { max_collections: 5 });
     await correct(id, { collections: 2 });
     const reserve = (counter: number, ttl: number) =>
@@ -119,8 +119,8 @@ describe('limits', () => {
   });
 });
 
-describe('who may see limits', () => {
-  test('needs usage:read, and sees those of its own tenant alone', async () => {
+describe('reading limits', () => {
+  test("needs usage:read, and covers only the caller's own tenant", async () => {
     expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: auditor.token }))).toBe('200');
     const developer = await h.person(ACME, ['developer']);
     expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: developer.token }))).toBe(
@@ -133,14 +133,14 @@ describe('who may see limits', () => {
     }
   });
 
-  test('as a platform administrator, sees those of any tenant that there is', async () => {
+  test('as a platform administrator covers every existing tenant', async () => {
     expect(outcome(await h.api('GET', `/v1/iam/tenants/${ACME}/limits`, { as: h.root.token }))).toBe('200');
     expect(outcome(await h.api('GET', '/v1/iam/tenants/nowhere/limits', { as: h.root.token }))).toBe('404 not_found');
   });
 });
 
-describe('what is used', () => {
-  test('is set to what was counted elsewhere, and the audit log tells both', async () => {
+describe('the usage', () => {
+  test('is set to the corrected values, and the audit row has the old and the new ones', async () => {
     const id = await tenantWith({}, { monthly_tokens: 100, max_collections: 5 });
     await correct(id, { collections: 4 });
     const reply = await correct(id, { collections: 7, monthly_tokens_used: 40 });

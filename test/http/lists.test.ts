@@ -91,7 +91,7 @@ test.each([
   ['/v1/iam/decisions/recent?tenant_id=acme&outcome=deny&code=no_route&from=2020-01-01T00:00:00Z'],
   ['/v1/auth/sessions?'],
   ['/v1/iam/users/:root/sessions?'],
-])('with count=true, %s tells how many rows all of its pages have, whatever the page', async (template) => {
+])('with count=true, every page of %s has the number of rows of all pages', async (template) => {
   const path = template.replace(':root', h.root.id);
   const whole = rows(await h.api('GET', `${path}&limit=200`, { as: h.root.token }));
   expect(whole.length).toBeGreaterThan(0);

@@ -55,7 +55,7 @@ test('of activations and creations at once as many succeed as there are places',
   expect(await active()).toBe(5);
 });
 
-test('a place is free again once its user is deactivated or deleted, and waking who is awake takes none', async () => {
+test('a deactivation or deletion frees a place, and activating an active user takes none', async () => {
   const one = await h.person(tenant, []);
   await limit(2);
   expect(outcome(await create(1))).toBe('409 quota_exceeded');
@@ -68,7 +68,7 @@ test('a place is free again once its user is deactivated or deleted, and waking 
   expect(outcome(await h.api('POST', `${USERS}/${one.id}/activate`, { as: boss.token }))).toBe('200');
 });
 
-test('a limit below what there is takes nobody away and lets nobody in; 0 is nobody, null is no limit', async () => {
+test('a limit below the number of users removes no user and admits none; 0 admits no user, null is no limit', async () => {
   await h.person(tenant, []);
   await limit(1);
   expect([await active(), outcome(await create(1))]).toEqual([2, '409 quota_exceeded']);
@@ -78,7 +78,7 @@ test('a limit below what there is takes nobody away and lets nobody in; 0 is nob
   expect(outcome(await create(3))).toBe('201');
 });
 
-test('a limit that is set while users are being made holds for whoever comes after it', async () => {
+test('a limit that is set during a creation applies to every later creation', async () => {
   const blocker = await h.db.knex.transaction();
   await blocker.raw('select from tenants where id = ? for update', [tenant]);
   // Both wait for the tenant: one has seen no limit, the other is the limit.

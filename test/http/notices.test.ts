@@ -47,7 +47,7 @@ describe('a pattern that no route and no endpoint needs', () => {
     expect(Object.keys(mended.json)).not.toEqual(expect.arrayContaining([expect.stringContaining('notice')]));
   });
 
-  test('is accepted in a policy, beside the notice that the policy binds no one', async () => {
+  test('is accepted in a policy, beside the notice that the policy applies to no principal', async () => {
     const path = '/v1/iam/policies/mistyped';
     const policy = { name: 'mistyped', effect: 'allow', actions: ['embedding:*'], resources: ['*'] };
     const made = await call('POST', '/v1/iam/policies', policy);
@@ -130,7 +130,7 @@ describe('a pattern that no route and no endpoint needs', () => {
     }
   });
 
-  test('strict=true tells a text that is no pattern by its own message', async () => {
+  test('strict=true rejects a text that is no pattern with another message', async () => {
     const reply = await call('POST', '/v1/iam/roles?strict=true', { name: 'bad', permissions: ['cha*:read'] });
     expect(outcome(reply)).toBe('422 invalid_field');
     expect(reply.text).not.toContain('nearest');

@@ -161,7 +161,7 @@ describe.each(['create', 'reset'] as const)('a token of %s whose user is stronge
   test.each([
     ['the API gives it a role', (id: string) => done(root('PUT', `users/${id}`, { roles: ['helper', 'developer'] }))],
     ['it becomes an administrator', (id: string) => done(root('PUT', `users/${id}`, { roles: ['admin'] }))],
-    ['a set-up gives it a role', () => apply(h.db, setup({ users: [{ ...EMAIL(), roles: ['helper', 'developer'] }] }))],
+    ['a setup gives it a role', () => apply(h.db, setup({ users: [{ ...EMAIL(), roles: ['helper', 'developer'] }] }))],
     [
       'it gets a role behind the API',
       (id: string) => h.db.knex('user_roles').insert({ user_id: id, role_name: 'developer' }),

@@ -153,7 +153,7 @@ describe('/openapi.json', () => {
     expect(examples.length).toBeGreaterThan(10);
   });
 
-  test('stays the same bytes, and is not sent again to who has them', async () => {
+  test('stays the same bytes, and is 304 for its current tag', async () => {
     const first = await h.api('GET', '/openapi.json');
     const etag = String(first.headers['etag']);
     const again = await h.api('GET', '/openapi.json', { headers: { 'if-none-match': etag } });

@@ -70,13 +70,13 @@ describe('policies', () => {
     ['everyone together with roles', { applies_to: 'everyone', attached_roles: ['developer'] }, '/attached_roles'],
     ['an unknown role', { attached_roles: ['wizard'] }, '/attached_roles/0'],
     ['an unknown effect', { effect: 'maybe' }, '/effect'],
-  ])('%s is told by its member', async (_name, body, path) => {
+  ])('%s is rejected with the path of its member', async (_name, body, path) => {
     const reply = await create(body);
     expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
   });
 });
 
-describe('to whom a policy applies', () => {
+describe('the principals of a policy', () => {
   test.each([
     ['a deny: everyone', {}, 'everyone', []],
     ['an allow: roles, none yet', { effect: 'allow', actions: ['chat:read'] }, 'roles', []],
@@ -87,7 +87,7 @@ describe('to whom a policy applies', () => {
     expect((await create(body)).json).toMatchObject({ applies_to: appliesTo, attached_roles: attached });
   });
 
-  test('a policy that binds no one says so', async () => {
+  test('a policy that applies to no principal has a notice', async () => {
     expect((await create({ attached_roles: [] })).json['notice']).toMatch(/applies to no principal/);
     expect((await put({ attached_roles: ['developer'] })).json['notice']).toBeUndefined();
   });

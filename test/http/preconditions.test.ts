@@ -117,7 +117,7 @@ describe('a tag', () => {
     );
   });
 
-  test('of a key changes when it is over its time, though nobody wrote to it', async () => {
+  test('of a key changes when the key expires, without a write', async () => {
     const { path, id } = await make('api-keys');
     // Soon, but not before it was seen active.
     const activeFor = async (lifeMs: number): Promise<Reply> => {
@@ -165,13 +165,13 @@ describe('If-Match', () => {
     expect(done.status, done.text).toBeLessThan(300);
   });
 
-  test.each(CHANGES)('* is met by whatever exists: %s: %s %s', async (kind, method, rest, body?: object) => {
+  test.each(CHANGES)('* is met by every existing resource: %s: %s %s', async (kind, method, rest, body?: object) => {
     const { path } = await make(kind);
     expect((await call(method, `${path}${rest}`, body, { 'if-match': '*' })).status).toBeLessThan(300);
   });
 
   test.each(CHANGES)(
-    'a missing resource is missing, whatever is demanded of it: %s: %s %s',
+    'a missing resource is 404 with any precondition: %s: %s %s',
     async (kind, method, rest, body?: object) => {
       const { path } = await make(kind);
       const missing = path.replace(/[^/]+$/, kind === 'users' ? 'usr_0' : kind === 'api-keys' ? 'key_0' : 'nothing');
@@ -287,7 +287,7 @@ describe('If-None-Match', () => {
     expect(outcome(await call('PUT', path, { description: 'Other' }, { 'if-none-match': STALE }))).toBe('200');
   });
 
-  test('tells nothing to who may not read', async () => {
+  test('is 403 without the permission to read', async () => {
     const { path } = await make('roles');
     const nobody = await h.person('acme', []);
     const reply = await h.api('GET', path, { as: nobody.token, headers: { 'if-none-match': '*' } });

@@ -55,12 +55,12 @@ describe('custom roles', () => {
     ['a name in capitals', { name: 'Role' }, '/name'],
     ['a constraint of an unknown kind', { resource_constraints: { planets: [] } }, '/resource_constraints/planets'],
     ['an empty name in a constraint', { resource_constraints: { models: [''] } }, '/resource_constraints/models/0'],
-  ])('%s is told by its member', async (_name, body, path) => {
+  ])('%s is rejected with the path of its member', async (_name, body, path) => {
     const reply = await create(body);
     expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
   });
 
-  test('have a name of their own in the tenant, and other tenants have theirs', async () => {
+  test('have a unique name in the tenant, and other tenants may use the same name', async () => {
     await create();
     expect(outcome(await create())).toBe('409 already_exists');
     expect(outcome(await create({ name: 'admin' }))).toBe('409 already_exists');

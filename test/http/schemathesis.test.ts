@@ -16,7 +16,7 @@ const LIMIT_MS = 3_600_000;
 /** Enough to meet every operation with valid and with invalid requests; SCHEMATHESIS=full asks everything that it can think of. */
 const BOUNDED = ['--phases', 'examples,fuzzing', '--max-examples', String(rounds(3))];
 
-test('schemathesis finds no answer that the description does not tell of, and no fault', { timeout: LIMIT_MS }, async ({
+test('schemathesis finds no answer that is missing in the description, and no fault', { timeout: LIMIT_MS }, async ({
   skip,
 }) => {
   const search = await findSchemathesis(process.env);

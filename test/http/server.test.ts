@@ -144,7 +144,7 @@ describe('bodies', () => {
   });
 });
 
-describe('who may come in', () => {
+describe('authentication', () => {
   test('without a credential the challenge carries no error', async () => {
     const reply = await h.api('GET', USERS);
     expect(outcome(reply)).toBe('401 missing_credential');
@@ -155,14 +155,14 @@ describe('who may come in', () => {
     ['an unknown key', 'psk_00000000000000000000000000000000000000'],
     ['a made-up token', 'a.b.c'],
     ['two credentials', 'a, Bearer b'],
-  ])('%s proves nobody, in one answer for all', async (_name, as) => {
+  ])('%s gets the same 401 as every invalid credential', async (_name, as) => {
     const reply = await h.api('GET', USERS, { as });
     expect(outcome(reply)).toBe('401 invalid_credential');
     expect(reply.headers['www-authenticate']).toBe('Bearer realm="postern", error="invalid_token"');
     expect(reply.json['detail']).toBe('The credential is not valid.');
   });
 
-  test('a credential that is missing is told before anything of the body', async () => {
+  test('a missing credential is reported before an error in the body', async () => {
     expect(outcome(await h.api('POST', USERS, { raw: '{', headers: { 'content-type': 'application/json' } }))).toBe(
       '401 missing_credential',
     );
@@ -192,7 +192,7 @@ test('answers are not for any cache', async () => {
   expect((await h.api('GET', USERS, asRoot())).headers['cache-control']).toBe('no-store');
 });
 
-test('a conflict tells clients not to try again', async () => {
+test('a conflict has X-Should-Retry: false', async () => {
   const body = { id: 'default', name: 'Twice' };
   const reply = await h.api('POST', '/v1/iam/tenants', { ...asRoot(), body });
   expect([outcome(reply), reply.headers['x-should-retry']]).toEqual(['409 already_exists', 'false']);

@@ -163,7 +163,7 @@ describe('a simulation', () => {
   });
 });
 
-describe('a proposal that could not be made', () => {
+describe('a proposal that is not valid', () => {
   test.each<[string, object, string]>([
     [
       'a condition',
@@ -210,7 +210,7 @@ describe('a proposal that could not be made', () => {
       '/roles/1/name',
     ],
     ['too much', { roles: Array.from({ length: 101 }, (_, i) => ({ name: `r${i}`, permissions: [] })) }, '/roles'],
-  ])('%s is 422 there, also where nobody is proved', async (_name, proposal, path) => {
+  ])('%s is 422 at its path, also with an invalid credential or none', async (_name, proposal, path) => {
     for (const who of [{ subject: ada.id }, { credential: 'nonsense' }, {}]) {
       const reply = await simulate({ ...who, ...CHAT, ...proposal });
       expect(outcome(reply)).toBe('422 invalid_field');
@@ -249,8 +249,8 @@ describe('a proposal', () => {
   });
 });
 
-describe('who may simulate', () => {
-  test('a caller with admin:policies, and no other, also not about itself', async () => {
+describe('access to simulations', () => {
+  test('needs admin:policies, also for a simulation about the caller itself', async () => {
     const policies = NO_CHAT;
     expect(outcome(await explain({ subject: ada.id, ...CHAT }, ada.token))).toBe('200');
     expect(outcome(await simulate({ subject: ada.id, ...CHAT, policies }, ada.token))).toBe(

@@ -91,7 +91,7 @@ async function readLate(url: string, wait: (answer: IncomingMessage) => Promise<
   return { bytes, whole: answer.complete };
 }
 
-test('that break off come as far as they were made, to a slow reader too', async () => {
+test('that break off deliver every byte from before the break, also to a slow reader', async () => {
   const PIECES = 100;
   const url = await serve(async function* () {
     for (let i = 0; i < PIECES; i++) yield 'x'.repeat(200_000);
@@ -101,7 +101,7 @@ test('that break off come as far as they were made, to a slow reader too', async
   expect(late).toEqual({ bytes: PIECES * 200_000, whole: false });
 });
 
-test('break off after their longest duration, though nobody reads them', async () => {
+test('break off after their longest duration, also without a reader', async () => {
   const ended = Promise.withResolvers<void>();
   const url = await serve(async function* () {
     try {

@@ -51,7 +51,7 @@ describe('tenants', () => {
     ['half a user', { quotas: { max_users: 1.5 } }, '/quotas/max_users'],
     ['a requirement as text', { settings: { require_stream_usage: 'yes' } }, '/settings/require_stream_usage'],
     ['a limit as text', { quotas: { max_users: '5' } }, '/quotas/max_users'],
-  ])('%s is told by its member', async (_name, body, path) => {
+  ])('%s is rejected with the path of its member', async (_name, body, path) => {
     const reply = await create(body);
     expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
   });
@@ -99,7 +99,7 @@ describe('who manages tenants', () => {
 });
 
 describe('suspension', () => {
-  test('shuts everybody of the tenant out until it is lifted, but not the platform administrators', async () => {
+  test('rejects all users of the tenant until it is lifted, except platform administrators', async () => {
     await create();
     const boss: Person = await h.person(id, ['tenant-admin']);
     const users = (as: string, tenant?: string) =>

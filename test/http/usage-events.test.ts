@@ -124,7 +124,7 @@ describe('an event', () => {
     [{ requests: 0 }, '/events/0/requests'],
     [{ colour: 'red' }, '/events/0/colour'],
     [{ prompt_tokens: undefined }, '/events/0/prompt_tokens'],
-  ])('with %j is refused, and where it is wrong is told', async (members, path) => {
+  ])('with %j is rejected with the path of the error', async (members, path) => {
     const reply = await tell([event(members)]);
     expect([outcome(reply), reply.json['errors']]).toEqual(['422 invalid_field', [expect.objectContaining({ path })]]);
   });
@@ -167,7 +167,7 @@ describe('a batch', () => {
 });
 
 describe('an id', () => {
-  test('that was sent counts no second time, whatever comes with it', async () => {
+  test('that was sent counts no second time, also with other values', async () => {
     const tenant = await freshTenant();
     const sent = event();
     await tenant.tell([sent]);
@@ -209,7 +209,7 @@ describe('an id', () => {
     expect(await tenant.spent()).toMatchObject({ used: 900 });
   });
 
-  test('is forgotten when nobody can send it again, and not before', async () => {
+  test('is deleted only after the period in which its event is accepted', async () => {
     const tenant = await freshTenant();
     const old = event({ time: new Date(Date.now() - 34 * DAY_MS).toISOString() });
     const older = event({ time: new Date(Date.now() - 34 * DAY_MS).toISOString() });
@@ -234,20 +234,20 @@ describe('an id', () => {
   });
 });
 
-describe('who may tell', () => {
+describe('sending events', () => {
   test('needs usage:write', async () => {
     const auditor = await h.person('acme', ['auditor']);
     expect(outcome(await tell([event()], { as: auditor.token }))).toBe('403 insufficient_permission');
     expect(outcome(await h.api('POST', EVENTS, { body: { events: [event()] } }))).toBe('401 missing_credential');
   });
 
-  test('may be a key with that scope alone', async () => {
+  test('is possible with a key that has only that scope', async () => {
     const body = { description: 'meter', scopes: ['usage:write'], expires_in_days: 1 };
     const { json } = await h.api('POST', '/v1/iam/api-keys', { as: admin.token, body });
     expect(outcome(await tell([event()], { as: String(json['key']) }))).toBe('200');
   });
 
-  test('tells of its own tenant alone', async () => {
+  test("covers only the caller's own tenant, except for platform administrators", async () => {
     const other = await freshTenant();
     const body = { tenant_id: other.id, events: [event()] };
     expect(outcome(await tell([], { body }))).toBe('403 tenant_mismatch');

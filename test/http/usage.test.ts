@@ -141,7 +141,7 @@ describe('a month', () => {
 });
 
 describe('pages', () => {
-  test('of any group tell each member once, and the total on each', async () => {
+  test('of any group have each member once, and the total on every page', async () => {
     for (const group of ['model', 'key', 'user', 'day']) {
       const whole = rows(await early(`&group_by=${group}`)).map((row) => row[group]);
       const seen: unknown[] = [];
@@ -172,19 +172,19 @@ describe('pages', () => {
   });
 });
 
-describe('who may read', () => {
+describe('reading usage', () => {
   test('needs usage:read', async () => {
     expect(outcome(await early('', nobody.token))).toBe('403 insufficient_permission');
     expect(outcome(await h.api('GET', USAGE))).toBe('401 missing_credential');
   });
 
-  test('reads of its own tenant alone', async () => {
+  test("covers only the caller's own tenant", async () => {
     expect(outcome(await early(`&tenant_id=${GLOBEX}`))).toBe('403 tenant_mismatch');
     expect(outcome(await early('&tenant_id=*'))).toBe('403 tenant_mismatch');
     expect(rows(await early('&group_by=key')).map((row) => row['key'])).not.toContain(KEY(9));
   });
 
-  test('as a platform administrator, reads of any, and of all together', async () => {
+  test('as a platform administrator covers every tenant, and all together', async () => {
     const one = await early(`&tenant_id=${GLOBEX}&group_by=key`, h.root.token);
     expect(one.json).toMatchObject({ tenant_id: GLOBEX, total: { prompt_tokens: 50_000 }, data: [{ key: KEY(9) }] });
     const all = await early('&tenant_id=*&group_by=model', h.root.token);
@@ -263,7 +263,7 @@ describe('as CSV', () => {
     }
   });
 
-  test('is for whom the pages are for', async () => {
+  test('has the same access rules as the pages', async () => {
     expect(outcome(await csv('', nobody.token))).toBe('403 insufficient_permission');
     expect(outcome(await csv(`tenant_id=${GLOBEX}`))).toBe('403 tenant_mismatch');
   });

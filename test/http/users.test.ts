@@ -75,7 +75,7 @@ describe('making a user', () => {
     ['a blank name', { name: '  ' }, '/name'],
     ['an unknown member', { admin: true }, '/admin'],
     ['a status of its own choice', { status: 'active' }, '/status'],
-  ])('%s is told by its member', async (_name, body, path) => {
+  ])('%s is rejected with the path of its member', async (_name, body, path) => {
     const reply = await create(body);
     expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
   });
@@ -89,7 +89,7 @@ describe('making a user', () => {
     expect(outcome(await create({ roles: ['local-hero'] }))).toBe('422 invalid_field');
   });
 
-  test('an e-mail address is taken on the whole platform, whatever its case', async () => {
+  test('an email address is unique on the whole platform, in any case', async () => {
     await create({});
     const reply = await h.api('POST', USERS, {
       as: h.root.token,
@@ -195,7 +195,7 @@ describe('lists', () => {
     expect(outcome(reply)).toBe('400 invalid_parameter');
   });
 
-  test('filters narrow by role, status, e-mail and any part of the name', async () => {
+  test('filters narrow by role, status, email address and any part of the name', async () => {
     const { json } = await create({ name: `Grace ${n}_% Hopper`, roles: ['auditor'] });
     const id = text(json, 'id');
     await h.api('POST', `${USERS}/${id}/deactivate`, { as: boss.token });
@@ -230,7 +230,7 @@ describe('changing a user', () => {
     expect(reply.json).toMatchObject({ roles: ['developer'], directory_roles: ['auditor'] });
   });
 
-  test('what the directory keeps is not written here: e-mail and name of its users are told so, and may be repeated', async () => {
+  test('changed email address and name of a directory user are rejected with their paths; unchanged ones are accepted', async () => {
     const someone = await h.person(ACME, [], 'ldap');
     const path = `${USERS}/${someone.id}`;
     const { json } = await h.api('GET', path, { as: boss.token });
@@ -307,7 +307,7 @@ describe('deactivating and deleting', () => {
     expect(outcome(await h.api('POST', `${USERS}/${one.id}/activate`, call))).toBe('409 quota_exceeded');
   });
 
-  test('deleting revokes the keys, ends the sessions and frees the e-mail address', async () => {
+  test('deleting revokes the keys, ends the sessions and frees the email address', async () => {
     const made = await create({ roles: ['developer'] });
     const someone = await h.person(ACME, ['developer']);
     const issued = await keyOf(someone);

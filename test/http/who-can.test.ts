@@ -173,7 +173,7 @@ describe('who can', () => {
   });
 });
 
-test('keys of the same scopes are told apart by their owners', async () => {
+test('keys of the same scopes are listed only for owners with the permission', async () => {
   const made = async (owner: string) => {
     const body = { description: 'k', scopes: ['chat:write'], expires_in_days: 1, user_id: ids.get(owner) };
     return text((await h.api('POST', '/v1/iam/api-keys', { as: boss.token, body })).json, 'id');
@@ -197,7 +197,7 @@ describe('platform administrators', () => {
     expect([...tenants]).toEqual(['acme']);
   });
 
-  test('manage even a suspended tenant, in which nobody else may do anything', async () => {
+  test('manage even a suspended tenant, in which no other principal has a permission', async () => {
     const managing = await ask({ permission: 'admin:users', tenant_id: 'frozen' }, h.root.token);
     expect(listed(managing, 'users').map(({ id }) => id)).toContain(h.root.id);
     expect(one(managing, 'fro')).toBeUndefined();
@@ -214,7 +214,7 @@ describe('platform administrators', () => {
   });
 });
 
-describe('what may be asked', () => {
+describe('a request', () => {
   test.each([
     [{ permission: '*' }, '/permission'],
     [{ permission: 'chat:*' }, '/permission'],
@@ -225,13 +225,13 @@ describe('what may be asked', () => {
     [{ permission: 'chat:write', resource: 'datasets/x' }, '/resource'],
     [{ permission: 'chat:write', resources: [] }, '/resources'],
     [{}, '/permission'],
-  ])('not %j: 422 at %s', async (body, path) => {
+  ])('with %j is 422 at %s', async (body, path) => {
     const reply = await ask(body);
     expect(outcome(reply)).toBe('422 invalid_field');
     expect(reply.json['errors']).toMatchObject([{ path }]);
   });
 
-  test('only with admin:policies, and in the tenants that one may act in', async () => {
+  test('needs admin:policies and a tenant in which the caller may act', async () => {
     const developer = await h.person('acme', ['developer']);
     const asked = { permission: 'chat:write' };
     expect(outcome(await ask(asked, developer.token))).toBe('403 insufficient_permission');
@@ -307,7 +307,7 @@ describe('pages', () => {
     ]);
   });
 
-  test('pass over so many keys and no more, and lose none', async () => {
+  test('scan a bounded number of keys each, and lose none', async () => {
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'keys', name: 'Keys' } });
     await inBatches('api_keys', 25_000, (from, to) => [
       `insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, created_by)
