@@ -1,10 +1,11 @@
 /** The gRPC server for Envoy: `envoy.service.auth.v3.Authorization/Check`, health, and the access log. */
 
 import { X509Certificate } from 'node:crypto';
-import { type AccessLogStats, createAccessLog } from './access-log/service.ts';
+import type { CallStats, TlsReload } from '../telemetry/grpc-metrics.ts';
+import type { AccessLogStats } from '../telemetry/metering-metrics.ts';
+import { createAccessLog } from './access-log/service.ts';
 import { boundsFor, DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
 import type { CheckHandler } from './check-handler.ts';
-import type { CallStats } from './grpc/call-stats.ts';
 import type { GrpcMethods } from './grpc/methods.ts';
 import type { GrpcServer, GrpcTransport } from './grpc/server.ts';
 import { loadTransport } from './grpc/transports.ts';
@@ -13,7 +14,7 @@ import { createHealth } from './health.ts';
 import type { ListenAt, TlsMaterial } from './http2/listener.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
 import type { FinishedListener } from './ports.ts';
-import { readTlsFiles, type TlsFiles, type TlsReload, type TlsReloadParts, watchTlsFiles } from './tls-files.ts';
+import { readTlsFiles, type TlsFiles, type TlsReloadParts, watchTlsFiles } from './tls-files.ts';
 
 export interface ExtAuthzOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */

@@ -8,6 +8,7 @@
 
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { TlsReload } from '../telemetry/grpc-metrics.ts';
 import type { Ticking } from './grpc/call-stats.ts';
 import type { TlsMaterial } from './http2/listener.ts';
 
@@ -38,18 +39,6 @@ async function read(file: string): Promise<Buffer> {
 }
 
 /** The outcome of a change of the files. */
-export type TlsReload =
-  | {
-      readonly kind: 'taken';
-      /** The end of the new certificate, in RFC 3339. */
-      readonly notAfter: string;
-    }
-  | {
-      readonly kind: 'refused';
-      /** One sentence that names the file or states the mismatch. It contains no content of a file. */
-      readonly problem: string;
-    };
-
 export interface TlsReloadParts {
   readonly files: TlsFiles;
   /** The files with which the server started. */

@@ -9,7 +9,7 @@ import { type Answers, DONE, makes, shows, TAGGED } from './answers.ts';
 import { type Answer, type CallerRequestInput, callerEndpoint, type Endpoint, NOTHING } from './endpoint.ts';
 import type { PathTarget } from './refused.ts';
 
-export interface Resource<P extends 'id' | 'name'> {
+export interface ResourceDescription<P extends 'id' | 'name'> {
   /** `/v1/iam/roles` */
   readonly path: string;
   /** The path parameter of one resource. The resource has its value as the member of the same name. */
@@ -61,7 +61,7 @@ const REFUSALS = { ofGet: ['not_found'], ofWrite: ['not_found', 'precondition_fa
 
 const shown = (body: object): Answer => ({ status: 200, body });
 
-export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resource<P>) {
+export function resourceEndpoints<const P extends 'id' | 'name'>(resource: ResourceDescription<P>) {
   const { path, param, type, schema } = resource;
   const [one, several] = resource.nouns;
   const item = { path: `${path}/:${param}`, target: { type, param } };
@@ -125,7 +125,7 @@ export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resou
   };
 }
 
-function described<P extends 'id' | 'name'>(operation: Operation, resource: Resource<P>) {
+function described<P extends 'id' | 'name'>(operation: Operation, resource: ResourceDescription<P>) {
   const { operationId, summary, permission, maxBodyBytes } = operation;
   const needs = operation.needs ?? (permission === undefined ? resource.needs : undefined);
   return {

@@ -3,22 +3,42 @@
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
+/** Calls since the start of the process, and calls that are open now. */
 export interface CallStats {
+  /** Open calls of one message, now. */
   readonly open: number;
+  /** Calls with an incomplete message, now. The transport grpc-js reports 0, here and below. */
   readonly unfinished: number;
+  /** The memory of these messages, in bytes, now. */
   readonly unfinishedBytes: number;
+  /** Calls that were rejected because unfinished messages took too much memory. */
   readonly refused: number;
+  /**
+   * Calls whose deadline passed before their answer was delivered. Both transports count these, and cancelled calls.
+   */
   readonly expired: number;
+  /** Calls that their peer reset, or whose connection broke, before their answer was delivered. */
   readonly cancelled: number;
+  /** Streams that were refused because their peer resets too many, or has too many open. */
   readonly refusedStreams: number;
+  /** Connections that this server ended because of their peer's behavior. */
   readonly endedConnections: number;
+  /** Connections that ended with an exception in this server's own code. */
   readonly faults: number;
 }
 
 /** The outcome of a change of TLS files on disk. */
 export type TlsReload =
-  | { readonly kind: 'taken'; readonly notAfter: string }
-  | { readonly kind: 'refused'; readonly problem: string };
+  | {
+      readonly kind: 'taken';
+      /** The end of the new certificate, in RFC 3339. */
+      readonly notAfter: string;
+    }
+  | {
+      readonly kind: 'refused';
+      /** One sentence that names the file or states the mismatch. It contains no content of a file. */
+      readonly problem: string;
+    };
 
 export function watchCalls(metrics: Metrics, stats: () => CallStats): void {
   metrics.show('postern_grpc_calls', () => {

@@ -57,13 +57,17 @@ export interface MeteringStats {
 }
 
 export interface AccessLogStats {
-  /** The current number. */
+  /** The number of open streams. */
   readonly streams: number;
+  /** The ends of requests that the listener accepted. */
   readonly entries: number;
   /** Reports of requests that were still running. */
   readonly running: number;
+  /** Unreadable messages; each ended its stream. */
   readonly broken: number;
+  /** Unreadable entries, which were skipped. */
   readonly unreadable: number;
+  /** Entries for which the listener threw. */
   readonly failed: number;
 }
 

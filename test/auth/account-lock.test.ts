@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { unlockUser } from '../../src/iam/auth/failure-queries.ts';
+import { clearFailuresOfUser } from '../../src/iam/auth/failure-queries.ts';
 import type { PasswordVerifier } from '../../src/iam/auth/parts.ts';
 import { forgetAccount } from '../../src/iam/auth/throttle.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -170,7 +170,7 @@ test('an account knows at most 100 addresses, and keeps those that it knows', as
 
 describe('an account that is locked', () => {
   const reliefs = {
-    'an administrator that unlocks the user': () => unlockUser(stand.db.knex, ada),
+    'an administrator that unlocks the user': () => clearFailuresOfUser(stand.db.knex, ada),
     'a new password that the user sets with a token': () => forgetAccount(stand.db.knex, `email:${ADA}`),
   };
   test.each(Object.entries(reliefs))(

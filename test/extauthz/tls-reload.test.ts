@@ -11,7 +11,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import type { TlsReload } from '../../src/extauthz/tls-files.ts';
+import type { TlsReload } from '../../src/telemetry/grpc-metrics.ts';
 import { type Certificate, makeAuthority } from '../support/certificates.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call } from './support/raw-peer.ts';

@@ -181,7 +181,7 @@ describe('what the description says of names and patterns is what the use cases 
   test.each<readonly [string, string, (text: string) => boolean]>([
     ['a role', grammar.NAME, (text) => parseRoleName(text) !== undefined],
     ['a policy', grammar.NAME, (text) => parsePolicyName(text) !== undefined],
-    ['a tenant', grammar.TENANT_ID, (text) => parseTenantId(text) !== undefined],
+    ['a tenant', grammar.TENANT_ID_PATTERN, (text) => parseTenantId(text) !== undefined],
     ['a permission pattern', grammar.PERMISSION_PATTERN, isPermissionPattern],
     ['a permission', grammar.PERMISSION, isPermission],
     ['a resource pattern', grammar.RESOURCE_PATTERN, isResourcePattern],

@@ -4,25 +4,11 @@
  * repeat the entries that a broken connection loses, so the listener must tolerate missing reports.
  */
 
+import type { AccessLogStats } from '../../telemetry/metering-metrics.ts';
 import type { GrpcMethods, IncomingCall } from '../grpc/methods.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';
 import type { FinishedListener } from '../ports.ts';
 import { readAccessLog } from './reader.ts';
-
-export interface AccessLogStats {
-  /** The number of open streams. */
-  readonly streams: number;
-  /** The ends of requests that the listener accepted. */
-  readonly entries: number;
-  /** Reports of requests that were still running. */
-  readonly running: number;
-  /** Unreadable messages; each ended its stream. */
-  readonly broken: number;
-  /** Unreadable entries, which were skipped. */
-  readonly unreadable: number;
-  /** Entries for which the listener threw. */
-  readonly failed: number;
-}
 
 export interface AccessLog {
   readonly methods: GrpcMethods;

@@ -19,7 +19,8 @@ import {
   status,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { type CallStats, DEADLINE_PASSED, INTERNAL, MAX_CALL_MS } from '../grpc/call-stats.ts';
+import type { CallStats } from '../../telemetry/grpc-metrics.ts';
+import { DEADLINE_PASSED, INTERNAL, MAX_CALL_MS } from '../grpc/call-stats.ts';
 import { MAX_MESSAGE_BYTES, tooLarge } from '../grpc/messages.ts';
 import type { GrpcMethod, Receive, Releaser, UnaryAnswer, UnaryCall } from '../grpc/methods.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';

@@ -1,31 +1,8 @@
 /** Counts and bounds of calls, for both transports. */
 
+import type { CallStats } from '../../telemetry/grpc-metrics.ts';
 import { failure } from './status.ts';
 import type { UnfinishedBounds } from './unfinished.ts';
-
-/** Calls since the start of the process, and calls that are open now. */
-export interface CallStats {
-  /** Open calls of one message, now. */
-  readonly open: number;
-  /** Calls with an incomplete message, now. The transport grpc-js reports 0, here and below. */
-  readonly unfinished: number;
-  /** The memory of these messages, in bytes, now. */
-  readonly unfinishedBytes: number;
-  /** Calls that were rejected because unfinished messages took too much memory. */
-  readonly refused: number;
-  /**
-   * Calls whose deadline passed before their answer was delivered. Both transports count these, and cancelled calls.
-   */
-  readonly expired: number;
-  /** Calls that their peer reset, or whose connection broke, before their answer was delivered. */
-  readonly cancelled: number;
-  /** Streams that were refused because their peer resets too many, or has too many open. */
-  readonly refusedStreams: number;
-  /** Connections that this server ended because of their peer's behavior. */
-  readonly endedConnections: number;
-  /** Connections that ended with an exception in this server's own code. */
-  readonly faults: number;
-}
 
 /** The counts of calls, without those of connections. */
 export type OwnCallStats = Omit<CallStats, 'refusedStreams' | 'endedConnections' | 'faults'>;

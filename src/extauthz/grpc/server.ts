@@ -1,7 +1,8 @@
 /** A gRPC server: TCP or a Unix socket, plain or TLS. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 
+import type { CallStats } from '../../telemetry/grpc-metrics.ts';
 import { Http2Listener, type ListenAt, type TlsMaterial } from '../http2/listener.ts';
-import { type CallBounds, type CallStats, everySweep, type Ticking } from './call-stats.ts';
+import { type CallBounds, everySweep, type Ticking } from './call-stats.ts';
 import type { GrpcMethods } from './methods.ts';
 import { ServedCalls } from './served-calls.ts';
 import { targetsOf } from './targets.ts';

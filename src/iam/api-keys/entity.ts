@@ -27,7 +27,7 @@ import {
   instant,
   keyId,
   limit,
-  Metadata,
+  metadataPairs,
   notices,
   tenantId,
   text,
@@ -51,7 +51,7 @@ export const apiKey = {
   ),
   name: column(nullable(text), { accepts: Type.Optional(nullable(title(100))), changes: true }),
   description: column(text, { accepts: title(500), changes: true }),
-  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  metadata: column(metadataPairs, { accepts: Type.Optional(metadata), changes: true }),
   scopes: column(texts, { accepts: somePatterns, changes: true }),
   resource_constraints: column(Constraints, { accepts: Type.Optional(resourceConstraints), changes: true }),
   /** Requests per minute. Null: no limit of the key's own. */

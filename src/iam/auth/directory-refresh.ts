@@ -12,11 +12,11 @@ import { queryDirectory } from './directory-service.ts';
 import { suspend, suspensionOf } from './directory-suspension.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
-export type GoneReason = DirectoryGoneReason | 'tenant_changed';
+export type SuspensionReason = DirectoryGoneReason | 'tenant_changed';
 
 export type Standing =
   | { readonly kind: 'stands'; readonly person: DirectoryPerson }
-  | { readonly kind: 'gone'; readonly reason: GoneReason };
+  | { readonly kind: 'gone'; readonly reason: SuspensionReason };
 
 /**
  * Queries the directory. Must not be called in a transaction, because a directory may take seconds.
@@ -63,7 +63,7 @@ export async function endForDirectory(
   parts: AuthParts,
   { userId, tenantId, sessionId }: RefreshFacts,
   identity: DirectoryIdentity,
-  reason: GoneReason,
+  reason: SuspensionReason,
   from: Provenance,
 ): Promise<boolean> {
   return transaction(

@@ -20,7 +20,7 @@ import {
   noteDirectoryCheck,
   suspendDirectoryUser,
 } from '../users/directory-queries.ts';
-import type { GoneReason } from './directory-refresh.ts';
+import type { SuspensionReason } from './directory-refresh.ts';
 import { bySystem, resource } from './directory-user.ts';
 import type { Provenance } from './parts.ts';
 
@@ -40,7 +40,7 @@ export class RemovalsFault extends Fault {}
  * lock a person by failed logins, `ambiguous_user`, because a colleague with write access to usernames can cause it,
  * and `not_readable`, which is no fact about the person.
  */
-export function suspensionOf(reason: GoneReason): DirectorySuspension | undefined {
+export function suspensionOf(reason: SuspensionReason): DirectorySuspension | undefined {
   switch (reason) {
     case 'removed':
     case 'disabled':

@@ -279,7 +279,7 @@ export async function clearAccount(q: Queryable, account: Uint8Array): Promise<v
 }
 
 /** Clears the failures of a user's account from all addresses. */
-export async function unlockUser(q: Queryable, id: UserId): Promise<void> {
+export async function clearFailuresOfUser(q: Queryable, id: UserId): Promise<void> {
   await q.raw(cleared(`(select ${ACCOUNT_OF_USER} from users u where u.id = :id)`), { id });
 }
 

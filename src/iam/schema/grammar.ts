@@ -11,7 +11,7 @@ import { asksAlso } from './keywords.ts';
 
 /** Names of roles and policies. */
 export const NAME = '^[a-z][a-z0-9_-]{0,62}$';
-export const TENANT_ID = '^[a-z0-9][a-z0-9-]{0,62}$';
+export const TENANT_ID_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$';
 /** `*` or `<resource>:<action>`. */
 export const PERMISSION_PATTERN = '^(\\*|(\\*|[a-z][a-z0-9_-]*):(\\*|[a-z][a-z0-9_-]*))$';
 /** One permission, without wildcards. */
@@ -26,7 +26,7 @@ export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})
 export const RESOURCE_NAME = `^(?!$)${GLOB}$`;
 
 export const aName = asksAlso({ pattern: NAME });
-export const aTenantId = asksAlso({ pattern: TENANT_ID });
+export const aTenantId = asksAlso({ pattern: TENANT_ID_PATTERN });
 export const aPermissionPattern = asksAlso({ pattern: PERMISSION_PATTERN, maxLength: MAX_PATTERN_LENGTH });
 export const aPermission = asksAlso({ pattern: PERMISSION, maxLength: MAX_PATTERN_LENGTH });
 export const aResourcePattern = asksAlso({ pattern: RESOURCE_PATTERN, maxLength: MAX_RESOURCE_PATTERN_LENGTH });

@@ -40,7 +40,7 @@ export const Constraints = component(
 );
 
 /** Pairs that people attach to a key, user or tenant. */
-export const Metadata = component(
+export const metadataPairs = component(
   'Metadata',
   Type.Unsafe<Record<string, string>>({
     type: 'object',

@@ -5,7 +5,7 @@ import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decisi
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
 import { MAX_COUNTED, MAX_LIMIT } from '../list/list.ts';
-import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID } from './grammar.ts';
+import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID_PATTERN } from './grammar.ts';
 import { asksAlso } from './keywords.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
@@ -120,7 +120,7 @@ export const tenantFilter = {
     Type.String({
       maxLength: 63,
       description: 'The same as X-Tenant-ID. Platform administrators may send * for all tenants.',
-      ...asksAlso({ pattern: `^\\*$|${TENANT_ID}` }),
+      ...asksAlso({ pattern: `^\\*$|${TENANT_ID_PATTERN}` }),
     }),
   ),
 };

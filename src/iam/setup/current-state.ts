@@ -12,7 +12,7 @@ import { listTenants } from '../tenants/list-queries.ts';
 import { findTenant } from '../tenants/queries.ts';
 import { lockAdministrators } from '../users/administrator-queries.ts';
 import type { UserRow } from '../users/entity.ts';
-import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsers, usersForSetup } from './queries.ts';
+import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsersOfSetup, usersForSetup } from './queries.ts';
 import type { Setup } from './read.ts';
 
 export interface TenantState {
@@ -59,7 +59,7 @@ export async function readCurrentState(
     await lockAdministrators(trx);
     await lockTenants(trx, prunesTenants ? (await listAllTenants(trx)).map((tenant) => tenant.id).concat(ids) : ids);
     await lockGlobalPolicies(trx);
-    await lockUsers(trx, emails, pruned);
+    await lockUsersOfSetup(trx, emails, pruned);
   }
   const deleted = await deletedTenants(trx, ids);
   const tenants = new Map<TenantId, TenantState>();

@@ -37,7 +37,7 @@ export async function lockGlobalPolicies(trx: Queryable): Promise<void> {
 }
 
 /** Locks the users with these email addresses, and all local users of these tenants that have an email address. */
-export async function lockUsers(
+export async function lockUsersOfSetup(
   trx: Queryable,
   emails: readonly string[],
   tenants: readonly TenantId[],

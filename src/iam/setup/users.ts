@@ -6,7 +6,7 @@ import { revokeKeysOfUser } from '../api-keys/queries.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
 import { type UserRow, userResource } from '../users/entity.ts';
 import { discardPasswordSetups } from '../users/password-queries.ts';
-import { deleteUser, findUser, setManualRoles, setUserStatus, updateUser } from '../users/queries.ts';
+import { deleteUserRow, findUser, setManualRoles, setUserStatus, updateUserRow } from '../users/queries.ts';
 import type { ApplyContext, PlannedAction } from './action.ts';
 import { difference, type SetupMembers, viewOf, type Wanted } from './members.ts';
 import type { SetupResource } from './resource-plan.ts';
@@ -42,7 +42,7 @@ async function change(context: ApplyContext, before: UserRow, after: UserValues)
   const { trx } = context;
   const { id, tenant_id } = before;
   const { name, department, metadata } = after;
-  await updateUser(trx, { id, tenant_id, email: before.email, name, department, metadata });
+  await updateUserRow(trx, { id, tenant_id, email: before.email, name, department, metadata });
   await setManualRoles(trx, id, after.roles);
   // As in the API: the creator of a token may not have the permissions of the new roles.
   if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);
@@ -66,7 +66,7 @@ async function change(context: ApplyContext, before: UserRow, after: UserValues)
 async function remove(context: ApplyContext, user: UserRow): Promise<void> {
   await endSessionsOfUser(context.trx, user.id);
   const revoked = await revokeKeysOfUser(context.trx, user.tenant_id, user.id);
-  await deleteUser(context.trx, user.tenant_id, user.id);
+  await deleteUserRow(context.trx, user.tenant_id, user.id);
   await audit(context, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });
 }
 

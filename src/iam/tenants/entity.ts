@@ -17,7 +17,7 @@ import {
 } from '../schema/entity.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { instant, limit, Metadata, text } from '../schema/resource-parts.ts';
+import { instant, limit, metadataPairs, text } from '../schema/resource-parts.ts';
 import { closed, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
 
 const amount = column(limit, { accepts: limitOrNull, changes: true });
@@ -57,7 +57,7 @@ export const tenant = {
   status: column(tenantStatus),
   settings: column(Settings, { accepts: Type.Optional(settingsChanges), changes: true }),
   quotas: column(Quotas, { accepts: Type.Optional(quotasChanges), changes: true }),
-  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  metadata: column(metadataPairs, { accepts: Type.Optional(metadata), changes: true }),
   created_at: column(instant),
   updated_at: column(instant),
   deleted_at: unselected<Date | null>(),

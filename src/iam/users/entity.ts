@@ -19,7 +19,7 @@ import {
 } from '../schema/entity.ts';
 import { aPassword, aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { instant, Metadata, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
+import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
 
 /** The last statement of the directory about a user. */
@@ -46,7 +46,7 @@ export const user = {
   }),
   name: column(text, { accepts: title(200), changes: true }),
   department: column(nullable(text), { accepts: Type.Optional(nullable(visibleText(200))), changes: true }),
-  metadata: column(Metadata, { accepts: Type.Optional(metadata), changes: true }),
+  metadata: column(metadataPairs, { accepts: Type.Optional(metadata), changes: true }),
   roles: joined(roles({ description: 'Assigned through the API.' }), {
     accepts: Type.Optional(roleNames),
     changes: true,

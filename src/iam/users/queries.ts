@@ -105,7 +105,7 @@ async function giveRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): 
 }
 
 /** Writes these columns of a user. Fails with a broken `users_email_key` if another user has the email address. */
-export async function updateUser(
+export async function updateUserRow(
   q: Queryable,
   { id, tenant_id, ...columns }: Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department' | 'metadata'>,
 ): Promise<void> {
@@ -132,7 +132,7 @@ export async function setManualRoles(q: Queryable, id: UserId, roles: readonly R
 }
 
 /** Deletes the user's one-time tokens and roles as well. Keys and sessions stay, and must have been ended. */
-export async function deleteUser(q: Queryable, tenant: TenantId, id: UserId): Promise<void> {
+export async function deleteUserRow(q: Queryable, tenant: TenantId, id: UserId): Promise<void> {
   await users(q).where({ tenant_id: tenant, id }).delete();
 }
 

@@ -6,7 +6,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { revokeKeysOfUser } from '../api-keys/queries.ts';
-import { unlockUser as clearFailures } from '../auth/failure-queries.ts';
+import { clearFailuresOfUser } from '../auth/failure-queries.ts';
 import { type AdminParts, type Caller, isOwnUser } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
 import { notFound } from '../caller/refusals.ts';
@@ -16,7 +16,7 @@ import { reserveSeat } from './checks.ts';
 import { type UserResource, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { discardPasswordSetups } from './password-queries.ts';
-import { findUser, deleteUser as removeUser, setUserStatus } from './queries.ts';
+import { deleteUserRow, findUser, setUserStatus } from './queries.ts';
 
 /** @throws Refusal `not_found`, `escalation`, `last_admin` */
 export async function deactivateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
@@ -74,7 +74,7 @@ export async function unlockUser(parts: AdminParts, caller: Caller, id: string):
       await mayActOnUser(trx, caller, user, allowPolicies);
       const before = userResource(user);
       checkPreconditions(before);
-      await clearFailures(trx, user.id);
+      await clearFailuresOfUser(trx, user.id);
       audit.before = { locked_until: before.locked_until };
       audit.after = { locked_until: null };
       return shown(trx, user);
@@ -106,7 +106,7 @@ export async function deleteUser(parts: AdminParts, caller: Caller, id: string):
       checkPreconditions(userResource(user));
       const revoked = await revokeKeysOfUser(trx, user.tenant_id, user.id);
       await endSessionsOfUser(trx, user.id);
-      await removeUser(trx, user.tenant_id, user.id);
+      await deleteUserRow(trx, user.tenant_id, user.id);
       audit.before = userResource(user);
       audit.after = { revoked_keys: revoked };
     },

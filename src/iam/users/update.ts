@@ -16,7 +16,7 @@ import { canonicalEmail, knownRoles, withUniqueEmail } from './checks.ts';
 import { type UserChanges, type UserResource, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { discardPasswordSetups } from './password-queries.ts';
-import { findUser, setManualRoles, updateUser as writeUser } from './queries.ts';
+import { findUser, setManualRoles, updateUserRow } from './queries.ts';
 
 /**
  * Absent members stay as they are.
@@ -59,7 +59,7 @@ export async function updateUser(
         department: changes.department === undefined ? user.department : changes.department,
         metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),
       };
-      await withUniqueEmail(writeUser(trx, columns));
+      await withUniqueEmail(updateUserRow(trx, columns));
       const changed = await findUser(trx, user.tenant_id, user.id);
       if (changed === undefined) throw new Fault('a locked user is missing');
       audit.before = userResource(user);

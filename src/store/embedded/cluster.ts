@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const INITDB_TIMEOUT_MS = 120_000;
 
 /** The role that owns the embedded database. Only processes that reach the socket's private folder can use it. */
-export const ROLE = 'postern';
+export const OWNER_ROLE = 'postern';
 
 /**
  * Creates the cluster if there is none. Rejects with an EmbeddedError if the folder contains something else, or a
@@ -105,7 +105,7 @@ async function initialize(
     join(files.directory, 'bin/initdb'),
     [
       `--pgdata=${directory}`,
-      `--username=${ROLE}`,
+      `--username=${OWNER_ROLE}`,
       '--encoding=UTF8',
       '--locale=C',
       '--locale-provider=builtin',

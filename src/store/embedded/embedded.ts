@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { postgresFiles } from './binaries.ts';
-import { ensureCluster, ROLE } from './cluster.ts';
+import { ensureCluster, OWNER_ROLE } from './cluster.ts';
 import { EmbeddedError, reason } from './error.ts';
 import { replaceFile } from './files.ts';
 import { openHome } from './home.ts';
 import { readPidFile, whoIs } from './processes.ts';
-import { ask, type RunningServer, runServer, type ServerParts, stopServer } from './server.ts';
+import { ask, type RunningPostgres, runServer, type ServerParts, stopServer } from './server.ts';
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
@@ -59,7 +59,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   let server = await start({ home, files, durable, silenceTimeoutMs, log }, create);
   // A restart uses the same socket, because other processes know the address.
   const parts: ServerParts = { home: { ...home, socketDir: server.socketDir }, files, durable, silenceTimeoutMs, log };
-  const url = `postgresql://${ROLE}@/${DATABASE}?host=${encodeURIComponent(server.socketDir)}`;
+  const url = `postgresql://${OWNER_ROLE}@/${DATABASE}?host=${encodeURIComponent(server.socketDir)}`;
   await replaceFile(join(home.dataDir, 'database.url'), `${url}\n`);
 
   let stopping = false;
@@ -108,7 +108,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   };
 }
 
-async function start(parts: ServerParts, create: boolean): Promise<RunningServer> {
+async function start(parts: ServerParts, create: boolean): Promise<RunningPostgres> {
   const server = await runServer(parts);
   parts.log(
     `the PostgreSQL server ${server.adopted ? 'was running already' : 'has started'} (process ${server.pid}, ${parts.home.cluster})`,

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { PostgresFiles } from './binaries.ts';
-import { ROLE } from './cluster.ts';
+import { OWNER_ROLE } from './cluster.ts';
 import { EmbeddedError, reason } from './error.ts';
 import type { Home } from './home.ts';
 import { helpersOf, type PidFile, readPidFile, signal, whoIs } from './processes.ts';
 import { withStartLock } from './start-lock.ts';
 
-export interface RunningServer {
+export interface RunningPostgres {
   readonly pid: number;
   readonly socketDir: string;
   /** True if the server was already running. */
@@ -58,7 +58,7 @@ const MAX_LOG_BYTES = 1_000_000;
  * Returns a server that answers. Several processes may call it for one cluster at once: one starts the server, the
  * others adopt it.
  */
-export async function runServer(parts: ServerParts): Promise<RunningServer> {
+export async function runServer(parts: ServerParts): Promise<RunningPostgres> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const outcome = await adoptOrStart(parts, deadline);
@@ -84,7 +84,7 @@ export async function stopServer(
 }
 
 /** One process at a time cleans up and starts a server. The others adopt it. */
-async function adoptOrStart(parts: ServerParts, deadline: number): Promise<RunningServer | 'try again'> {
+async function adoptOrStart(parts: ServerParts, deadline: number): Promise<RunningPostgres | 'try again'> {
   const recorded = await findServer(parts.home);
   if (recorded.kind === 'server') return adopt(parts, recorded.file);
   return withStartLock(parts.home.dataDir, deadline, async () => {
@@ -105,9 +105,9 @@ async function findServer({ cluster }: Home): Promise<RecordedServer> {
   return kind === 'server' ? { kind, file } : { kind };
 }
 
-async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningServer | 'try again'> {
+async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningPostgres | 'try again'> {
   const { cluster } = parts.home;
-  let running: RunningServer | undefined;
+  let running: RunningPostgres | undefined;
   let silentSince = performance.now();
   const answered = await within(START_TIMEOUT_MS, async () => {
     const presence = await connect(recorded.socketDir || parts.home.socketDir, cluster).catch((error: unknown) => {
@@ -162,7 +162,7 @@ function processesLeft(pids: readonly number[]): EmbeddedError {
 async function startServer(
   { home, files, durable }: ServerParts,
   deadline: number,
-): Promise<RunningServer | 'try again'> {
+): Promise<RunningPostgres | 'try again'> {
   const logStart = await trimLog(home.logFile);
   const logFile = await open(home.logFile, 'a', 0o600);
   const settings = {
@@ -245,7 +245,7 @@ async function connect(socketDir: string, cluster: string): Promise<pg.Client> {
   const client = new pg.Client({
     host: socketDir,
     port: 5432,
-    user: ROLE,
+    user: OWNER_ROLE,
     database: 'postgres',
     application_name: 'postern',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
