@@ -8,7 +8,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { type AuditExportFormat, exportAudit } from './export.ts';
 import { auditChain, listAuditPage } from './read.ts';
-import { AuditChain, AuditEntry, auditQuery } from './schemas.ts';
+import { AuditChain, AuditLogRow, auditQuery } from './schemas.ts';
 
 const EXPORTS: Readonly<
   Record<string, { readonly format: AuditExportFormat; readonly type: string; readonly file: string }>
@@ -21,7 +21,7 @@ const answers: Answers = {
   200: {
     description: 'One page of rows, newest first, or the stream that the Accept header asks for.',
     content: {
-      [PAGES]: listOf(AuditEntry),
+      [PAGES]: listOf(AuditLogRow),
       'application/x-ndjson': Type.String({
         description: `One row as JSON on each line. ${stopsEarly('an object with `object` `export_stopped`, `reason`, `detail` and `next_cursor`')}`,
       }),

@@ -7,7 +7,7 @@ import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
 
 const auditResult = oneOf('success', 'failure', 'refused');
 
-export const AuditEntry = component(
+export const AuditLogRow = component(
   'AuditRow',
   Type.Object({
     id: text,
@@ -26,7 +26,7 @@ export const AuditEntry = component(
     request_id: nullable(text),
   }),
 );
-export type AuditResource = Static<typeof AuditEntry>;
+export type AuditResource = Static<typeof AuditLogRow>;
 
 /** The bound on the count of unsealed rows. A running server seals rows within seconds. */
 export const MAX_UNSEALED = 100_000;

@@ -1,13 +1,12 @@
 /** The tenants in a setup file. */
 
 import type { TenantId } from '../../domain/ids.ts';
-import type { Metadata } from '../../domain/records.ts';
+import type { Metadata, TenantQuotas } from '../../domain/records.ts';
 import {
   mergeQuotas,
   mergeSettings,
   type QuotasChanges,
   type SettingsChanges,
-  type TenantQuotas,
   type TenantRow,
   type TenantValues,
   tenantResource,

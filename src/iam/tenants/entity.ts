@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox';
 import { validateTimezone } from '../../decision/validate.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
+import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import {
   acceptedBy,
   changedBy,
@@ -41,8 +42,6 @@ const Settings = component('TenantSettings', Type.Partial(Type.Object(shownBy(se
 const Quotas = component('TenantQuotas', Type.Partial(Type.Object(shownBy(quotas)), LIMITS));
 export const settingsChanges = Type.Object(changedBy(settings), closed);
 export const quotasChanges = Type.Object(changedBy(quotas), closed);
-export type TenantSettings = Static<typeof Settings>;
-export type TenantQuotas = Static<typeof Quotas>;
 export type SettingsChanges = Static<typeof settingsChanges>;
 export type QuotasChanges = Static<typeof quotasChanges>;
 
