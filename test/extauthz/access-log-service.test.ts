@@ -7,7 +7,7 @@ import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts
 import { accessLog, entryBytes, messageOf, RESERVATION, replaced } from './support/access-log.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let transport: Transport['transport'] = 'built-in';
 
 const METHOD = '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs';
@@ -60,7 +60,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
   });
 
   describe('an access log', () => {
-    test('is told entry by entry, while its stream goes on', async () => {
+    test('is reported entry by entry, while its stream stays open', async () => {
       const server = await serve();
       const { call, end } = stream(server.address);
       call.write(accessLog(entry('one'), {}, entry('two')));
@@ -106,14 +106,14 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await drained;
     });
 
-    test('is not taken where nobody listens', async () => {
+    test('is rejected with UNIMPLEMENTED on a server without a listener for it', async () => {
       const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', transport });
       cleanups.push(() => server.drain(100));
       expect(await stream(server.address).end).toBe(status.UNIMPLEMENTED);
       expect(server.accessLog.entries).toBe(0);
     });
 
-    test('loses no entry beside one that cannot be read, and its stream goes on', async () => {
+    test('loses no entry beside one that cannot be read, and its stream stays open', async () => {
       const server = await serve();
       const { call, end } = stream(server.address);
       const cut = replaced(
@@ -178,7 +178,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
         if (typeof first !== 'function') return expect.fail('no stream');
         first(accessLog(entry('one')));
         expect([typeof open(), ended]).toEqual(['function', [1]]);
-        // What its peer sends until it hears of that is taken, and does not make it a stream that stays.
+        // The server accepts entries that the peer sends before it sees the end, and the stream still ends.
         const leaving = opened[1];
         finished.length = 0;
         if (typeof leaving === 'function') leaving(accessLog(entry('late')));

@@ -41,7 +41,7 @@ describe('a finished request', () => {
     ]);
   });
 
-  test('that no check of ours let through is not reported, whatever else it says', () => {
+  test('without the metadata of a check by Postern is not reported, for any other members', () => {
     const { reservation: _none, ...others } = DECISION;
     const forged = { 'some.filter': DECISION };
     expect(readAccessLog(log({ decision: others, usage: USAGE }, { others: forged, usage: USAGE }, {}))).toEqual(
@@ -83,7 +83,7 @@ describe('a finished request', () => {
     ],
     ['answered by another filter', { details: 'via_upstream_or_so', forwardedNanos: 1 }, 'forwarded'],
     ['left before it was forwarded', { details: 'downstream_remote_disconnect' }, 'untouched'],
-  ])('is told with what the upstream had to do with it: %s', (_name, told, upstream) => {
+  ])("is reported with the upstream's part in it: %s", (_name, told, upstream) => {
     expect(ended(log({ decision: DECISION, status: 200, ...told }))[0]?.upstream).toBe(upstream);
   });
 
@@ -286,7 +286,7 @@ describe('an entry that cannot be read', () => {
     expect(rest).toEqual({ running: [], unreadable: 0, whole: false });
   });
 
-  test('whatever its bytes are, leaves every other entry of random batches exactly as it is', () => {
+  test('with any bytes leaves every other entry of random batches unchanged', () => {
     const told = fc.record({
       id: fc.nat({ max: 2 ** 30 }),
       running: fc.boolean(),

@@ -19,7 +19,7 @@ describe('the rates of bodies', () => {
     pauseMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3000 })),
   });
 
-  /** What was read of one id so far, from the beginning: its debt goes down with time, never below 0. */
+  /** Returns the debt of one id after all its reads: it decreases with time, never below 0. */
   function debtMs(
     read: readonly { readonly atMs: number; readonly bytes: number }[],
     rate: number,

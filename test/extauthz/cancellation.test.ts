@@ -14,7 +14,7 @@ import { CHECK_PATH, call, connectRaw, endOf, openCall } from './support/raw-pee
 import { checkRequest } from './support/requests.ts';
 import { BUILT_IN, TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let transport: Transport = BUILT_IN;
 
 const world = littleWorld();
@@ -39,7 +39,7 @@ interface Stage {
   readonly server: ExtAuthzServer;
   /** Reservations that were made and not released. */
   readonly outstanding: Set<string>;
-  /** How often the limits were asked. */
+  /** Returns the number of requests to the limits. */
   asked(): number;
   readonly outcomes: Outcome[];
 }
@@ -201,8 +201,8 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       },
     );
 
-    // The answer is due 100 ms before the deadline, and grpc-js ends the call at the deadline exactly. A process that is
-    // not scheduled for so long fails a try.
+    // The answer is due 100 ms before the deadline, and grpc-js ends the call at the deadline exactly. A process that
+    // is not scheduled for 100 ms fails a try.
     test.each(['a lookup', 'its limits'])(
       'for %s that never answers is 503 in our form before its grpc-timeout',
       { retry: 3 },

@@ -17,7 +17,7 @@ import { readAnswer } from './support/definition.ts';
 import { checkRequest } from './support/requests.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let transport: Transport['transport'] = 'built-in';
 
 const { defaults, world, cases }: CaseFile = loadCases();

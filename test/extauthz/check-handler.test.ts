@@ -269,7 +269,7 @@ describe('who watches', () => {
   });
 });
 
-test('a cold check waits for its look-ups and is decided as a warm one', async () => {
+test('a check without cached data waits for its lookups, and has the same decision as one with cached data', async () => {
   const cold = watched({ resolver: { resolve: async (...asked) => world.resolver.resolve(...asked) } });
   const answer = cold.gate(checkRequest(CHAT));
   expect(answer).toBeInstanceOf(Promise);
@@ -283,7 +283,7 @@ describe('limits', () => {
   const RATE = { limit: 60, remaining: 7, resetSeconds: 12, windowSeconds: 60 };
   const admitted: LimitDecision = { kind: 'admitted', reservation: 'cd'.repeat(16), rate: RATE };
 
-  test('are asked only of what the decision allows', () => {
+  test('are consulted only for requests that the decision allows', () => {
     let asked = 0;
     const { gate } = watched({
       limiter: limiterOf(() => {
@@ -345,7 +345,7 @@ describe('limits', () => {
 
   test.each<[string, () => Promise<LimitDecision>]>([
     ['reject', () => Promise.reject(new Fault('no store'))],
-    ['are never told', () => new Promise(() => undefined)],
+    ['never answer', () => new Promise(() => undefined)],
   ])('that %s are a fault, never an allow', async (_name, admit) => {
     const { gate } = watched({ limiter: limiterOf(admit), maxWaitMs: 5 });
     const answer = readAnswer(await gate(checkRequest(CHAT)));

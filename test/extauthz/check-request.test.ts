@@ -511,7 +511,7 @@ describe('the client address', () => {
     read(checkRequest(headersOf(...values.map((list) => ['x-forwarded-for', list] as const))), hops).input
       .clientAddress;
 
-  test('without trusted hops is the connection’s peer, whatever the client forwards', () => {
+  test('without trusted hops is the connection’s peer, for any forwarded header of the client', () => {
     expect(forwarded(0, '203.0.113.9')).toBe('192.0.2.10');
   });
 

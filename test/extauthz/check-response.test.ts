@@ -116,7 +116,7 @@ describe('an allow, read by the complete definition', () => {
     );
   });
 
-  test('tells upstream and access log who it is', () => {
+  test('reports the principal to the upstream and to the access log', () => {
     fc.assert(
       fc.property(allow, (decision) => {
         const { headers, metadata } = answerTo(decision);
@@ -342,7 +342,7 @@ describe('limits', () => {
     );
   });
 
-  test('give the reservation that the end of the request is recognised by, whatever its length', () => {
+  test('add the reservation that identifies the end of the request, for any length', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f]{1,80}$/), count, (reservation, maxTokens) => {
         const allow = { ...ALLOW, maxTokens };

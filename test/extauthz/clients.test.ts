@@ -1,4 +1,7 @@
-/** grpc-js against the gRPC listener. `npm run bench -- conformance` runs the same cases with grpc-go, grpcio and grpcurl. */
+/**
+ * grpc-js against the gRPC listener. `npm run bench -- conformance` runs the same cases with grpc-go, grpcio and
+ * grpcurl.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -126,32 +126,32 @@ describe('a denial, read by the complete definition', () => {
   });
 });
 
-describe('what a client is told to do', () => {
+describe('the headers of a denial', () => {
   const challenge = (denial: Denial): string | undefined => answerTo(denial).headers['www-authenticate'];
 
-  test('no credential: the scheme, and no error', () => {
+  test('without a credential, WWW-Authenticate names the scheme, and no error', () => {
     expect(challenge({ code: 'missing_credential', detail: '' })).toBe('Bearer realm="postern"');
   });
 
-  test('a credential that proves nobody: invalid_token', () => {
+  test('for a credential that is not valid, WWW-Authenticate names invalid_token', () => {
     for (const code of ['invalid_credential', 'token_expired'] as const) {
       expect(challenge({ code, detail: '' })).toBe('Bearer realm="postern", error="invalid_token"');
     }
   });
 
-  test('a permission that is missing: insufficient_scope, and which', () => {
+  test('for a missing permission, WWW-Authenticate names insufficient_scope and the permission', () => {
     expect(challenge({ code: 'insufficient_permission', detail: '', permission: 'chat:write' })).toBe(
       'Bearer realm="postern", error="insufficient_scope", scope="chat:write"',
     );
   });
 
-  test('nothing of the kind on other denials', () => {
+  test('other denials have no WWW-Authenticate', () => {
     for (const code of ['denied_by_policy', 'resource_not_permitted', 'no_route', 'unavailable'] as const) {
       expect(challenge({ code, detail: '' })).toBeUndefined();
     }
   });
 
-  test('when to come back: after a fault and a rate limit, not after a spent quota', () => {
+  test('a fault and a rate limit have Retry-After, and a used up quota has none', () => {
     expect(answerTo({ code: 'unavailable', detail: '' }).headers['retry-after']).toBe('1');
     expect(answerTo({ code: 'rate_limit_exceeded', detail: '' }).headers['retry-after']).toBe('60');
     const { headers } = answerTo({ code: 'insufficient_quota', detail: '' });

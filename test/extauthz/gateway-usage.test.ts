@@ -29,7 +29,7 @@ describe('usage from Envoy AI Gateway', () => {
     expect(usageOf(COSTS)).toEqual({ prompt: 11, completion: 22, cached: 3, total: 33, model: 'm-2' });
   });
 
-  test('counts as not reported if every number is 0, which the gateway writes if the answer told none', () => {
+  test('counts as not reported if every number is 0, which the gateway writes for an answer without usage', () => {
     expect(usageOf({ llm_input_token: 0, llm_output_token: 0, llm_total_token: 0 })).toBeUndefined();
   });
 

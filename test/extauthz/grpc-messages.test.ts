@@ -22,7 +22,7 @@ function readAll(chunks: readonly Buffer[]): Read {
 }
 
 describe('a message in a stream of bytes', () => {
-  test('is the one that was framed, however its bytes are cut into chunks and whatever follows', () => {
+  test('is the one that was framed, for any chunks of its bytes and any bytes after it', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 400 }),
@@ -94,7 +94,7 @@ describe('a message in a stream of bytes', () => {
   });
 });
 
-test('an unfinished message takes at most half as much memory again as has come of it, in chunks of whatever size', () => {
+test('an unfinished message takes at most 1.5 times the memory of its received bytes, for chunks of any size', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 1, maxLength: 60 }), (sizes) => {
       const parts = new MessageParts();

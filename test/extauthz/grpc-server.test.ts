@@ -16,7 +16,7 @@ import type { GrpcServer } from '../../src/extauthz/grpc/server.ts';
 import { failure } from '../../src/extauthz/grpc/status.ts';
 import { BUILT_IN, TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let on: Transport = BUILT_IN;
 
 const cleanups: (() => unknown)[] = [];
@@ -367,7 +367,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       });
     });
 
-    test('tells when its peer is gone, and sending to nobody is no error', async () => {
+    test('reports the end of its peer, and sending after it is no error', async () => {
       const { session, watches } = await stage();
       const stream = begin(session, '/t.S/Watch');
       stream.end(frame(Buffer.alloc(0)));
@@ -403,7 +403,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
       const told = once(stream, 'trailers');
       stream.write(Buffer.concat([frame(Buffer.from(message)), frame(Buffer.from('two'))]));
       await told;
-      // Who goes on all the same is not heard.
+      // The server ignores a client that continues.
       stream.end(frame(Buffer.from('three')));
       const { grpc, text } = await answer;
       expect(grpc).toBe(status);

@@ -41,7 +41,7 @@ function callOf(connection: number): Call {
 
 const step = fc.record({ connection: fc.nat({ max: 2 }), call: fc.nat({ max: 5 }), bytes: fc.nat({ max: 120 }) });
 
-/** What each call of a connection holds, by a naive count: beyond a bound the largest goes, the first of equals. */
+/** A naive count of the bytes of each call. Beyond a bound, the largest call is dropped, the first of equal ones. */
 class Naive {
   readonly held = new Map<Call, number>();
   /** Connections that hold something, in the order in which they began to. */
@@ -83,7 +83,7 @@ class Naive {
 }
 
 describe('memory of unfinished messages', () => {
-  test('never passes a bound, and is what a naive count says, whatever calls take, finish and are refused', () => {
+  test('never exceeds a bound, and equals a naive count, for any calls that grow, finish and are rejected', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const unfinished = new UnfinishedMessages(BOUNDS);

@@ -14,7 +14,7 @@ import { CHECK_PATH, call, connectRaw, endOf, endWithAnswer, openCall } from './
 import { checkRequest } from './support/requests.ts';
 import { BUILT_IN, GRPC_JS, TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let on: Transport = BUILT_IN;
 
 const world = littleWorld();

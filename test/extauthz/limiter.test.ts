@@ -44,8 +44,8 @@ function asked(allow: Allow): AdmissionRequest {
   return present(asks[0]);
 }
 
-describe('limits are asked', () => {
-  test('with what the tenant and the key have, and the body named', () => {
+describe('the request to the limits', () => {
+  test('has the limits of the tenant and the key, and the amounts in the body', () => {
     expect(asked(ALLOW)).toEqual({
       tenantId: ACME,
       tenantRpm: 60,
@@ -68,7 +68,7 @@ describe('limits are asked', () => {
     });
   });
 
-  test('for a user without a key, and for a tenant without limits', () => {
+  test('has no key for a user, and no limits for a tenant without limits', () => {
     expect(asked({ ...ALLOW, principal: USER, tenant: tenant({}, {}) })).toMatchObject({
       keyId: undefined,
       userId: USER.id,
@@ -94,7 +94,7 @@ describe('limits are asked', () => {
       '/v1/rag/collections/{collection}',
       { metered: false, createsCollection: false, removedCollection: 'hr' },
     ],
-  ])('by what the route does: %s %s', (method, template, expected) => {
+  ])('depends on the kind of the route: %s %s', (method, template, expected) => {
     const resources: Allow['resources'] = template.includes('{') ? [{ kind: 'collections', name: 'hr' }] : [];
     expect(asked({ ...ALLOW, resources, route: line(method, template) })).toMatchObject(expected);
   });

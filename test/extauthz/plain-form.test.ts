@@ -1,6 +1,6 @@
 /**
- * The same request in the form that a full profile sends (raw bytes, repeated headers apart) and in that of a plain one (text, a map of
- * headers): decided alike, or denied in the plain form.
+ * The same request in the form that a full profile sends (raw bytes, repeated headers apart) and in that of a plain one
+ * (text, a map of headers): decided alike, or denied in the plain form.
  */
 
 import fc from 'fast-check';
@@ -134,7 +134,7 @@ describe('a request in the form of a plain profile', () => {
         const [raw, plain] = [await bytesForm(request), await textForm(request)];
         if (raw.code === 0) expect(plain.code === 0 || plain.body['code'] === 'malformed_body').toBe(true);
         if (plain.code !== 0) return;
-        // The model that the access log and the upstream are told is in the text around every byte that was replaced.
+        // The model for the access log and the upstream is a part of the text without a replaced byte.
         const model = plain.metadata['model'] ?? '';
         expect(model).not.toContain('!');
         expect(model === 'llama-3-8b' || body.includes(JSON.stringify(model).slice(1, -1))).toBe(true);

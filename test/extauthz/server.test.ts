@@ -14,7 +14,7 @@ import { builtinRoutes, littleWorld, OWNED_KEY_ID } from './support/little-world
 import { checkRequest } from './support/requests.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let transport: Transport['transport'] = 'built-in';
 
 const AUTHORIZATION = 'envoy.service.auth.v3.Authorization';
@@ -69,7 +69,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
     transport = on.transport;
   });
 
-  describe('the call is OK whatever is in it', () => {
+  describe('the call is OK for any request bytes', () => {
     test('an allow and a denial', async () => {
       await decides(client((await serve()).address));
     });
@@ -155,7 +155,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       };
     }
 
-    test('serves whoever trusts its authority', async () => {
+    test('serves every client that trusts its authority', async () => {
       const { address } = await serve({ tls: files(false) });
       await decides(client(address, ca));
       await expect(client(address).check(CHAT)).rejects.toMatchObject({ code: status.UNAVAILABLE });
@@ -198,7 +198,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await expect(envoy.health(Buffer.from([0x0a, 0x7f]))).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
     });
 
-    test('tells a watcher every change, and the end', async () => {
+    test('reports every change to a watcher, and the end', async () => {
       const server = await serve();
       const watch = client(server.address).watch(AUTHORIZATION);
       const next = async (): Promise<number> => statusOf((await once(watch, 'data'))[0]);
@@ -213,7 +213,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await drained;
     });
 
-    test('tells a watcher of another service that it is unknown', async () => {
+    test('answers SERVICE_UNKNOWN to a watcher of another service', async () => {
       const watch = client((await serve()).address).watch('other.Service');
       expect(statusOf((await once(watch, 'data'))[0])).toBe(SERVICE_UNKNOWN);
       watch.on('error', () => undefined);

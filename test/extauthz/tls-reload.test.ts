@@ -18,7 +18,7 @@ import { CHECK_PATH, call } from './support/raw-peer.ts';
 import { checkRequest } from './support/requests.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';
 
-/** Of the tests that run now. */
+/** The transport of the running tests. */
 let transport: Transport['transport'] = 'built-in';
 
 const CHECK = frame(checkRequest({ headers: [] }));

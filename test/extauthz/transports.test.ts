@@ -1,4 +1,4 @@
-/** The same random calls end alike on both transports, as far as both promise how they end. */
+/** The same random calls end alike on both transports, if both transports define that end. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -8,10 +8,11 @@ const TENANT = 'acme';
 const PERIOD = '2026-11';
 const PROCESSES = 3;
 /**
- * A failure is told as far as it was made small by then: each run is a world, and making them small may take thousands.
+ * The time limit of a property, in milliseconds. A failure shows the smallest example found within it, because
+ * shrinking may need thousands of runs.
  */
 const BOUNDED = { interruptAfterTimeLimit: 8000 };
-/** A process is seen at least so often. */
+/** The longest interval between two contacts of a process with the store. */
 const BEAT_MS = 6000;
 
 type Step =
@@ -80,13 +81,13 @@ const latencies = fc.array(fc.integer({ min: 0, max: 200 }), { minLength: 1, max
   return (): number => values[at++ % values.length] ?? 0;
 });
 
-/** What the world was told of ended requests. */
+/** The reports of ended requests. */
 interface Told {
   /** Tokens of each. */
   readonly spent: Map<Running, number>;
   /**
-   * Told in time to a process that did not crash later, and admitted by a process that did not crash either. The ends
-   * of all others may come after another process has booked the prompt's estimate.
+   * Requests that were reported in time to a process that did not crash later, and admitted by a process that did not
+   * crash either. The ends of all others may come after another process has booked the prompt's estimate.
    */
   readonly certain: Set<Running>;
 }
@@ -111,7 +112,7 @@ function bookedTokens(world: World, { reservation }: Running): number | undefine
 }
 
 /**
- * What is spent, and may still be spent by requests whose reservations are in force.
+ * Returns the tokens that are spent, and that requests with a valid reservation may still spend.
  * @param lastsMs how long a reservation surely is
  */
 function committed(world: World, told: Told, lastsMs: number): number {
@@ -193,7 +194,7 @@ async function run(
       case 'sleep': {
         const sleeper = world.processes[step.process];
         if (sleeper === undefined) break;
-        // What it was told of is booked before, or it would be booked late.
+        // The process books its reports before it sleeps; otherwise it would book them late.
         await world.live(1500);
         sleeper.asleepUntilMs = world.nowMs + step.ms;
         await world.live(step.ms, 1000);
@@ -226,7 +227,7 @@ function sum(values: Iterable<number>): number {
 }
 
 describe('a monthly quota', () => {
-  test('is never passed by what is spent and reserved together, whatever the order of requests, ends, delays and crashes', async () => {
+  test('is never exceeded by the sum of spent and reserved tokens, for any order of requests, ends, delays and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 150 }),

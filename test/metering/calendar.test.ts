@@ -46,7 +46,7 @@ describe('the calendar of a zone', () => {
       '2026-04-01T04:00:00.000Z',
     ],
     ['the year ends', 'Asia/Kolkata', '2026-12-15T00:00:00Z', '2026-12-31T18:30:00.000Z'],
-    ['nobody knows the zone', 'Nowhere/Land', '2026-02-15T00:00:00Z', '2026-03-01T00:00:00.000Z'],
+    ['the zone is unknown', 'Nowhere/Land', '2026-02-15T00:00:00Z', '2026-03-01T00:00:00.000Z'],
   ])('is right where %s', (_name, zone, now, ends) => {
     expect(new Date(new Calendar().at(zone, Date.parse(now)).periodEndsMs).toISOString()).toBe(ends);
   });

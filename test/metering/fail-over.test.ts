@@ -117,7 +117,7 @@ describe('a monthly quota, after a fail-over to a standby that lagged', () => {
           const atSnapshot = granted() + booked();
           const restore = world.store.snapshot();
           await run(lag);
-          // What is on its way arrives before the fail-over, so that it is known what was lost.
+          // Statements in flight arrive before the fail-over, so that the loss is known.
           await world.live(300);
           const lost = granted() + booked() - atSnapshot;
           restore();
@@ -170,7 +170,7 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
     restore();
     const [request] = world.running.splice(0, 1);
     if (request === undefined) throw new Error('nothing was admitted');
-    // Told to the other process, before the issuer has spoken to the store again.
+    // Reported to the other process, before the issuer's next statement.
     world.end(0, request, { total: 7 });
     await world.live(8000);
     expect(world.store.usage.get('acme')).toEqual({ requests: 1, tokens: 7, estimated: 0 });
@@ -273,7 +273,7 @@ describe('in PostgreSQL', () => {
           admitted += 1;
           running.push(answer.reservation ?? '');
         }
-        // Half of what is under way ends, and is told to the process that did not admit it.
+        // Half of the running requests end, and are reported to the process that did not admit them.
         for (const reservation of running.splice(0, running.length / 2)) {
           spent += 8;
           const usage = { prompt: 0, completion: 8, cached: 0, total: 8, model: 'm' };

@@ -141,7 +141,7 @@ describe('a check', () => {
 });
 
 describe('a monthly quota', () => {
-  test('that is used up refuses at once, with the time at which it begins anew, until it is raised', async () => {
+  test('that is used up rejects at once, with the time of its next reset, until it is raised', async () => {
     const world = new World(1, () => 5);
     world.admit(0, { ...tokens(100, 100), timezone: 'Europe/Berlin' });
     await world.live(100);
@@ -170,7 +170,7 @@ describe('a monthly quota', () => {
     expect([world.running.length, world.refused]).toEqual([10, ['insufficient_quota']]);
   });
 
-  test('begins anew with the month of the tenant, and what is spent counts for the month of its check', async () => {
+  test("resets at the start of the tenant's month, and spent tokens count for the month of their check", async () => {
     const world = new World(1, () => 5);
     world.nowMs = Date.parse('2026-11-30T22:59:30Z');
     const request = { ...tokens(100, 100), timezone: 'Europe/Berlin' };

@@ -82,7 +82,7 @@ async function turn(process: Process): Promise<void> {
   await process.limits.tick();
 }
 
-/** The process was not seen for two minutes, and the other one has been able to tell since. */
+/** Sets the last contact of the process to two minutes ago, and lets the other process detect it. */
 async function buried(): Promise<void> {
   await database.db.query({
     text: `update metering_holders set seen_at = clock_timestamp() - interval '2 minutes' where id = $1`,
@@ -178,7 +178,7 @@ test('a request that outlives its process by minutes is booked by its end', asyn
     await turn(lives);
     await buried();
     expect(await usage()).toMatchObject({ requests: 0 });
-    // The next minute: what was heard is old by then.
+    // The next minute: the earlier renewals are old.
     await database.db.query({
       text: `update open_requests set looked_at = null where holder = $1`,
       values: [dies.processId],

@@ -10,9 +10,9 @@ import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 const HOLDER = 'h'.repeat(16);
 const ROWS = 1000;
-/** A connection plans a prepared statement anew five times, then keeps a plan. */
+/** A connection plans a prepared statement in its first five executions, then keeps a plan. */
 const UNTIL_PLANS_ARE_KEPT = 8;
-/** Statements read the few processes whole. What grows with the rows of a batch is far more. */
+/** Statements may read the whole small table of processes. A scan for each row of a batch would be far more. */
 const MOST_SCANS = 50;
 
 let database: FreshDatabase;

@@ -66,13 +66,13 @@ async function run(world: RateWorld, limit: number, steps: readonly Step[]): Pro
   await world.advance(5000);
 }
 
-/** A latency for each way, out of a list that begins anew. */
+/** A latency for each way, from a list that repeats. */
 const latencies = fc.array(fc.integer({ min: 0, max: 120 }), { minLength: 1, maxLength: 8 }).map((values) => {
   let at = 0;
   return (): number => values[at++ % values.length] ?? 0;
 });
 
-/** What a process leased it used, has at hand, or lost with windows that are over. */
+/** Expects that a process used, holds, or lost with ended windows all units that it leased. */
 function expectLeasesAccountedFor(world: RateWorld): void {
   for (const { leases, counts, used, alive } of world.processes) {
     // Read first: it brings the counts up to now.
@@ -225,7 +225,7 @@ class Crowd {
     if (!(taken instanceof Promise) && taken.kind === 'refused') this.refused += 1;
   }
 
-  /** Returns how many subjects were looked at meanwhile. */
+  /** Returns the number of subjects that the tick examined. */
   async tick(): Promise<number> {
     const before = this.leases.stats.examined;
     this.nowMs += 100;
@@ -262,7 +262,7 @@ describe('a slice', () => {
     );
   });
 
-  test('that a check waited for lasts: a key waits once in a window at most, whatever its pace', async () => {
+  test('that a check waited for lasts: a key waits at most once in a window, at any rate of requests', async () => {
     const KEYS = 40;
     const crowd = new Crowd(60_000);
     const waits = new Map<string, number>();

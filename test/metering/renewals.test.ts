@@ -67,7 +67,7 @@ test('tokens stay reserved beyond their lifetime while another process receives 
     other.renew(reservation);
     return processId.stats.reservationsRenewed;
   };
-  // The other process sends at most two renewals of one reservation in a second: it is heard of for 3 s and more.
+  // The other process sends at most two renewals of one reservation in a second, so renewals arrive for 3 s or longer.
   await expect.poll(renewed, PATIENT).toBeGreaterThanOrEqual((3 * TTL_MS) / 1000 + 2);
   expect(processId.stats).toMatchObject({ reservationsExpired: 0, budgets: { outstanding: 1, reserved: 900 } });
   expect(await admit(other, request)).toMatchObject({ kind: 'refused', code: 'insufficient_quota' });

@@ -70,7 +70,7 @@ describe('reservations', () => {
             case 'add': {
               last += 1 + step.gap;
               const budget = BUDGETS[step.budget] ?? BUDGET;
-              // The amount tells which one it is.
+              // The amount identifies the reservation.
               reservations.add(last, budget, last, nowMs + step.lifeMs);
               twins.all.set(last, { budget, amount: last, period: periodOf(nowMs + step.lifeMs) });
               break;

@@ -31,7 +31,7 @@ describe('what a request spent', () => {
   const usage = { prompt: 10, completion: 20, cached: 5, total: 30, model: 'm-2026' };
   const reserved = { prompt: 11, answer: 100 };
 
-  test('is what the upstream reported, whatever the status and the reservation', () => {
+  test('is the usage that the upstream reported, for any status and reservation', () => {
     for (const status of [200, 500, 0]) {
       for (const upstream of ['untouched', 'forwarded', 'answered'] as const) {
         expect(spentBy(finished({ usage, status, upstream, textBytes: 4000 }), reserved)).toEqual({

@@ -198,7 +198,7 @@ describe('in PostgreSQL', () => {
           counts: newCounts(),
         }),
     );
-    // The database's clock is this machine's, but which side of a border an admission was on only its windows tell.
+    // The database has this machine's clock, but only the windows show on which side of a border an admission was.
     const note = (windows: readonly { readonly number: number }[]): void => {
       for (const { number } of windows) admitted.set(number, (admitted.get(number) ?? 0) + 1);
     };

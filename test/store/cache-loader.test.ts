@@ -283,7 +283,7 @@ describe('a tenant', () => {
   }
 });
 
-test('no look-up reads a whole table, however many rows there are', async () => {
+test('no lookup reads a whole table, for any number of rows', async () => {
   const patient = fresh.db.reopen({ poolMax: 1, queryTimeoutMs: 60_000 });
   await patient.knex.raw(`
     set session_replication_role = replica;

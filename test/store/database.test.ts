@@ -34,7 +34,7 @@ async function withDatabase(
 
 describe('an unreachable database is a fault', () => {
   test.each([
-    ['nobody listens at the port', 'postgresql://x@127.0.0.1:1/x'],
+    ['no server listens at the port', 'postgresql://x@127.0.0.1:1/x'],
     ['there is no socket', 'postgresql://x@/x?host=/nowhere'],
     ['the name has no address', 'postgresql://x@host.invalid/x'],
   ])('%s', (_, url) =>

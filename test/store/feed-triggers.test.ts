@@ -21,7 +21,7 @@ async function position(): Promise<number> {
   return Number(row?.['position']);
 }
 
-/** What the feed tells since the test began or last forgot. */
+/** Returns the changes in the feed since the start of the test or the last mark. */
 async function told(): Promise<Set<string>> {
   const rows = await fresh.db.query({
     text: 'select kind, key from changes where seq > $1 order by seq',

@@ -5,7 +5,7 @@ import { ChangeFeed, type FeedOptions, type FlushReason } from '../../src/store/
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
 
-/** So long that nothing in a test waits for it. */
+/** An hour: longer than any test waits. */
 const NEVER_MS = 3_600_000;
 
 class Recorder implements ChangeListener {

@@ -100,7 +100,8 @@ test('replicas that write the same keys at once do not block each other, and the
   for (const [i, uses] of replicas.entries()) {
     for (const key of i === 1 ? ids.toReversed() : ids) uses.note(key, NOON + i * 5 * MINUTE);
   }
-  // What one found held by another waits for the next time. Of those that wait for a key one is done with it each time.
+  // A replica that found a key locked writes it in the next round. In each round, one of the replicas completes each
+  // key.
   for (const _ of replicas) await Promise.all(replicas.map((uses) => uses.flush()));
   expect(replicas.map((uses) => uses.waiting)).toEqual(replicas.map(() => 0));
   for (const key of ids) expect((await stored(key)).usedAt).toBe(NOON + 10 * MINUTE);

@@ -102,7 +102,7 @@ beforeAll(async () => {
       email_conflict: inConflict ? `taken-${id}` : null,
     })),
   );
-  // Everybody has failures: over the limit now, over the limit in a window that has ended, or below it. Of unknown accounts too.
+  // Every user has failures: over the limit now, over the limit in an ended window, or below it. Unknown accounts too.
   const subject = (text: string): Buffer => createHash('sha256').update(text).digest();
   const accountOf = ({ id, email, directoryStatus }: Somebody): string => {
     if (directoryStatus !== undefined) return `directory:${id}`;
@@ -207,7 +207,7 @@ describe('users', () => {
     },
     { requiredKeys: [] },
   );
-  /** Each of the filters that few users pass is left out half of the time, or hardly anybody would pass all of them. */
+  /** Omits each of the selective filters half of the time; otherwise almost no user would pass all of them. */
   const rarelyNarrow = filters.chain((filter) =>
     fc.subarray(['email', 'directory_status', 'locked', 'email_conflict']).map((left) => {
       const kept: Partial<typeof filter> = Object.fromEntries(
@@ -336,7 +336,7 @@ describe('users', () => {
     expect(rows).toEqual([]);
   });
 
-  test('two who each take a role from somebody at once leave none behind in what the lists are looked up by', async () => {
+  test('two concurrent transactions that each remove a role of a user leave no role in the column that the lists search', async () => {
     const { knex } = fresh.db;
     const id = makeId('usr', 1_770_000_000_000, bytes(3));
     await knex('users').insert({ id, tenant_id: 'acme', name: 'Two Hats' });

@@ -46,7 +46,7 @@ test('a database newer than the program is rejected with the reason', async () =
     );
     await expect(migrate(fresh.db)).rejects.toEqual(newer);
     expect(await schemaDifference(fresh.db)).toEqual({ kind: 'newer', unknown: ['9999-future.sql'] });
-    // Of a newer database nothing is said about what it lacks.
+    // The difference of a newer database does not name its missing migrations.
     await fresh.db.knex('postern_migrations').where({ name: migrationNames()[3] }).delete();
     expect(await schemaDifference(fresh.db)).toMatchObject({ kind: 'newer' });
   } finally {
@@ -75,7 +75,7 @@ test('a program accepts a database that is ahead only by additive migrations, an
   expect(await schemaDifference(fresh.db)).toBeUndefined();
   expect(await migrate(fresh.db)).toEqual([]);
   expect(await fresh.db.knex('postern_migrations').orderBy('id')).toEqual(before);
-  // The newer program goes on where it was.
+  // The newer program finds its database unchanged.
   expect(await migrate(fresh.db, newer.folder)).toEqual([]);
 });
 
@@ -107,7 +107,10 @@ test('a database that is ahead by additive migrations, and lacks another, is new
 
 /** The last one that was written before migrations declared what they do to older servers. */
 const LAST_UNDECLARED = '0027-recent-decisions.sql';
-/** Statements after which a server that does not know them could no longer read or write. A check that goes rejects nothing that it wrote. */
+/**
+ * Statements after which a server that does not know them could no longer read or write. A check that goes rejects
+ * nothing that it wrote.
+ */
 const NOT_ADDITIVE =
   /\b(?:drop(?!\s+constraint\s+\w+_(?:check|fkey)\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
 

@@ -125,7 +125,8 @@ describe('what is kept', () => {
           expect(Math.max(...removed)).toBeLessThanOrEqual(batch);
           const kept = new Set(await storedIds());
           const fewest = naivelyKept(rows, perGroup, total);
-          // A cap leaves a rest of the total unused; upkeep ends as soon as everything fits, so of small batches more rows stay.
+          // A cap leaves a rest of the total unused; upkeep ends as soon as everything fits, so of small batches more
+          // rows stay.
           if (batch >= rows.length) expect([...kept]).toEqual(fewest);
           for (const id of fewest) expect(kept).toContain(id);
           expect(kept.size).toBeLessThanOrEqual(total);

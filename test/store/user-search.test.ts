@@ -23,7 +23,7 @@ const TEXTS: readonly (readonly [text: string, has: (i: number) => boolean])[] =
   ['threehundredth', (i) => i % 300 === 11],
   ['twothousandth', (i) => i % 2000 === 1999],
   ['latecomer', (i) => i > USERS * 0.9],
-  // What means something to the index of text.
+  // Characters with a meaning in the text index.
   ["o'neil\\ & co:*", (i) => i % 1700 === 1613],
 ];
 const ROLES: readonly (readonly [role: string, has: (i: number) => boolean])[] = [
@@ -118,7 +118,7 @@ function naive(scope: TenantScope, { q = '', role, status }: UserFilter, { after
     .map((one) => one.id);
 }
 
-/** Made once for all values, as for those that are asked often. */
+/** Returns the generic plan, as PostgreSQL uses it for a statement that runs often. */
 async function planOf(asking: NamedQuery): Promise<string> {
   const { rows } = await db.knex.raw<{ rows: { 'QUERY PLAN': string }[] }>(
     `explain ${hideValuesFromPlanner(asking)}`,

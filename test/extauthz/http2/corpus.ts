@@ -1,10 +1,10 @@
 /**
- * Connections that were found to matter, as a client sends them behind the preface: each once ended wrongly here or in another server, or
- * shows a corner of the protocol. `node bench/fuzz/http2/run.ts` prints new ones in this form.
+ * Connections that were found to matter, as a client sends them behind the preface: each once ended wrongly here or in
+ * another server, or shows a corner of the protocol. `node bench/fuzz/http2/run.ts` prints new ones in this form.
  */
 
 export const CORPUS: readonly (readonly [name: string, hex: string])[] = [
-  ['nothing but settings', '000000040000000000'],
+  ['only settings', '000000040000000000'],
   ['settings of a length that is no multiple of 6', '0000050400000000000000000000'],
   ['an empty block', '000000040000000000 000000010500000001'],
   ['a block that only resizes the table', '000000040000000000 000001010500000001 20'],

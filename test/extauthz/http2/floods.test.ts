@@ -80,7 +80,7 @@ describe('a flood of', () => {
     },
   );
 
-  test('pings at the permitted rate goes on for as long as its peer likes, and calls permit four control frames each', async () => {
+  test('pings at the permitted rate never ends the connection, and each call permits four control frames', async () => {
     const on = await stage();
     const peer = await on.peer();
     const ping = frameOf(FRAME.ping, 0, 0, Buffer.alloc(8));

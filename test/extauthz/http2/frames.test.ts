@@ -83,7 +83,7 @@ describe('a call', () => {
     expect(peer.goaway).toBe(9);
   });
 
-  test('is answered as far as the windows of its stream and of the connection permit', async () => {
+  test('is answered with as many bytes as the windows of its stream and of the connection permit', async () => {
     const on = await stage();
     const peer = await on.peer(setting(4, 4));
     peer.isPolite = false;
@@ -140,7 +140,7 @@ describe('a call', () => {
     expect([on.seen, on.server.stats.cancelled]).toEqual([['two'], 1]);
   });
 
-  test('keeps its message while its answer waits, whatever the same connection brings afterwards', async () => {
+  test('keeps its message while its answer waits, for any later frames of the same connection', async () => {
     const on = await stage();
     const peer = await on.peer();
     const first = peer.call('/t.S/Held', HELLO);
@@ -264,7 +264,7 @@ describe('an error of the peer that ends the stream', () => {
       5,
       [callOf(1, '/t.S/Held', HELLO), frameOf(FRAME.headers, END_HEADERS | END_STREAM, 1, encodeFields([]))],
     ],
-  ])('%s ends with RST_STREAM, and the connection goes on', async (_name, code, frames) => {
+  ])('%s ends with RST_STREAM, and the connection stays open', async (_name, code, frames) => {
     const on = await stage();
     const peer = await on.peer();
     await peer.settled();

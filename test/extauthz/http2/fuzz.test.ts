@@ -1,4 +1,6 @@
-/** A short fuzz run of the built-in transport with the whole gate behind it; `bench/fuzz/http2/run.ts` is the long one. */
+/**
+ * A short fuzz run of the built-in transport with the whole gate behind it; `bench/fuzz/http2/run.ts` is the long one.
+ */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { judgeOne, runPlan, type Tally } from '../../../bench/fuzz/http2/campaign.ts';

@@ -87,7 +87,10 @@ function naiveBits(text: string): string {
 }
 
 const CODES: string[] = [];
-/** Learns the codes from the decoder, by feeding it every code that it may take for one symbol, so that they can be compared with the RFC's. */
+/**
+ * Learns the codes from the decoder, by feeding it every code that it may take for one symbol, so that they can be
+ * compared with the RFC's.
+ */
 function learn(): void {
   const into = Buffer.alloc(64);
   let open = [''];
@@ -228,7 +231,7 @@ describe("header blocks of nghttp2's encoder", () => {
 });
 
 describe('a header block', () => {
-  test('of this project decodes to its fields, whatever they are', () => {
+  test('of this project decodes to its fields, for any fields', () => {
     const field = fc.tuple(
       fc.string({ unit: 'binary-ascii', maxLength: 300 }),
       fc.string({ unit: 'binary-ascii', maxLength: 300 }),

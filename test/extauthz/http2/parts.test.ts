@@ -12,7 +12,7 @@ import { PeerSettings } from '../../../src/extauthz/http2/settings.ts';
 import { runs } from '../../support/properties.ts';
 import { frameOf, PREFACE } from '../support/frame-peer.ts';
 
-/** What a splitter hands on, and the error that it ends with. */
+/** Returns the frames that a splitter passes on, and the error that it ends with. */
 function split(pieces: readonly Buffer[]): { readonly frames: string[]; readonly error: number } {
   const frames: string[] = [];
   const splitter = new FrameSplitter({
@@ -95,7 +95,7 @@ describe('the frame splitter', () => {
 });
 
 describe('the memo of header blocks', () => {
-  test('finds a block by all of its bytes or not at all, whatever else it was given', () => {
+  test('finds a block by all of its bytes or not at all, for any other blocks in it', () => {
     const block = fc
       .uint8Array({ minLength: 0, maxLength: 20 })
       .map((bytes) => Buffer.from(bytes.map((byte) => byte % 3)));

@@ -1,4 +1,7 @@
-/** The complete definition of Envoy's messages, by a complete Protocol Buffers library: what the server's own reader and writer are held to. */
+/**
+ * The complete definition of Envoy's messages, by a complete Protocol Buffers library: what the server's own reader and
+ * writer are held to.
+ */
 
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';

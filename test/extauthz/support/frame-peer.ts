@@ -149,8 +149,8 @@ export class FramePeer {
   }
 
   /**
-   * Resolves when the server has taken everything that was written before, and its answers have come: it answers a ping before the calls
-   * that came in the same read.
+   * Resolves when the server has taken everything that was written before, and its answers have come: it answers a ping
+   * before the calls that came in the same read.
    */
   async settled(): Promise<void> {
     await this.#pinged();

@@ -56,7 +56,7 @@ export function endWithAnswer(stream: ClientHttp2Stream): ClientHttp2Stream {
   return stream;
 }
 
-/** Resolves when the call is over, in whatever way. */
+/** Resolves when the call has ended, in any way. */
 export async function endOf(stream: ClientHttp2Stream): Promise<Ended> {
   const chunks: Buffer[] = [];
   let head: IncomingHttpHeaders & IncomingHttpStatusHeader = {};

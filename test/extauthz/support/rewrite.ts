@@ -1,4 +1,6 @@
-/** The same message written differently: everything that Protocol Buffers lets a writer do without changing the meaning. */
+/**
+ * The same message written differently: everything that Protocol Buffers lets a writer do without changing the meaning.
+ */
 
 import type { Random } from '../../../bench/fuzz/random.ts';
 import { readFields, type WireField } from '../../support/protobuf.ts';

@@ -1,4 +1,6 @@
-/** The reader's naive twin: the same input out of a message that the complete library decoded, in the plainest words. */
+/**
+ * The reader's naive twin: the same input out of a message that the complete library decoded, in the plainest words.
+ */
 
 import { isIP } from 'node:net';
 import { type HeaderValue, REPEATED } from '../../../src/decision/model.ts';

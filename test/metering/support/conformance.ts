@@ -1,6 +1,6 @@
 /**
- * What every implementation of the store's ports must do; run on PostgreSQL and on the one that the other tests build
- * upon.
+ * The rules for every implementation of the store's ports. They run on PostgreSQL and on the memory store of the other
+ * tests.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -99,7 +99,7 @@ export function conformance(under: () => StoreUnderTest): void {
       ]);
     });
 
-    test('count what is reported whatever the limit, and take back what is returned', async () => {
+    test('count reported units beyond the limit, and subtract returned units', async () => {
       const subject = fresh('tenant:a');
       const { store } = under();
       await store.lease(fresh('h'), [rate(subject, { requested: 8 })]);
@@ -111,7 +111,7 @@ export function conformance(under: () => StoreUnderTest): void {
       ]);
     });
 
-    test('are held by many at once, whatever the order in which each names them', async () => {
+    test('are leased by concurrent statements that name them in any order', async () => {
       const subjects = Array.from({ length: 12 }, () => fresh('tenant:c'));
       const granted = new Map<string, number>();
       const work = Array.from({ length: 8 }, async (_, processId) => {
@@ -498,7 +498,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await store.reserveCollection(request(processId, 6, tenant))).toBe(false);
     });
 
-    test('are renewed and released by many at once, in whatever order each names them', async () => {
+    test('are renewed and released by concurrent statements that name them in any order', async () => {
       const tenants = Array.from({ length: 6 }, () => fresh('t'));
       const processId = fresh('h');
       const { store } = under();

@@ -41,8 +41,8 @@ export class MemoryStore implements MeteringStore {
   readonly collections = new Map<string, number>();
   readonly creations = new Map<string, Creation>();
   /**
-   * By tenant: each collection that counts, as the number of its creation; and the names that were given back, with the
-   * last number by then.
+   * By tenant: each counted collection, as the number of its creation, and the released names with the last number at
+   * their release.
    */
   readonly #counted = new Map<
     string,
@@ -265,7 +265,7 @@ export class MemoryStore implements MeteringStore {
     this.collections.set(tenant, counted.live.length);
   }
 
-  /** Remembers a response that goes on, or corrects what was booked for one that is complete. */
+  /** Stores a response that continues, or corrects the booked usage of one that is complete. */
   #respond(settlement: Settlement): void {
     if (settlement.response === undefined) return;
     const name = `${settlement.tenant} ${settlement.response}`;

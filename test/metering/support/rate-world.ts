@@ -1,4 +1,4 @@
-/** Several processes and one store in a time of their own, for limits that hold whatever comes between. */
+/** Several processes and one store with a simulated clock, for limits that hold in any order of events. */
 
 import { StoreClock } from '../../../src/domain/store-clock.ts';
 import { type MeteringCounts, newCounts } from '../../../src/metering/counts.ts';
@@ -24,7 +24,7 @@ export interface Process {
 
 export interface Admission {
   readonly subject: string;
-  /** Of the store's clock, when it was admitted. */
+  /** The window of the store's clock at the admission. */
   readonly window: number;
   readonly process: number;
 }
@@ -46,7 +46,7 @@ export class RateWorld {
   /** @param latency milliseconds that one way of a statement takes */
   constructor(processes: number, latency: () => number) {
     this.#latency = latency;
-    // Each has a monotonic clock that began some other time, and runs a little fast or slow.
+    // Each has a monotonic clock with its own start, and a rate that differs by 0.01 %.
     this.processes = Array.from({ length: processes }, (_, i) => {
       const beganMs = this.nowMs - 1000 * (i + 1);
       const pace = 1 + (i - 1) * 0.0001;

@@ -1,6 +1,6 @@
 /**
- * Several processes and one store in a time of their own: statements travel for as long as the test says, answers may
- * be lost, processes crash or fall asleep, and the ends of requests are told to whom and as often as the test says.
+ * Several processes and one store with a simulated clock. The test sets the latency of statements, loses answers, lets
+ * processes crash or sleep, and reports the ends of requests to any process, any number of times.
  */
 
 import { Fault } from '../../../src/domain/errors.ts';
@@ -35,7 +35,7 @@ export interface Running {
   sinceMs: number;
 }
 
-/** What a request may spend. */
+/** Returns the tokens that a request may spend. */
 export function reservedBy(reservation: Reservation | undefined): number {
   return reservation === undefined ? 0 : reservation.prompt + reservation.answer;
 }
@@ -69,7 +69,7 @@ export type Keys = Pick<LimitsParts, 'reservationKey' | 'otherReservationKey'>;
 export class World {
   nowMs = Date.UTC(2026, 10, 21, 12);
   storeUp = true;
-  /** Of the next answer on its way: it is lost, though the store did what was asked. */
+  /** Loses the next answer, although the store executed the statement. */
   losesAnswers = false;
   readonly store = new MemoryStore(() => this.nowMs);
   /** How far the clock of each process's machine is ahead of the store's. */
@@ -197,7 +197,7 @@ export class World {
     }
   }
 
-  /** The end of a request, told to one process; it goes on running until somebody was told. */
+  /** Reports the end of a request to one process. The request counts as running until a process has the report. */
   end(process: number, request: Running, parts: Partial<FinishedUsage> & { readonly total?: number } = {}): void {
     const { limits } = this.processes[process] ?? {};
     if (limits === undefined) return;
@@ -222,7 +222,7 @@ export class World {
     this.processes[process]?.limits.renew(reservation);
   }
 
-  /** What requests under way may spend. */
+  /** The tokens that running requests may spend. */
   get reserved(): number {
     return this.running.reduce((sum, { reservation }) => sum + reservedBy(this.ids.read(reservation)), 0);
   }

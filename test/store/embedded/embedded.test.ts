@@ -105,7 +105,7 @@ describe('a first start', () => {
   });
 
   test.runIf(ROOT)(
-    'as root in a folder that nobody else can reach keeps the database elsewhere, and finds it again',
+    'as root in a folder that no other user can reach keeps the database elsewhere, and finds it again',
     async () => {
       const dataDir = await folder(0o700);
       const first = await start(dataDir);
@@ -120,7 +120,7 @@ describe('a first start', () => {
     },
   );
 
-  test.runIf(ROOT)('as root with programs that nobody else can reach copies them', async () => {
+  test.runIf(ROOT)('as root with programs that no other user can reach copies them', async () => {
     const dataDir = await folder();
     const home = join(dataDir, '..');
     await mkdir(join(home, 'closed'), { mode: 0o700 });
@@ -171,7 +171,7 @@ describe('a server that outlives the process that started it', () => {
     expect(await readPidFile(join(dataDir, 'postgres'))).toBeUndefined();
   });
 
-  test('but does not answer is a fault to those who ask, and is stopped and replaced by the next that starts', {
+  test('but does not answer is a fault for every statement, and the next start stops and replaces it', {
     timeout: 60_000,
   }, async () => {
     const dataDir = await prepared();
@@ -242,12 +242,13 @@ describe('a server that dies', () => {
       const named = await readPidFile(join(dataDir, 'postgres'));
       expect(sharers.map((sharer) => sharer.pid())).toEqual(sharers.map(() => named?.pid));
     }
-    // PostgreSQL's own lock files do not keep two servers apart that find the lock file of a killed one at the same time.
+    // PostgreSQL's own lock files do not keep two servers apart that find the lock file of a killed one at the same
+    // time.
     expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toMatch(/lock file|shared memory/);
     expect(said.filter((message) => /left behind/.test(message))).toEqual([]);
   });
 
-  test('while nobody watched leaves a number that a stranger has now: the stranger is left alone, and the server starts', async () => {
+  test('without a running supervisor leaves a process id that another program now has: the program keeps running, and the server starts', async () => {
     const dataDir = await prepared();
     const first = await start(dataDir);
     await first.stop();

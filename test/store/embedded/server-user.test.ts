@@ -95,8 +95,8 @@ async function as(uid: number, command: string, ...args: readonly string[]): Pro
   );
 }
 
-describe.runIf(ROOT)('the embedded server of a Postern that is root', () => {
-  test('runs as a user without a name, who owns its files, and no process of nobody reaches them or its socket', async () => {
+describe.runIf(ROOT)('the embedded server of a Postern that runs as root', () => {
+  test('runs as a user without a name, which owns its files, and processes of the user `nobody` cannot reach them or its socket', async () => {
     const dataDir = await folder();
     const server = await start(dataDir);
     const { uid } = await stat(join(dataDir, 'postgres'));
@@ -148,7 +148,7 @@ describe.runIf(ROOT)('the embedded server of a Postern that is root', () => {
   });
 });
 
-describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobody', () => {
+describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as the user `nobody`', () => {
   test('is taken over: every file has the new owner, and no link leads to a file of another', async () => {
     const dataDir = await ofShared();
     const cluster = join(dataDir, 'postgres');
@@ -215,7 +215,7 @@ describe.runIf(ROOT)('a data-dir of an earlier version, whose server ran as nobo
     expect((await stat(cluster)).uid).toBe((await ownUser(dataDir)).uid);
   });
 
-  test('is left to a Postern that is nobody itself', async () => {
+  test('is unchanged if Postern itself runs as `nobody`', async () => {
     const dataDir = await ofShared();
     await run('chown', ['-R', `${NOBODY}:${NOBODY}`, dataDir]);
     const server = await start(dataDir);
