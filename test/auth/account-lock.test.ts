@@ -1,4 +1,7 @@
-/** Failed logins of one account: what strangers can and cannot do to its owner. A real PostgreSQL; the passwords are compared without hashing. */
+/**
+ * Failed logins of one account: what strangers can and cannot do to its owner. A real PostgreSQL; the passwords are
+ * compared without hashing.
+ */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -20,7 +23,7 @@ const ACCOUNT = 100;
 
 let database: FreshDatabase;
 let stand: Stand;
-/** Of the same database, as another replica is. */
+/** Another replica on the same database. */
 let replica: Stand;
 let ada: Awaited<ReturnType<typeof addPerson>>;
 
@@ -196,7 +199,7 @@ test('guesses at once, at several replicas, pass no limit', async () => {
 });
 
 describe('random attempts at an account that exists and at one that does not', () => {
-  /** What the limits say, one attempt after the other. */
+  /** The limits, applied to one attempt after the other. */
   class Twin {
     readonly #failures = new Map<string, number>();
     readonly #known = new Set<string>();

@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** What `postern reset-admin` asks without options. */
+/** The request of `postern reset-admin` without options. */
 const RESET = { email: 'admin@localhost', password: undefined, isNamed: false, create: false };
 const SETTINGS = { email: 'admin@localhost', password: undefined };
 

@@ -1,4 +1,7 @@
-/** E-mail addresses of a directory's users that another user has: nobody is kept out, and nobody's address is taken over. */
+/**
+ * Email addresses of directory users that another user has: every person still logs in, and each address stays with its
+ * user.
+ */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';

@@ -1,4 +1,7 @@
-/** Keys of a directory's users: they work as long as the directory shows the owner as active. A real slapd, a real database. */
+/**
+ * Keys of a directory's users: they work as long as the directory shows the owner as active. A real slapd, a real
+ * database.
+ */
 
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
@@ -98,7 +101,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     return value;
   }
 
-  /** As if the directory last answered for everybody two days ago. */
+  /** Dates the last answer of the directory for every user two days back. */
   async function aDayLater(): Promise<void> {
     await database.db.knex('users').update({
       directory_checked_at: database.db.knex.raw(`clock_timestamp() - interval '2 days'`),

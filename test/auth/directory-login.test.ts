@@ -23,7 +23,7 @@ await describeWithSlapd('logging in by a directory', () => {
   /** How often a local password, or the stand-in for one, was looked at. */
   let checks = 0;
   let n = 0;
-  /** Somebody new in the directory, a developer. */
+  /** A new person of the directory, a developer. */
   let name: string;
 
   beforeAll(async () => {
@@ -91,7 +91,7 @@ await describeWithSlapd('logging in by a directory', () => {
     return user;
   }
 
-  /** Statements that wait for rows that somebody else holds. */
+  /** Returns the number of statements that wait for a locked row. */
   async function waitingForRows(): Promise<number> {
     const { rows } = await database.db.knex.raw<{ rows: { count: number }[] }>(
       `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -209,7 +209,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await world.leave('developers', name);
       await world.join('analysts', name);
       expect(await me(await login(name))).toMatchObject({ roles: ['analyst', 'auditor'] });
-      // Who is still here by an older session has them too, at once.
+      // The older session has the new roles at once.
       expect(await me(first)).toMatchObject({ roles: ['analyst', 'auditor'] });
       const root = await login(await anAdministrator());
       const shown = await stand.get(`/v1/iam/users/${id}`, bearer(root));
@@ -237,7 +237,7 @@ await describeWithSlapd('logging in by a directory', () => {
     return admin;
   }
 
-  /** Everything that is visible from outside, but for what differs between any two requests. */
+  /** Returns the visible parts of an answer, except those that differ between any two requests. */
   function visible({ status, headers, json }: Reply): unknown {
     const { date: _date, 'x-request-id': _id, ...rest } = headers;
     const { request_id: _request, ...body } = json;

@@ -1,4 +1,7 @@
-/** Refreshing the session of a user of a directory: it is asked each time, and nothing is used up while it cannot be. */
+/**
+ * Refreshes of the sessions of directory users: each one looks up the person, and an unreachable directory uses up no
+ * token.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -136,7 +139,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
         expect(world.reports).toMatchObject([
           { operation: 'refresh', directory: DIRECTORY, outcome: rows[0]?.after['reason'] },
         ]);
-        // It is over: nobody asks about it again.
+        // The session has ended, so its refresh causes no further lookup.
         expect(code(await refresh(token))).toBe('401 invalid_credential');
         expect(world.reports).toHaveLength(1);
       },
@@ -172,7 +175,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
         world.setWire(state);
         expect(code(await refresh(token, quick))).toBe('503 unavailable');
         expect(code(await refresh(token, quick))).toBe('503 unavailable');
-        // Roles of before go on counting: nothing has been decided.
+        // The former roles stay in force, because no refresh succeeded.
         expect((await me(first)).json).toMatchObject({ roles: ['developer'] });
         world.setWire('open');
         await quick.close();

@@ -1,4 +1,4 @@
-/** POST /v1/iam/directory/test: what a login would go through, for whoever sets a directory up. */
+/** POST /v1/iam/directory/test: the steps of a login, for the administrator that configures a directory. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Harness, outcome, startHarness } from '../http/harness.ts';

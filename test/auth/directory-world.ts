@@ -1,4 +1,7 @@
-/** A company's directory for tests of logging in by it: a real slapd with a few groups, behind a wire that can be cut and clogged. */
+/**
+ * A company's directory for tests of logging in by it: a real slapd with a few groups, behind a wire that can be cut
+ * and clogged.
+ */
 
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -20,7 +23,7 @@ const MANAGE_DSA_IT = '2.16.840.1.113730.3.4.2';
 export const DIRECTORY = 'corp';
 export const WRONG = 'not the password of anybody';
 
-/** `gone`: nobody listens. `hanging`: connections are taken, and nothing is ever answered. */
+/** `gone`: no server listens. `hanging`: connections are accepted and never answered. */
 export type WireState = 'open' | 'gone' | 'hanging';
 
 export interface ServiceOptions {
@@ -40,7 +43,7 @@ export interface DirectoryWorld {
   dropAll(): void;
   /** Connections to the directory that are open now. */
   connections(): number;
-  /** Makes somebody, who is in no group. */
+  /** Adds a person without groups. */
   add(name: string, attributes?: Readonly<Record<string, string>>): Promise<void>;
   remove(name: string): Promise<void>;
   /** Sets one attribute; undefined takes it away. */
@@ -55,14 +58,17 @@ export interface DirectoryWorld {
 }
 
 export const LDAP_PASSWORD = 'Secret-Pass1';
-/** What each group gives. */
+/** The role that each group gives. */
 const GROUP_ROLES = { developers: 'developer', analysts: 'analyst', operators: 'admin', testers: 'tester' };
 const GROUP_TENANTS = { acme: 'acme', globex: 'globex', nowhere: 'nowhere' };
 const GROUPS = [...Object.keys(GROUP_ROLES), ...Object.keys(GROUP_TENANTS)];
 /** By an administrator, for good. */
 export const LOCKED = ['pwdAccountLockedTime', '000001010000Z'] as const;
 
-/** Tests that need a slapd: where there is none and none can be had they are skipped with what is missing, and fail under CI. */
+/**
+ * Tests that need a slapd: where there is none and none can be had they are skipped with what is missing, and fail
+ * under CI.
+ */
 export async function describeWithSlapd(title: string, tests: () => void): Promise<void> {
   const missing = (await findParts(['openldap'])).get('openldap');
   if (missing === undefined) {

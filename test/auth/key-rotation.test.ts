@@ -1,4 +1,7 @@
-/** Signing keys change under tokens in use: by schedule and by command, at several servers, with verifiers that keep copies of the key set. */
+/**
+ * Signing keys change under tokens in use: by schedule and by command, at several servers, with verifiers that keep
+ * copies of the key set.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { LoginAttemptLimiter } from '../../src/iam/auth/login-attempt-limiter.ts';
 import { runs } from '../support/properties.ts';
 
-/** Lets everything go on that waits for nothing but its turn. */
+/** Resolves after all pending microtasks. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Failures as the database counts them: an attempt takes one, and a success gives all back. */
@@ -115,7 +115,7 @@ test('a rejected attempt claims again after another one returned a slot that it 
   const together = first.enterBy(
     (async () => {
       await claim();
-      // The other place had none left: what this one took is given back.
+      // The other scope had no attempt left, so the claimed attempt is returned.
       await elsewhere.promise;
       forgive();
       return false;

@@ -31,7 +31,7 @@ async function start(options: StandOptions): Promise<Stand> {
 
 const LOGIN = '/v1/auth/login';
 
-/** What of an answer may tell one failure from another: all but the request's id and the date. */
+/** Returns the parts of an answer that can distinguish failures: all except the request id, the date and the length. */
 function visible({ status, headers, json }: Reply): unknown {
   const { date: _date, 'x-request-id': _id, 'content-length': _length, ...shown } = headers;
   return { status, shown, json: { ...json, request_id: '' } };

@@ -8,7 +8,7 @@ import { makePasswords } from './stand.ts';
 
 export const PASSWORD = 'correct horse battery staple';
 
-/** Hashing is slow by design, so everybody here has the same hash. */
+/** Hashing is slow by design, so all users here have the same hash. */
 let hashed: Promise<string> | undefined;
 
 export async function passwordHash(): Promise<string> {
@@ -61,7 +61,7 @@ export async function addKey(db: Database, owner: UserId, tenant = 'default'): P
   return text;
 }
 
-/** Back to an empty database. Rows are deleted rather than truncated, so that the change feed tells of it. */
+/** Empties the database. It deletes rows instead of truncating tables, so that the change feed reports them. */
 export async function clear(db: Database): Promise<void> {
   for (const table of ['audit_log', 'login_failures', 'api_keys', 'sessions', 'users', 'tenants'])
     await db.knex.raw(`delete from ${table}`);
@@ -76,7 +76,7 @@ export interface AuditLine {
   readonly address: string | null;
 }
 
-/** The audit log from its first row on, but for what servers do to their keys by themselves. */
+/** Returns the audit log from its first row, except the upkeep of signing keys. */
 export async function auditOf(db: Database): Promise<readonly AuditLine[]> {
   const { rows } = await db.knex.raw<{ rows: AuditLine[] }>(
     `select coalesce(actor_id, actor_type) as actor, tenant_id as tenant, action, target_id as target, result, address

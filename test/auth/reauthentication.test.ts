@@ -1,4 +1,7 @@
-/** A stolen access token, or a leaked key, changes nothing that outlives it: its user's email address and password need the current password. */
+/**
+ * A stolen access token, or a leaked key, changes nothing that outlives it: its user's email address and password need
+ * the current password.
+ */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';

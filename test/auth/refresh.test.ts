@@ -34,7 +34,7 @@ const refresh = (token: string, at: Stand = stand): Promise<Reply> =>
   at.post('/v1/auth/refresh', { refresh_token: token });
 const isIn = async (reply: Reply): Promise<boolean> => (await stand.get('/v1/auth/me', bearer(reply))).status === 200;
 
-/** As if so much time had passed since all that happened to the tokens. */
+/** Dates every issue and use of a token back by the interval. */
 async function passed(interval: string): Promise<void> {
   await stand.db.knex.raw(
     `update refresh_tokens set issued_at = issued_at - cast(:interval as interval), used_at = used_at - cast(:interval as interval)`,

@@ -1,4 +1,7 @@
-/** The installation changes its secret-key: nothing that the former key sealed is lost, and the former key is good for nothing afterwards. */
+/**
+ * The installation changes its secret-key: nothing that the former key sealed is lost, and the former key is good for
+ * nothing afterwards.
+ */
 
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -99,7 +102,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('secret-key is not the key with which this database was set up');
 
-  // What the former key alone could still forge: a seal of its time.
+  // A seal that only the former key could forge, from the time of that key.
   await last.stop();
   const seal = await database.db.knex.raw('select seq from audit_seals order by seq limit 1');
   await database.db.knex.raw('update audit_seals set hash = :hash where seq = :seq', {

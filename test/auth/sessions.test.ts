@@ -1,4 +1,4 @@
-/** One's own sessions, and a user's as an administrator has them: seen and ended. */
+/** The sessions of the caller, and those of a user for an administrator: listing and ending them. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
@@ -219,7 +219,7 @@ describe('ending a session', () => {
 });
 
 describe('another user’s session', () => {
-  /** All that is answered, but for what differs with every request. */
+  /** Returns the answer, except the parts that differ with every request. */
   function visible({ status, headers, json }: Reply): unknown {
     const { date: _date, 'x-request-id': _id, ...shown } = headers;
     return { status, shown, json: { ...json, request_id: '' } };

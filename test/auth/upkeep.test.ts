@@ -1,4 +1,4 @@
-/** What logging in leaves behind goes away by itself, and nothing that still decides goes with it. */
+/** The upkeep deletes the leftovers of logins, and no row that a decision still needs. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';

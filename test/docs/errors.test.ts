@@ -1,4 +1,4 @@
-/** Every request of docs/errors.md, sent to the whole server and a real Envoy, causes the error that it stands under. */
+/** Every request of docs/errors.md, sent to the whole server and a real Envoy, causes the error of its section. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => platform?.close());
 
-/** What the head of the page says that there is. */
+/** Creates the resources that the head of the page lists. */
 async function setUp({ server: { http }, admin }: Platform): Promise<Readonly<Record<Name, string>>> {
   const make = async (path: string, body: object, tenant?: string) =>
     (await done(http, 'POST', `/v1/iam${path}`, { token: admin, tenant, body })).body;

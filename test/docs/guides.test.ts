@@ -1,4 +1,7 @@
-/** The shell commands of the README and the guides, run as a reader would, against `postern demo` with a real Envoy and PostgreSQL. */
+/**
+ * The shell commands of the README and the guides, run as a reader would, against `postern demo` with a real Envoy and
+ * PostgreSQL.
+ */
 
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +27,10 @@ function blocks(page: string, language: string): readonly string[] {
     .map(([, , block = '']) => block);
 }
 
-/** Commands that need a cluster, a container engine, a package index, a company's directory, a second secret key or a stopped server, and commands that do not end. */
+/**
+ * Commands that need a cluster, a container engine, a package index, a company's directory, a second secret key or a
+ * stopped server, and commands that do not end.
+ */
 const NOT_RUN =
   /\b(kubectl|helm|docker|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
 
@@ -50,7 +56,8 @@ afterAll(async () => {
 /** Runs a script in bash, in `cwd`. Rejects with what the script wrote to standard error if a command fails. */
 async function bash(script: string, cwd: string): Promise<string> {
   const env = { ...environment, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/test-compile-cache') };
-  // `timeout` ends all processes of the script. Without --norc, bash reads its start files if standard input is a socket.
+  // `timeout` ends all processes of the script. Without --norc, bash reads its start files if standard input is a
+  // socket.
   const limited = ['--kill-after=5', '100', 'bash', '--norc', '-euc', script];
   const { stdout } = await promisify(execFile)('timeout', limited, { cwd, env, maxBuffer: 1 << 26 });
   return stdout;

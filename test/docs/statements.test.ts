@@ -9,7 +9,7 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const GUIDES = readdirSync(DOCS)
   .filter((name) => name.endsWith('.md'))
   .map((name): [string, string] => [name, readFileSync(join(DOCS, name), 'utf8')]);
-/** What the decision log writes as a code besides the error codes. */
+/** The codes of the decision log besides the error codes. */
 const OTHER_CODES = ['allow', 'public'];
 /** Gateway API before 1.7 has a uint16 there. */
 const LARGEST_FORWARD_BODY = 65_535;

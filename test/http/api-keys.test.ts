@@ -24,7 +24,7 @@ const made = async (body: object = {}, as = boss.token) => {
   const reply = await create(body, as);
   return { id: text(reply.json, 'id'), key: text(reply.json, 'key'), path: `${KEYS}/${text(reply.json, 'id')}` };
 };
-/** What a key is worth here: these keys never hold a management permission. */
+/** Reports whether a key is valid: a valid key gets 403 here, because these keys have no management permission. */
 const works = async (key: string) =>
   outcome(await h.api('GET', '/v1/iam/users', { as: key })) === '403 insufficient_permission';
 
@@ -232,7 +232,7 @@ describe('the rate limit of a key', () => {
     for (const rate of [10, 9]) expect(await put(maker.path, maker.key, rate)).toBe('200');
     expect(await put(maker.path, maker.key, 10)).toBe('403 escalation');
     expect((await h.api('GET', maker.path, { as: boss.token })).json['rate_limit_rpm']).toBe(9);
-    // What says nothing of the limit changes everything else.
+    // A change without the limit is allowed.
     expect(outcome(await h.api('PUT', maker.path, { as: maker.key, body: { description: 'new' } }))).toBe('200');
   });
 
@@ -245,7 +245,7 @@ describe('the rate limit of a key', () => {
     expect(await put(child.path, maker.key, 11)).toBe('403 escalation');
     expect(await put(child.path, maker.key, null)).toBe('403 escalation');
     expect(await put(child.path, maker.key, 10)).toBe('200');
-    // Of a change, what it adds counts: a limit where there was none adds nothing.
+    // Only the added rate of a change counts: a limit on an unlimited key adds none.
     const free = await made({ expires_in_days: 1 });
     expect(await put(free.path, maker.key, 100)).toBe('200');
     expect(await put(free.path, maker.key, 101)).toBe('403 escalation');

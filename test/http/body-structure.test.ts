@@ -1,4 +1,7 @@
-/** What a JSON text may be made of, held against an obvious reader, and how much of a hostile text is read to refuse it. */
+/**
+ * The bounds of the structure of a JSON text, compared with a naive reader, and the bytes that a rejection of a hostile
+ * text reads.
+ */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** What a write leaves behind: an audit row of its own, nothing when it fails, and no acknowledgement without either. */
+/**
+ * Each committed write has an audit row, a failed write changes nothing, and no answer acknowledges a write without
+ * both.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -154,7 +157,7 @@ test('without a database writes and lists are 503, and all is well again when it
     expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
     expect(reply.json['error']).toMatchObject({ type: 'server_error' });
   }
-  // Whoever is not in memory cannot be told from nobody: that is a fault, and no 401.
+  // Without the database the server cannot distinguish an uncached key from an unknown one: that is a fault, not 401.
   expect(outcome(await h.api('GET', '/v1/iam/users', { as: makeApiKey().text }))).toBe('503 unavailable');
   await h.restoreDatabase();
   await expect.poll(async () => outcome(await list()), { timeout: 10_000 }).toBe('200');

@@ -1,4 +1,4 @@
-/** Changes that cross: whichever comes first, nothing is left that neither alone could have left, and nobody is told 5xx. */
+/** Concurrent changes: in either order the result is one that a serial order allows, and no client gets 5xx. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Harness, type Json, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
@@ -33,7 +33,7 @@ async function count(query: string): Promise<number> {
   return rows.length;
 }
 
-/** Sends both at once, the one or the other a little ahead, and answers every pair of outcomes that was seen. */
+/** Sends both requests at once, in alternating order, and returns every distinct pair of outcomes. */
 async function crossed(prepare: (name: string) => Promise<readonly [() => Promise<Reply>, () => Promise<Reply>]>) {
   const seen = new Set<string>();
   for (; round < ROUNDS; round++) {
@@ -44,7 +44,7 @@ async function crossed(prepare: (name: string) => Promise<readonly [() => Promis
   return [...seen];
 }
 
-/** That nothing else happened than what may. */
+/** Expects only allowed outcomes. */
 function expectAmong(seen: readonly string[], allowed: readonly string[]): void {
   expect(seen.filter((one) => !allowed.includes(one))).toEqual([]);
 }

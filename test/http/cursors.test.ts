@@ -19,7 +19,7 @@ const get = (path: string, tenant?: string) =>
   h.api('GET', `/v1/iam/${path}`, { as: h.root.token, ...(tenant === undefined ? {} : { tenant }) });
 const cursorOf = async (path: string) => text((await get(path)).json, 'next_cursor');
 
-/** Of the first tenant's list without filters. */
+/** Returns a cursor with a valid check, for a list of the first tenant without filters. */
 function forged(list: string, position: unknown): string {
   const binding = JSON.stringify([list, 'default', {}]);
   const json = JSON.stringify(position);
@@ -43,7 +43,7 @@ test.each(KINDS)(
       seen.push(...column(page, idOf));
       if (page.json['has_more'] !== true) break;
       query = `limit=2&cursor=${text(page.json, 'next_cursor')}`;
-      // The row that the cursor stands on goes where it may, and others come.
+      // Deletes the row that the cursor names, if possible, and creates another one.
       const last = seen.at(-1);
       const removed = await h.api('DELETE', `/v1/iam/${kind}/${String(last)}`, { as: h.root.token });
       if (removed.status === 204) gone.add(last);
@@ -94,7 +94,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('is unreadable: its bytes contain neither list, tenant nor row', async () => {
+  test('does not contain the list, the tenant or the name of its row', async () => {
     const cursor = await cursorOf('users?limit=1&q=one');
     expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/users|default|one-/);
   });

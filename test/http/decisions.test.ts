@@ -1,4 +1,4 @@
-/** GET /v1/iam/decisions: whose decisions are told, of which minutes, and in pages. */
+/** GET /v1/iam/decisions: the tenants and minutes that it covers, and its pages. */
 
 import { describe, expect, test } from 'vitest';
 import { type Harness, it, type Json, outcome, type Person, rows, unique } from './harness.ts';

@@ -6,7 +6,7 @@ it.beforeAll(({ harness }) => {
   h = harness;
 });
 
-/** What a page asks its host for, itself and the description included. */
+/** Returns the addresses that the page loads, with its own and that of the description. */
 async function addresses(): Promise<readonly string[]> {
   const page = (await h.api('GET', '/docs')).text;
   const script = (await h.api('GET', '/docs/start.js')).text;

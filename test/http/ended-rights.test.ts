@@ -1,6 +1,6 @@
 /**
- * A right that has ended writes nothing, at any endpoint of the API's description and however it ended, through Envoy: while the request's
- * body is held back, and while its transaction waits for the one that ends the right.
+ * A right that has ended writes nothing, at any endpoint of the API's description and however it ended, through Envoy:
+ * while the request's body is held back, and while its transaction waits for the one that ends the right.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -74,7 +74,7 @@ function difference(before: Readonly<Record<string, string>>, after: Readonly<Re
 }
 
 const WAYS = [
-  // What only reads takes no part in a transaction.
+  // Requests that only read run without a transaction, so only this way applies to them.
   ['while its body is held back', whileBodyIsHeldBack, () => true],
   ['while its transaction waits', whileTransactionWaits, ({ onlyReads }: Operation) => !onlyReads],
 ] as const;

@@ -1,4 +1,7 @@
-/** Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer against it. */
+/**
+ * Every endpoint does what it is for, and answers as the description of the API says: the harness holds each answer
+ * against it.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';

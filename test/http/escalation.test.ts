@@ -1,4 +1,4 @@
-/** Nobody gives what they do not have, and nobody acts on a stronger one. */
+/** A caller gives only permissions that it has, and does not act on a user with more permissions. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Harness, it, outcome, type Person, text, unique } from './harness.ts';

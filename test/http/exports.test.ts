@@ -1,4 +1,7 @@
-/** Exports of the audit log and of usage: how one stops whose caller's rights end, and how a client goes on. */
+/**
+ * Exports of the audit log and of usage: the end when the caller loses its permissions, and the continuation by a
+ * client.
+ */
 
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';

@@ -1,4 +1,7 @@
-/** Requests through proxies that the configuration does not name: what policies see of them, and what the operator is told. */
+/**
+ * Requests through proxies that the configuration does not name: the address that policies see, and the warning to the
+ * operator.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proxyWarnings, watchForwarding } from '../../src/http/forwarding.ts';

@@ -61,7 +61,7 @@ export interface Harness {
   readonly port: number;
   readonly db: Database;
   readonly databaseUrl: string;
-  /** What it serves, as data. */
+  /** The endpoints that the server serves. */
   readonly routes: readonly Endpoint[];
   /** For a gate beside it. */
   readonly live: CredentialCache;
@@ -93,7 +93,9 @@ export interface HarnessOptions {
   /** Writes refused requests to the audit log, as the server does. Default: false. */
   readonly auditsRefusals?: boolean;
   readonly onUntrustedForwarding?: (peer: string) => void;
-  /** Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted. */
+  /**
+   * Makes the resolver that the listener uses in place of the credential cache. The last use of keys is then not noted.
+   */
   readonly resolver?: (live: CredentialCache) => CredentialResolver;
 }
 
@@ -195,7 +197,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
     async cutDatabase() {
       await outside.knex.raw(`alter database ${database} with allow_connections false`);
-      // Until each is gone: nobody may be given a connection that does not know yet that it was cut.
+      // Waits until each back end has ended, so that no query gets a connection that is already cut.
       await outside.knex.raw('select pg_terminate_backend(pid, 1500) from pg_stat_activity where datname = ?', [
         database,
       ]);
@@ -210,9 +212,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 /**
  * Tests of the API:
  *
- * - `composition`: an API that the files of a worker share. It starts with the first file that uses it and keeps what earlier files wrote.
- * - `harness`: the same for one file, with an administrator of its own. Its `audit` shows the rows since the file began. A test takes
- *   tenants with names of their own (`unique`), and leaves nothing that applies to all tenants.
+ * - `composition`: an API that the files of a worker share. It starts with the first file that uses it and keeps what
+ *   earlier files wrote.
+ * - `harness`: the same for one file, with an administrator of its own. Its `audit` shows the rows since the file
+ *   began. A test takes tenants with names of their own (`unique`), and leaves nothing that applies to all tenants.
  */
 export const it = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures this one uses.

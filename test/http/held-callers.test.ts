@@ -1,6 +1,7 @@
 /**
- * Changes hold their caller until they commit. Callers that change themselves and each other at once are served one after the other: no
- * two of them wait for each other. A deadlock would show as 503 here, because PostgreSQL looks for none before the statement's time is up.
+ * Changes hold their caller until they commit. Callers that change themselves and each other at once are served one
+ * after the other: no two of them wait for each other. A deadlock would show as 503 here, because PostgreSQL looks for
+ * none before the statement's time is up.
  */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
- * What a request of the API can name, read off its route: path parameters, query parameters, members of the body and X-Tenant-ID. Each
- * place is a probe: the same request with another tenant's name there, and with one that never was. A route or a member that is not
- * known here is an error, so that nobody adds one without saying what it names.
+ * The names in a request of the API, derived from its route: path parameters, query parameters, members of the body and
+ * X-Tenant-ID. Each place is a probe: the same request with another tenant's name there, and with an unknown name.
+ * A route or a member without an entry here is an error, so that every new one gets an entry.
  */
 
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -28,7 +28,7 @@ export type Kind =
   | 'new_role'
   | 'new_policy';
 
-/** One thing, as another tenant has it and as nobody does. Both are of one length, so that an echo of them is too. */
+/** A name of another tenant and an unknown name. Both have the same length, so that an echo of them has too. */
 export interface Pair {
   readonly theirs: string;
   readonly nobodys: string;
@@ -40,7 +40,7 @@ export interface Cast {
   own(kind: Kind): string;
 }
 
-/** What the parameter after this segment of a path names. */
+/** The kind of name after this segment of a path. */
 const COLLECTIONS: Readonly<Record<string, Kind>> = {
   users: 'user',
   roles: 'role',
@@ -60,7 +60,7 @@ type Meaning =
   | 'usage_events'
   | 'imported_keys';
 
-/** What query parameters and members of bodies name. `plain`: nothing that is anybody's. */
+/** The kind of name in query parameters and members of bodies. `plain`: no name of a resource. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
   current_password: 'plain',
   tenant_id: 'tenant',
@@ -93,7 +93,8 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain('code interval outcome route'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
-  // An address is one user's on the whole platform, so whether it is taken can be asked; a list tells nothing of whose it is.
+  // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its
+  // owner.
   email: 'plain',
 };
 
@@ -114,12 +115,12 @@ function plain(names: string): Readonly<Record<string, 'plain'>> {
 const DENY = { effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['developer'] };
 const CHAT = { method: 'GET', path: '/v1/chat/history' };
 
-/** An event of its own each time: one that was heard of before is answered otherwise. */
+/** Returns a new event each time, because a repeated event gets another answer. */
 export function usageEvent() {
   return { id: randomUUID(), model: 'llama-3', time: new Date().toISOString(), prompt_tokens: 2, completion_tokens: 1 };
 }
 
-/** A row of an import, of a key of its own each time. */
+/** Returns a row of an import, with a new key each time. */
 export function importedKey() {
   const digest = randomBytes(32).toString('hex');
   return {
@@ -132,7 +133,7 @@ export function importedKey() {
   };
 }
 
-/** What has to be asked for the other parameters to count. */
+/** The query that the other parameters require. */
 const QUERIES: Readonly<Record<string, string>> = { 'GET /v1/iam/usage': 'group_by=model' };
 
 /** Bodies that would do, for routes that ask for one. */
@@ -165,7 +166,7 @@ export function titleOf(route: Pick<Endpoint, 'method' | 'path'>): string {
   return `${route.method} ${route.path}`;
 }
 
-/** @throws Error for a parameter or member that nobody has said the meaning of */
+/** @throws Error for a parameter or member without an entry here */
 export function probesOf(route: Endpoint, cast: Cast): readonly Probe[] {
   const params = paramsOf(route.path);
   const own = new Map(params.map(({ name, kind }) => [name, cast.own(kind)]));
@@ -209,7 +210,7 @@ export function probesOf(route: Endpoint, cast: Cast): readonly Probe[] {
   return [...ofPath, ...ofQuery, ...ofBody, ...ofHeader];
 }
 
-/** What has to be said for a member to count. */
+/** Returns the members that a member requires. */
 function beside(route: Endpoint, name: string, cast: Cast): Json {
   return name === 'tenant_id' && membersOf(route.bodySchema).includes('subject') ? { subject: cast.own('user') } : {};
 }

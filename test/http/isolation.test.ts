@@ -1,6 +1,6 @@
 /**
- * What belongs to another tenant answers exactly as what never was: every endpoint, every method, every place of a request that can name
- * something, asked by an administrator of a tenant.
+ * Resources of another tenant answer exactly like missing ones, for every endpoint, every method and every place of a
+ * request that can have a name. The caller is an administrator of a tenant.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -27,7 +27,7 @@ afterAll(async () => {
   await h.close();
 });
 
-/** Routes for who proves itself; those for everybody take what they need from the credential that is sent. */
+/** Endpoints that require an authenticated caller. Public ones use only the credential of the request. */
 const guarded = h.routes.filter((route) => route.access !== 'public');
 
 const made = new Map<Kind, readonly Pair[]>();
@@ -46,7 +46,7 @@ async function done(method: string, path: string, call: Call): Promise<Reply> {
   return reply;
 }
 
-/** The same things in each tenant, told apart by its name. */
+/** Creates the same resources in every tenant, each with the tenant's name in its own. */
 async function furnish(tenant: string) {
   const post = inTenant(tenant);
   const admin = await h.person(tenant, ['tenant-admin']);
@@ -104,7 +104,7 @@ async function furnish(tenant: string) {
 }
 
 const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req') => makeId(prefix, Date.now(), randomBytes(10));
-/** A name of the same length that nobody has. */
+/** Returns an unknown name of the same length. */
 const scrambled = (name: string) => name.replace(/globex/, 'nobody');
 
 beforeAll(async () => {
@@ -185,7 +185,7 @@ const cast: Cast = {
   own: (kind) => owned.get(kind) ?? '',
 };
 
-/** The whole answer, without what tells one request from another and with what was asked about blotted out. */
+/** Returns the whole answer, without the parts that differ with every request and with the requested name masked. */
 function told(reply: Reply, name: string): unknown {
   const { 'x-request-id': _id, date: _date, etag, ...headers } = reply.headers;
   const own = reply.status < 300 && /_at"/.test(reply.text) ? { etag: 'of something just made' } : { etag };
@@ -197,11 +197,11 @@ function told(reply: Reply, name: string): unknown {
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'instant');
 }
 
-/** That the request got as far as to look for what it names, and was told that there is none. */
+/** Reports whether the request reached the lookup of its name and the answer is that it does not exist. */
 function isAnswerToTheName({ place }: Probe, reply: Reply): boolean {
   const [where, member = ''] = place.split(' ');
   const code = outcome(reply);
-  // Managing tenants is for platform administrators; an access token is asked for; the old password is not right.
+  // The endpoint is for platform administrators, requires an access token, or the old password is wrong.
   if (['403 insufficient_permission', '405 method_not_allowed'].includes(code)) return true;
   if (where === 'header' || member.endsWith('tenant_id')) return reply.json['code'] === 'tenant_mismatch';
   if (where === 'path') return code === '404 not_found';
@@ -225,13 +225,13 @@ async function ask(
 ): Promise<Reply> {
   const { path, ...call } = probe.request(name);
   const reply = await h.api(method, path, { ...call, as, headers });
-  // What a probe made goes again, so that the next finds the tenant as this one did.
+  // Deletes the resource that a probe created, so that the next probe finds the same tenant.
   const { location } = reply.headers;
   if (reply.status === 201 && typeof location === 'string') await done('DELETE', location, { as: boss.token });
   return reply;
 }
 
-/** What the audit log of the caller's tenant tells of one request, as far as `told` does. */
+/** Returns the rows of one request in the audit log of the caller's tenant, masked like `told`. */
 async function audited(reply: Reply, name: string): Promise<string> {
   const { rows: written } = await h.db.knex.raw<{ rows: Json[] }>(
     `select tenant_id, actor_id, action, target_type, target_id, result, before, after from audit_log

@@ -89,7 +89,7 @@ describe('an owner has a bounded number of active keys:', () => {
     const { rows } = await h.db.knex.raw<{ rows: { own: number }[] }>(
       `select count(*)::int as own from api_keys where user_id is null and tenant_id = 'acme'`,
     );
-    // The feed need not tell of them.
+    // The feed does not need these rows.
     await h.db.knex.raw('alter table api_keys disable trigger user');
     for (let left = MAX_ACTIVE_KEYS.tenant - 2 - (rows[0]?.own ?? 0); left > 0; left -= 5_000)
       await seed(undefined, Math.min(left, 5_000));

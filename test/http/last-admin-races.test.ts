@@ -1,4 +1,7 @@
-/** Whatever two callers do at once, an administrator remains that can log in, if there was one: compared with a naive twin. */
+/**
+ * After any two concurrent changes an administrator that can log in remains, if there was one. The rule is compared
+ * with a naive twin.
+ */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -41,7 +44,7 @@ interface State {
 type Operation =
   | { readonly kind: 'deactivate' | 'activate' | 'delete' | 'strip' | 'give' | 'password'; readonly user: number }
   | { readonly kind: 'suspend' | 'resume'; readonly tenant: 'x' | 'y' }
-  /** A set-up that writes one user, and the status of one tenant. */
+  /** A setup that writes one user, and the status of one tenant. */
   | {
       readonly kind: 'apply';
       readonly user: number;
@@ -51,7 +54,7 @@ type Operation =
       readonly tenantStatus: 'active' | 'suspended';
     };
 
-// The twin: what an operation does to a state, and the rule, as naively as it can be said.
+// The twin: a naive model of the effect of an operation on a state, and of the rule.
 
 function after({ users, suspended }: State, operation: Operation): State {
   const written = (number: number, change: Partial<User>): ReadonlyMap<number, User> => {
@@ -259,7 +262,7 @@ const anOperation: fc.Arbitrary<Operation> = fc.oneof(
   }),
 );
 
-/** A set-up makes a user that is not there; that is another test's matter. */
+/** Reports whether a setup would create a missing user, which another test covers. */
 function wouldMake(operation: Operation, { users }: State): boolean {
   return operation.kind === 'apply' && !users.has(operation.user);
 }

@@ -18,7 +18,10 @@ afterAll(async () => {
 });
 
 let n = 0;
-/** A tenant for each test, with the roles `clerk` (admin:users), `writer` (chat:* of models llama-*) and `helper` (chat:read of llama-3). */
+/**
+ * A tenant for each test, with the roles `clerk` (admin:users), `writer` (chat:* of models llama-*) and `helper`
+ * (chat:read of llama-3).
+ */
 let tenant = '';
 beforeEach(async () => {
   tenant = `acme-${++n}`;
@@ -45,7 +48,7 @@ async function done(reply: Promise<Reply>): Promise<Reply> {
 const use = (token: string, address = '198.51.100.7') =>
   h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: PASSWORD }, ...from(address) });
 
-/** The members of a refusal that could tell one token from another. */
+/** Returns the members of a rejection that could distinguish tokens. */
 function shown({ status, json, headers }: Reply): unknown {
   const { request_id: _request, ...rest } = json;
   return { status, rest, authenticate: headers['www-authenticate'] };

@@ -30,7 +30,7 @@ const asRoot = (method: string, path: string, body?: object, tenant = 'acme') =>
 
 const bytesOf = (data: unknown): number => Buffer.byteLength(JSON.stringify(data));
 
-/** All pages of a list. Each keeps the bound, or shows one row; none but the last says that there is no other. */
+/** Returns all pages of a list, up to the first one without another page. */
 async function pagesOf(path: string, query = '', tenant = 'acme', post?: object): Promise<readonly Reply[]> {
   const pages: Reply[] = [];
   for (let cursor = ''; ; ) {

@@ -29,7 +29,7 @@ const tagOf = (reply: Reply): string => {
 const currentTag = async (path: string) => tagOf(await call('GET', path));
 const make = (kind: Kind) => makeOne(h, kind);
 
-/** Every change of one resource: how it is asked for, given the path of a fresh one. */
+/** Every change of one resource: its kind, method, path after that of a new resource, and body. */
 const CHANGES: [Kind, string, string, object?][] = [
   ['users', 'PUT', '', { name: 'Renamed' }],
   ['users', 'PATCH', '', { name: 'Renamed' }],

@@ -13,7 +13,9 @@ afterAll(async () => {
 
 const PASSWORD = 'a lake of tin whistles';
 
-/** Rows of the request, after a later refusal has its row: rows of one process are written in the order of the requests. */
+/**
+ * Rows of the request, after a later refusal has its row: rows of one process are written in the order of the requests.
+ */
 async function rowsOf(reply: Reply): Promise<readonly Json[]> {
   const later = await h.api('GET', '/v1/iam/users', { as: 'none', headers: { 'x-forwarded-for': '192.0.2.1' } });
   const of = async ({ headers }: Reply) =>

@@ -15,7 +15,7 @@ export interface Made {
 
 let count = 0;
 
-/** What POST takes to make another one. */
+/** Returns the body of a POST that creates another one. */
 export function newBody(kind: Kind): object {
   const n = ++count;
   switch (kind) {

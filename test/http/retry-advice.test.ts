@@ -1,4 +1,4 @@
-/** What clients that retry by themselves are told. */
+/** The headers for clients that retry automatically. */
 
 import { expect, test } from 'vitest';
 import { ERRORS, type ErrorCode, Refusal } from '../../src/domain/errors.ts';

@@ -1,4 +1,4 @@
-/** A role that many users have is deleted: at once for everybody, and bit by bit in the store. */
+/** The deletion of a role that many users have: at once for all users, and in batches in the store. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DELETED_ROLES_UPKEEP, tidyUp } from '../../src/iam/auth/upkeep.ts';
@@ -34,7 +34,10 @@ beforeEach(async () => {
   holder = await h.person(tenant, [NAME]);
 });
 
-/** Behind the API's back, and without a line in the feed. Default: rows of the role alone, because users take a minute to write. */
+/**
+ * Behind the API's back, and without a line in the feed. Default: rows of the role alone, because users take a minute
+ * to write.
+ */
 async function makeHolders(count: number, withUsers = false, from = 1): Promise<void> {
   await transaction(h.db, async (trx) => {
     await trx.raw('set local session_replication_role = replica');

@@ -1,4 +1,4 @@
-/** What the roles and policies of one tenant may take of the memory that all tenants share. */
+/** The limit of the memory that roles and policies of one tenant take, because all tenants share it. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, outcome, type Person, startHarness } from './harness.ts';
@@ -14,7 +14,9 @@ afterAll(async () => {
   await h.close();
 });
 
-/** 48,201 bytes as stored; with the policy's other members 48,350 or so: 21 such policies fit into 1 MiB, and 22 do not. */
+/**
+ * 48,201 bytes as stored; with the policy's other members 48,350 or so: 21 such policies fit into 1 MiB, and 22 do not.
+ */
 const many = (i: number): readonly string[] =>
   Array.from({ length: 200 }, (_none, n) => `models/${i}-${n}-`.padEnd(240, 'x'));
 const FIT = 21;

@@ -13,7 +13,10 @@ const CONFIG = 'test/http/schemathesis/schemathesis.toml';
 const PASSWORD = 'a lake of tin whistles';
 const LIMIT_MS = 3_600_000;
 
-/** Enough to meet every operation with valid and with invalid requests; SCHEMATHESIS=full asks everything that it can think of. */
+/**
+ * Enough to meet every operation with valid and with invalid requests; SCHEMATHESIS=full asks everything that it can
+ * think of.
+ */
 const BOUNDED = ['--phases', 'examples,fuzzing', '--max-examples', String(rounds(3))];
 
 test('schemathesis finds no answer that is missing in the description, and no fault', { timeout: LIMIT_MS }, async ({

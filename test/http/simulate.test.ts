@@ -1,4 +1,4 @@
-/** What would be decided if proposed roles and policies were in force: as if they were, and nothing is. */
+/** Simulations of decisions with proposed roles and policies: they equal later decisions, and change nothing. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Harness, type Json, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
@@ -40,7 +40,7 @@ const NO_CHAT = [DENY];
 const simulate = (body: object, as = boss.token) => h.api('POST', '/v1/iam/explain/simulate', { as, body });
 const explain = (body: object, as = boss.token) => h.api('POST', '/v1/iam/explain', { as, body });
 
-/** What would be decided, and what is. */
+/** Returns the simulated and the current code. */
 function told({ json }: Reply): string {
   const current = json['current'];
   const now = typeof current === 'object' && current !== null && 'code' in current ? current.code : undefined;

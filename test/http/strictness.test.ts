@@ -1,4 +1,4 @@
-/** Nothing unknown passes, on no route: a typing error is told and never ignored. */
+/** Every route rejects unknown parameters and members, so that no typing error is ignored. */
 
 import { describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
@@ -21,7 +21,7 @@ const known = ({ querySchema }: Endpoint): readonly string[] =>
     ? Object.keys(querySchema.properties)
     : [];
 
-/** Runs for every route, and tells all that fail by name. */
+/** Runs for every route, and lists those that fail by name. */
 async function sweep(
   routes: (route: Endpoint) => boolean,
   answers: (route: Endpoint) => Promise<string>,

@@ -1,4 +1,6 @@
-/** All rows of one tenant's users are locked and stay locked: callers of that tenant wait or fail, and all others go on. */
+/**
+ * All rows of one tenant's users are locked and stay locked: callers of that tenant wait or fail, and all others go on.
+ */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, outcome, startHarness, text, unique } from './harness.ts';

@@ -1,4 +1,4 @@
-/** POST /v1/iam/usage/events: who may tell what was used, what an event holds, and that each counts once. */
+/** POST /v1/iam/usage/events: the required permission, the members of an event, and that each event counts once. */
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** GET /v1/iam/usage: whose usage is told, of which month, grouped and in pages, and as CSV. */
+/** GET /v1/iam/usage: the tenants and months that it covers, groups, pages and CSV. */
 
 import { describe, expect, test } from 'vitest';
 import { type Harness, it, type Json, outcome, type Person, rows, unique } from './harness.ts';

@@ -1,4 +1,4 @@
-/** Who may do something in a tenant, held against what is decided of each. */
+/** The principals that have a permission in a tenant, compared with the decision for each. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storeKeys, storeWorld } from '../support/stored-world.ts';
@@ -83,7 +83,7 @@ describe('who can', () => {
   ])(
     '%s on %s, is what is decided of every user and key of the tenant, at any time and place',
     async (permission, resource, request) => {
-      // Without a default model, so that none is named where none is said.
+      // Without a default model a request without a model names none.
       await h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body: { settings: { default_model: null } } });
       const asked = resource === undefined ? { permission } : { permission, resource };
       const reply = await ask(asked);
@@ -94,7 +94,7 @@ describe('who can', () => {
           h.api('POST', '/v1/iam/explain', { as: boss.token, body: { subject: ids.get(label), ...request, ...where } }),
         );
         const decisions = new Set((await Promise.all(replies)).map(({ json }) => json['decision']));
-        // Whoever may at all may not from the banned networks, so everybody's verdict is one or the other.
+        // A principal with the permission lacks it in the banned networks, so each verdict is conditional or missing.
         expect([label, one(reply, label)?.verdict]).toEqual([label, decisions.size === 2 ? 'conditional' : undefined]);
         if (decisions.size === 1) expect([label, ...decisions]).toEqual([label, 'deny']);
       }
@@ -331,7 +331,7 @@ describe('pages', () => {
     expect(pages).toEqual([[], [], [text(made.json, 'id')]]);
   });
 
-  /** A tenant with so many people who hold no role. */
+  /** Creates a tenant with a number of users without roles. */
   async function fill(tenant: string, people: number): Promise<void> {
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });
     await inBatches('users', people, (from, to) => [
@@ -342,7 +342,7 @@ describe('pages', () => {
     ]);
   }
 
-  /** Without a word to the change feed, which needs none of what nobody has asked about. */
+  /** Inserts rows in batches, without the change feed, because no cache has them yet. */
   async function inBatches(
     table: string,
     rows: number,

@@ -1,4 +1,4 @@
-/** What a release hands out beside the image: the client's package and the bill of materials. */
+/** The files of a release besides the image: the client's package and the bill of materials. */
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

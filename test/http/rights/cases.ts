@@ -1,4 +1,7 @@
-/** One caller with everything that a request can be about, in tenants of its own, so that many cases run beside each other. */
+/**
+ * One caller with everything that a request can be about, in tenants of its own, so that many cases run beside each
+ * other.
+ */
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -31,7 +34,7 @@ export interface Case {
   /** A tenant that does not exist yet. */
   readonly fresh: TenantId;
   readonly number: number;
-  /** What requests act on, all of the caller's tenant. */
+  /** The targets of requests, all in the caller's tenant. */
   readonly target: {
     readonly user: UserId;
     readonly role: string;
@@ -100,16 +103,16 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   };
 }
 
-/** Tables that a refused request may write, or that tell nothing of tenants. */
+/** Tables that a rejected request may write, or that have no data of tenants. */
 const PASSED_OVER = new Set([
   ...['changes', 'feed_state', 'meta', 'replicas', 'signing_keys', 'decision_counts', 'recent_decisions'],
-  // Attempts of passwords are counted before the password is looked at.
+  // The server counts an attempt before it checks the password.
   'login_failures',
   'login_addresses',
   ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
-  // Of the gate.
+  // Tables of the metering.
   ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals', 'open_requests'],
-  // Of requests with an Idempotency-Key.
+  // Stored answers to requests with an Idempotency-Key.
   'idempotent_answers',
 ]);
 
@@ -127,7 +130,9 @@ const OF_TENANT: Readonly<Record<string, string>> = {
 
 export type Stored = (q: Queryable, of: Case) => Promise<Readonly<Record<string, string>>>;
 
-/** Reads everything that is stored of a case's tenants, each table as a digest. Throws for a table that nothing is said about here. */
+/**
+ * Returns a reader of all rows of a case's tenants, each table as a digest. Throws for a table without an entry here.
+ */
 export async function storedReader(h: Harness): Promise<Stored> {
   const { rows } = await h.db.knex.raw<{ rows: { name: string; tenant: boolean }[] }>(
     `select t.table_name as name, bool_or(c.column_name = 'tenant_id') as tenant

@@ -10,7 +10,7 @@ export interface Ending {
   readonly sql: (of: Case) => string;
   /** Undefined: time does it. */
   readonly byApi?: (h: Harness, of: Case) => Promise<Reply>;
-  /** The answer to requests from then on. */
+  /** The answer to requests after the end. */
   readonly answer: string;
   /** Ends the rights of a role only. */
   readonly ofRole?: true;

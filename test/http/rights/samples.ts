@@ -1,4 +1,6 @@
-/** A request that works, for each endpoint of the API's description that a caller can send with another method than GET. */
+/**
+ * A request that works, for each endpoint of the API's description that a caller can send with another method than GET.
+ */
 
 import { describeApi } from '../../../src/http/openapi/document.ts';
 import { describedEndpoints } from '../../../src/iam/api-routes.ts';
