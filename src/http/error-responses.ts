@@ -17,7 +17,7 @@ export function refuseUnknown(
 ): FastifyReply {
   const allowed = allowedMethods(endpoints, request.url);
   if (allowed.length > 0) reply.header('allow', allowed.join(', '));
-  sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : notFound(), request, reply);
+  sendProblem(allowed.length > 0 ? methodNotAllowed(request.method) : unknownPath(), request, reply);
   return reply;
 }
 
@@ -50,7 +50,7 @@ export function refusalOf(cause: unknown, request: FastifyRequest): unknown {
   }
 }
 
-export function notFound(): Refusal {
+export function unknownPath(): Refusal {
   return new Refusal('not_found', 'There is nothing here.');
 }
 

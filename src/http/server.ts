@@ -19,11 +19,11 @@ import { MAX_BODY_BYTES } from './body-limits.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
 import {
   isAbortedUpload,
-  notFound,
   refusalOf,
   refuseUnknown,
   refuseUnreadable,
   sendProblem,
+  unknownPath,
   unsupportedType,
 } from './error-responses.ts';
 import { headerText } from './headers.ts';
@@ -83,7 +83,7 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     genReqId: () => makeId('req', parts.now(), parts.random(10)),
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      sendProblem(notFound(), request, reply);
+      sendProblem(unknownPath(), request, reply);
       // Fastify runs no hooks for a path that it cannot decode.
       parts.onAnswered?.({ ...NO_ROUTE, status: reply.statusCode, tookMs: reply.elapsedTime });
     },

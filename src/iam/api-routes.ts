@@ -6,14 +6,14 @@ import { LoginAttemptLimiter } from './auth/login-attempt-limiter.ts';
 import { type AuthHttpParts, authEndpoints } from './auth/routes.ts';
 import { type IamParts, iamEndpoints } from './routes.ts';
 
-export type ApiParts = AuthHttpParts &
+export type ApiEndpointParts = AuthHttpParts &
   Omit<IamParts, 'attempts'> & {
     /** Of access tokens. */
     readonly keySet: PublishedKeys;
   };
 
 /** Call it once for a process: logins and tries of a directory count their attempts together. */
-export function apiEndpoints(parts: ApiParts): readonly Endpoint[] {
+export function apiEndpoints(parts: ApiEndpointParts): readonly Endpoint[] {
   const attempts = new LoginAttemptLimiter();
   return [...authEndpoints(parts, attempts), ...iamEndpoints({ ...parts, attempts }), jwksEndpoint(parts.keySet)];
 }

@@ -29,10 +29,10 @@ export interface AuthEvent {
 
 /** One statement, so it needs no transaction if nothing else is written. */
 export async function record(trx: Queryable, from: Provenance, event: AuthEvent): Promise<void> {
-  await insertAudit(trx, auditRow(from, event));
+  await insertAudit(trx, authAuditRow(from, event));
 }
 
-export function auditRow(from: Provenance, event: AuthEvent): AuditRow {
+export function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
   return {
     actorType: event.actor === undefined ? 'anonymous' : 'user',
     actorId: event.actor,

@@ -6,7 +6,7 @@ import { makeId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { makeRefreshNonce, makeRefreshToken } from '../../identity/opaque-tokens.ts';
 import type { Beginning } from '../sessions/queries.ts';
 import type { AuthEvent } from './audit.ts';
-import { type AuthParts, makeJti, type Provenance, type TokenPair } from './parts.ts';
+import { type AuthParts, type IssuedTokens, makeJti, type Provenance } from './parts.ts';
 import type { LoginAttempt } from './throttle.ts';
 
 const MAX_USER_AGENT_LENGTH = 256;
@@ -15,7 +15,7 @@ export interface BeginningSession {
   /** The rows, written together with the login's other changes. */
   readonly beginning: Beginning;
   /** Returns the tokens for the user after the commit. Rejects with a Fault if there is no key to sign with. */
-  pair(userId: UserId): Promise<TokenPair>;
+  pair(userId: UserId): Promise<IssuedTokens>;
 }
 
 export interface LoginKind {

@@ -3,6 +3,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import { isOneTimeToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { invalidField } from '../caller/refusals.ts';
@@ -21,7 +22,7 @@ import {
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { localSubject } from './login.ts';
-import { type AuthParts, applyHere, invalidCredential, type LoginParts, type Provenance } from './parts.ts';
+import { type AuthParts, applyHere, type LoginParts, type Provenance } from './parts.ts';
 import { attemptAt, forgetAccount, forgive, takeBack, withAttemptLimits } from './throttle.ts';
 
 export interface PasswordChange {

@@ -9,6 +9,7 @@ import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../di
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-username.ts';
 import { beginSession, beginUnchangedSession } from '../sessions/queries.ts';
 import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';
@@ -24,14 +25,7 @@ import {
   provisionUser,
   unchangedUser,
 } from './directory-user.ts';
-import {
-  applyHere,
-  invalidCredential,
-  type LoginParts,
-  type Provenance,
-  type TokenPair,
-  tenantSuspended,
-} from './parts.ts';
+import { applyHere, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
 import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
 
 export interface DirectoryLogin {
@@ -65,10 +59,10 @@ export async function directoryLogin(
   service: DirectoryService,
   login: DirectoryLogin,
   from: Provenance,
-): Promise<TokenPair> {
+): Promise<IssuedTokens> {
   const arrivedMs = performance.now();
   const attempt = attemptAt(directorySubject(login.username), from.throttledAs);
-  const attempted = (tell: Tell): Promise<TokenPair> =>
+  const attempted = (tell: Tell): Promise<IssuedTokens> =>
     withAttemptLimits(parts, attempt, async () => {
       const startedMs = performance.now();
       const answer = await authenticate(parts, service, login, { attempt, arrivedMs, startedMs, tell });
@@ -201,7 +195,7 @@ async function enter(
   login: Entering,
   person: DirectoryPerson,
   from: Provenance,
-): Promise<TokenPair> {
+): Promise<IssuedTokens> {
   const entered = await afterProof(
     parts.db.knex,
     login.attempt,

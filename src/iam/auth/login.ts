@@ -2,6 +2,7 @@
 
 import type { UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername } from '../change/audit-username.ts';
 import { beginSession } from '../sessions/queries.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../users/password-queries.ts';
@@ -10,14 +11,7 @@ import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type Claimed, claimLogin } from './failure-queries.ts';
-import {
-  type AuthParts,
-  invalidCredential,
-  type LoginParts,
-  type Provenance,
-  type TokenPair,
-  tenantSuspended,
-} from './parts.ts';
+import { type AuthParts, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
 import { afterProof, attemptAt, type ClaimAttempt, forgive, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
 export interface LoginRequest {
@@ -35,7 +29,7 @@ export interface LoginRequest {
  * `too_many_attempts`; `unavailable` if too many passwords are being checked; with a directory also `password_expired`,
  * and a Fault if the directory does not respond
  */
-export async function login(parts: LoginParts, request: LoginRequest, from: Provenance): Promise<TokenPair> {
+export async function login(parts: LoginParts, request: LoginRequest, from: Provenance): Promise<IssuedTokens> {
   const { account, password, cookie } = request;
   if (account.kind === 'directory' && parts.directory !== undefined) {
     return await directoryLogin(parts, parts.directory, { username: account.username, password, cookie }, from);
@@ -53,7 +47,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     if (found?.address === true) return found.user;
     return name.email === undefined ? undefined : passwordUserByEmail(knex, name.email);
   };
-  const work = async (): Promise<TokenPair> => {
+  const work = async (): Promise<IssuedTokens> => {
     const { user, proved } = await checkPassword(parts, attempt, request.password, find);
     const pair = proved === undefined ? undefined : await begin(parts, request, from, proved, attempt);
     if (pair !== undefined) return pair;
@@ -120,7 +114,7 @@ async function begin(
   from: Provenance,
   user: ProvedUser,
   attempt: LoginAttempt,
-): Promise<TokenPair | undefined> {
+): Promise<IssuedTokens | undefined> {
   if (!user.tenant_active) {
     await transaction(
       parts.db,

@@ -6,10 +6,11 @@ import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
 import { isRefreshToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { transaction } from '../../store/transaction.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { endSession, sessionOfToken, sessionOwner } from '../sessions/queries.ts';
 import { record } from './audit.ts';
-import { type AuthParts, applyHere, invalidCredential, type Provenance } from './parts.ts';
+import { type AuthParts, applyHere, type Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';
 
 /** A token that is unknown, or was sent in the wrong way, has no session to end. The response is the same. */

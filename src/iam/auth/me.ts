@@ -3,11 +3,12 @@
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { findKey } from '../api-keys/queries.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { findUser } from '../users/queries.ts';
-import { type AuthParts, invalidCredential } from './parts.ts';
+import type { AuthParts } from './parts.ts';
 
-export interface Me {
+export interface OwnIdentity {
   readonly id: UserId | KeyId;
   readonly type: 'user' | 'api_key';
   /** Null for keys, and for users of a directory without an address. */
@@ -28,7 +29,7 @@ export interface Me {
 }
 
 /** @throws Refusal `invalid_credential` if the principal was deleted after it was admitted */
-export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<Me> {
+export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<OwnIdentity> {
   const { principal } = caller;
   const { email, name, source } = await profile(parts, principal);
   const { own, builtinRoles } = caller.snapshot;
@@ -66,7 +67,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
 interface Profile {
   readonly email: string | null;
   readonly name: string;
-  readonly source: Me['source'];
+  readonly source: OwnIdentity['source'];
 }
 
 async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Promise<Profile> {

@@ -79,18 +79,13 @@ export interface Provenance {
 }
 
 /** The tokens of a login or a refresh. */
-export interface TokenPair {
+export interface IssuedTokens {
   readonly accessToken: string;
   /** Seconds. */
   readonly expiresIn: number;
   readonly refreshToken: string;
   /** True if the refresh token travels in a cookie, and only there. */
   readonly cookie: boolean;
-}
-
-/** Returns the one rejection of every credential that proves no principal. */
-export function invalidCredential(): Refusal {
-  return new Refusal('invalid_credential', 'The credential is not valid.');
 }
 
 export function tenantSuspended(): Refusal {

@@ -22,6 +22,7 @@ import {
 } from '../../identity/opaque-tokens.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import {
   endSession,
   lockSessionOfToken,
@@ -34,15 +35,7 @@ import type { DirectoryIdentity } from '../users/directory-queries.ts';
 import { record } from './audit.ts';
 import { endForDirectory, standing } from './directory-refresh.ts';
 import { refreshUser } from './directory-user.ts';
-import {
-  type AuthParts,
-  applyHere,
-  invalidCredential,
-  makeJti,
-  type Provenance,
-  type TokenPair,
-  tenantSuspended,
-} from './parts.ts';
+import { type AuthParts, applyHere, type IssuedTokens, makeJti, type Provenance, tenantSuspended } from './parts.ts';
 
 /** A refresh token and the way in which it was sent. */
 export interface PresentedToken {
@@ -80,7 +73,7 @@ const GRACE_MS = 10_000;
  * @throws Refusal: `invalid_credential`; or `tenant_suspended`, or `unavailable` if too many requests to the directory
  * are in progress. The latter two, and a Fault of the directory, leave the token unused.
  */
-export async function refresh(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<TokenPair> {
+export async function refresh(parts: RefreshParts, presented: PresentedToken, from: Provenance): Promise<IssuedTokens> {
   if (!isRefreshToken(presented.text)) throw invalidCredential();
   const outcome = await sharedClaim(parts, presented, from);
   switch (outcome.kind) {

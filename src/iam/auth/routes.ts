@@ -14,6 +14,8 @@ import {
   type RequestInput,
 } from '../../http/endpoint.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
+import type { LoginOutcome } from '../../telemetry/metrics.ts';
+import { invalidCredential } from '../caller/admission.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
 import { ownSessionEndpoints } from '../sessions/routes.ts';
@@ -24,7 +26,7 @@ import { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
 import { me } from './me.ts';
 import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
-import { type AuthParts, invalidCredential, type LoginParts, type Provenance, type TokenPair } from './parts.ts';
+import type { AuthParts, IssuedTokens, LoginParts, Provenance } from './parts.ts';
 import { type PresentedToken, type RefreshParts, refresh } from './refresh.ts';
 import * as resources from './response-schemas.ts';
 
@@ -34,8 +36,6 @@ export interface AuthHttpParts extends AuthParts {
   /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
 }
-
-export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
 const CLOSED = { additionalProperties: false } as const;
 
@@ -336,7 +336,7 @@ function cookieNameOf(input: AnyInput): ReturnType<typeof cookieName> {
   return cookieName(pageScheme(pageOf(input)));
 }
 
-function tokenAnswer(parts: AuthHttpParts, input: AnyInput, pair: TokenPair): Answer {
+function tokenAnswer(parts: AuthHttpParts, input: AnyInput, pair: IssuedTokens): Answer {
   const body = { access_token: pair.accessToken, token_type: 'Bearer', expires_in: pair.expiresIn };
   if (!pair.cookie) return { status: 200, body: { ...body, refresh_token: pair.refreshToken } };
   const cookie = setCookie(cookieNameOf(input), pair.refreshToken, parts.login.refreshIdleMs);

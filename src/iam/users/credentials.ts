@@ -22,7 +22,7 @@ import { putPasswordSetup } from './password-queries.ts';
  * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's;
  *   `reauthentication_required` and `too_many_attempts` for the caller's own password
  */
-export async function resetPassword(
+export async function startPasswordReset(
   parts: AdminParts & ReauthenticationParts,
   caller: Caller,
   id: string,

@@ -10,7 +10,7 @@ import { closed, countedPage, oneOf, tenantFilter, withoutTenant } from '../sche
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
 import { createUser } from './create.ts';
-import { resetPassword } from './credentials.ts';
+import { startPasswordReset } from './credentials.ts';
 import {
   CreatedUser,
   directoryStatus,
@@ -144,7 +144,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],
       handler: async ({ caller, param, body, throttledAs }) => {
         const presented = { currentPassword: body.current_password, throttledAs };
-        return { status: 200, body: await resetPassword(parts, caller, param('id'), presented) };
+        return { status: 200, body: await startPasswordReset(parts, caller, param('id'), presented) };
       },
     }),
     ...userSessionEndpoints(parts),
