@@ -3,9 +3,10 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
-// Compiled code is kept beside the dependencies, where only who may change the program may write. A read-only installation does without.
+// The compile cache is beside the dependencies, so only users that may change the program may write it. A read-only
+// installation works without it.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/postern'));
 const { main } = await import('./cli/main.ts');
 
-// At once: all that the command began it has ended, and a connection that a peer holds open is no reason to stay.
+// Exits at once. The command has ended its own work, and a connection that a peer holds open must not delay the exit.
 process.exit(await main(process.argv.slice(2)));

@@ -20,6 +20,7 @@ const CHECKS = [
   ['TypeScript: the client in a browser', () => checkTypes('client')],
   ['TypeScript: the console', () => checkTypes('console')],
   ['Imports: direction', (node) => run(node, ['scripts/imports.ts'])],
+  ['Words: phrases to avoid, and exported names with two meanings', (node) => run(node, ['scripts/wording.ts'])],
 ];
 
 /** @param {string} project the folder of its tsconfig.json */

@@ -1,6 +1,6 @@
 /**
- * The data of the demo: two tenants with roles, policies and users, API keys, and the traffic of the last week. Existing
- * data stays as it is; only the two printed keys get a new secret at every start.
+ * The data of the demo: two tenants with roles, policies and users, API keys, and the traffic of the last week.
+ * Existing data stays as it is; only the two printed keys get a new secret at every start.
  */
 
 import type { AdminParts } from '../iam/caller/caller.ts';

@@ -1,4 +1,7 @@
-/** Admission of requests: the caller behind the credential, its tenant and its permission, before and after the body is read. */
+/**
+ * Admission of requests: the caller behind the credential, its tenant and its permission, before and after the body is
+ * read.
+ */
 
 import type { FastifyRequest } from 'fastify';
 import type { CredentialResolver } from '../credential-cache/resolution.ts';
@@ -20,8 +23,8 @@ export interface AdmissionParts {
   readonly now: () => number;
   readonly trusted: TrustedProxies;
   /**
-   * Returns the tenant of a user or key; undefined if it does not exist. Called only for platform administrators. Default: ids are looked up
-   * in the effective tenant.
+   * Returns the tenant of a user or key; undefined if it does not exist. Called only for platform administrators.
+   * Default: ids are looked up in the effective tenant.
    */
   readonly homeOf?: (id: string) => Promise<TenantId | undefined>;
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. */
@@ -39,7 +42,10 @@ const admissions = new WeakMap<FastifyRequest, Admitted>();
 /** The principals that credentials of requests have proved. */
 const principals = new WeakMap<FastifyRequest, Principal>();
 
-/** Returns the principal that the request's credential proves, also if its request is rejected; undefined if there is none. */
+/**
+ * Returns the principal that the request's credential proves, also if its request is rejected; undefined if there is
+ * none.
+ */
 export function principalOf(request: FastifyRequest): Principal | undefined {
   return principals.get(request);
 }
@@ -49,7 +55,9 @@ export async function admitEarly(parts: AdmissionParts, endpoint: Endpoint, requ
   admissions.set(request, await admit(parts, endpoint, request));
 }
 
-/** Admits the caller again if a body was read, because the caller's permissions may have ended while the body arrived. */
+/**
+ * Admits the caller again if a body was read, because the caller's permissions may have ended while the body arrived.
+ */
 export async function admittedNow(
   parts: AdmissionParts,
   endpoint: Endpoint,
@@ -98,8 +106,8 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
 }
 
 /**
- * Admits a platform administrator that names no tenant to the tenant of the user or key that the path names. The ids of users and keys are
- * unique across tenants.
+ * Admits a platform administrator that names no tenant to the tenant of the user or key that the path names. The ids of
+ * users and keys are unique across tenants.
  */
 async function atHomeOf(
   { homeOf }: AdmissionParts,

@@ -17,7 +17,10 @@ export const BODY_BOUNDS = {
   maxDepth: 32,
   /** Members of one object; the largest object of any schema has fewer than half of them. */
   maxMembers: 64,
-  /** Objects, arrays and values separated by commas, in the whole text. The largest batch that a schema takes has about 11,000. */
+  /**
+   * Objects, arrays and values separated by commas, in the whole text. The largest batch that a schema takes has about
+   * 11,000.
+   */
   maxValues: 20_000,
   /** Characters between the quotes of a member's name, as written. */
   maxNameLength: 512,

@@ -1,4 +1,7 @@
-/** The client's address and scheme: those of the peer, or those that a trusted proxy forwards. The listener itself has no TLS. */
+/**
+ * The client's address and scheme: those of the peer, or those that a trusted proxy forwards. The listener itself has
+ * no TLS.
+ */
 
 import { BlockList, isIP } from 'node:net';
 import { headerList, headerValue } from './headers.ts';
@@ -7,18 +10,24 @@ export type TrustedProxies = (address: string) => boolean;
 
 /** The source of a request. */
 export interface Source {
-  /** The client's address. Undefined: missing, so a condition on it holds in a deny policy and does not hold in an allow policy. */
+  /**
+   * The client's address. Undefined: missing, so a condition on it holds in a deny policy and does not hold in an allow
+   * policy.
+   */
   readonly address: string | undefined;
   /**
-   * The subject of failed logins: the address, or the peer and the address that it forwards if the peer is not trusted. It must never be an
-   * argument for an allow. Undefined: failures count for the account only.
+   * The subject of failed logins: the address, or the peer and the address that it forwards if the peer is not trusted.
+   * It must never be an argument for an allow. Undefined: failures count for the account only.
    */
   readonly throttledAs: string | undefined;
   /** The untrusted peer that sent X-Forwarded-For; undefined if there is none. */
   readonly untrustedForwarder: string | undefined;
 }
 
-/** The server reads at most this number of entries of X-Forwarded-For, from the right. The client controls the entries on the left. */
+/**
+ * The server reads at most this number of entries of X-Forwarded-For, from the right. The client controls the entries
+ * on the left.
+ */
 const MAX_HOPS = 32;
 
 /**
@@ -44,10 +53,10 @@ export function trustProxies(entries: readonly string[]): TrustedProxies {
  * Returns the source of a request:
  *
  * - Without X-Forwarded-For, the address is the peer's.
- * - With X-Forwarded-For from a trusted peer, the address is the right-most entry that is no trusted proxy. The client wrote the entries
- *   left of it.
- * - With X-Forwarded-For from another peer, the address is missing. The peer is a proxy that the configuration does not name, or a client
- *   that forges the header.
+ * - With X-Forwarded-For from a trusted peer, the address is the right-most entry that is no trusted proxy. The client
+ *   wrote the entries left of it.
+ * - With X-Forwarded-For from another peer, the address is missing. The peer is a proxy that the configuration does not
+ *   name, or a client that forges the header.
  */
 export function sourceOf(peer: string | undefined, rawHeaders: readonly string[], trusted: TrustedProxies): Source {
   if (peer === undefined) return { address: undefined, throttledAs: undefined, untrustedForwarder: undefined };
@@ -95,7 +104,10 @@ export function plainAddress(address: string): string {
 
 export type Scheme = 'https' | 'http';
 
-/** The scheme of the client's connection to a proxy. `unreadable`: a trusted proxy sent no single known scheme. Undefined: unknown. */
+/**
+ * The scheme of the client's connection to a proxy. `unreadable`: a trusted proxy sent no single known scheme.
+ * Undefined: unknown.
+ */
 export type ForwardedScheme = Scheme | 'unreadable' | undefined;
 
 /** Returns the X-Forwarded-Proto of a trusted peer; the header of any other peer is ignored. */

@@ -133,7 +133,7 @@ export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends De
   readonly onlyReads?: true;
   /**
    * The permission that the use case requires if it decides itself, in Markdown: for example `admin:keys`, or acting
-   * for oneself.
+   * on the caller itself.
    */
   readonly needs?: string;
   readonly handler: (input: CallerRequestInput<Static<B>, Static<Q>>) => Promise<Answer>;

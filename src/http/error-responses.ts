@@ -29,7 +29,9 @@ export function sendProblem(cause: unknown, request: FastifyRequest, reply: Fast
   reply.status(status).headers(headers).type('application/problem+json').send(JSON.stringify(body));
 }
 
-/** Reports whether the client disconnected before its request was complete. A fault during that time is another error. */
+/**
+ * Reports whether the client disconnected before its request was complete. A fault during that time is another error.
+ */
 export function isAbortedUpload(cause: unknown, { raw }: FastifyRequest): boolean {
   return !raw.complete && cause instanceof Error && cause === raw.errored;
 }

@@ -1,4 +1,7 @@
-/** Reads a request body as JSON, more strictly than JSON.parse: RFC 8259 in UTF-8, no repeated member (section 4), bounded structure. */
+/**
+ * Reads a request body as JSON, more strictly than JSON.parse: RFC 8259 in UTF-8, no repeated member (section 4),
+ * bounded structure.
+ */
 
 import { structureOf } from './body-structure.ts';
 

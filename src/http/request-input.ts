@@ -48,7 +48,10 @@ function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult,
   }
 }
 
-/** @throws Refusal `invalid_parameter` for more parameters than any endpoint has, because validation would read each of them */
+/**
+ * @throws Refusal `invalid_parameter` for more parameters than any endpoint has, because validation would read each of
+ * them
+ */
 export function refuseManyParameters(url: string): void {
   let count = 0;
   for (let at = url.indexOf('&'); at !== -1; at = url.indexOf('&', at + 1)) {

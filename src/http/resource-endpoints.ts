@@ -1,4 +1,7 @@
-/** The usual endpoints of a resource, which differ only in their schemas and use cases: list, create, get, update, delete. */
+/**
+ * The usual endpoints of a resource, which differ only in their schemas and use cases: list, create, get, update,
+ * delete.
+ */
 
 import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';

@@ -1,4 +1,7 @@
-/** The HTTP listener: parses requests strictly, admits callers, runs endpoints, and sends every error as problem details. */
+/**
+ * The HTTP listener: parses requests strictly, admits callers, runs endpoints, and sends every error as problem
+ * details.
+ */
 
 import type { Socket } from 'node:net';
 import {
@@ -103,8 +106,9 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
     reply.header('cache-control', 'no-store');
-    // A proxy that reuses connections could send a request on a connection that closes at that moment, without knowing whether the server
-    // processed it. So each response closes its connection, and none is idle when the listener closes.
+    // A proxy that reuses connections could send a request on a connection that closes at that moment, without knowing
+    // whether the server processed it. So each response closes its connection, and none is idle when the listener
+    // closes.
     if (parts.draining?.() === true) reply.header('connection', 'close');
     // Before the body is read.
     if (request.is404) return refuseUnknown(endpoints, request, reply);

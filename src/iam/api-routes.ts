@@ -8,7 +8,7 @@ import { type IamParts, iamEndpoints } from './routes.ts';
 
 export type ApiEndpointParts = AuthHttpParts &
   Omit<IamParts, 'attempts'> & {
-    /** Of access tokens. */
+    /** The public keys of access tokens. */
     readonly keySet: PublishedKeys;
   };
 

@@ -4,7 +4,10 @@ import { type BootstrapOutcome, bootstrap } from '../iam/users/bootstrap.ts';
 import type { Passwords } from '../identity/passwords.ts';
 import type { Store } from './store.ts';
 
-/** Creates the first administrator if there is none. If several servers start together, one of them creates it. Rejects as `bootstrap` does. */
+/**
+ * Creates the first administrator if there is none. If several servers start together, one of them creates it. Rejects
+ * as `bootstrap` does.
+ */
 export function ensureAdministrator(
   config: Config,
   secrets: Secrets,

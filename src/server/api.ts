@@ -1,6 +1,6 @@
 /**
- * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs jobs: sealing
- * the audit log, and removing rows that are no longer needed.
+ * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs jobs:
+ * sealing the audit log, and removing rows that are no longer needed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,7 +31,10 @@ export interface ApiWiring extends WiringContext {
   readonly gates: LocalGates;
 }
 
-/** Starts the API. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops what it started. */
+/**
+ * Starts the API. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops
+ * what it started.
+ */
 export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   const { config, secrets, store, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();

@@ -1,4 +1,7 @@
-/** Waits until a write is applied: in this process, in the gates of this server, and, with `Prefer: wait=applied`, in every replica. */
+/**
+ * Waits until a write is applied: in this process, in the gates of this server, and, with `Prefer: wait=applied`, in
+ * every replica.
+ */
 
 import type { ChangeFeed } from '../store/feed.ts';
 import { type AppliedByReplicas, ReplicaWaits } from '../store/replicas.ts';
@@ -19,7 +22,10 @@ export const NO_LOCAL_GATES: LocalGates = { applied: async () => undefined };
 const REPLICAS_WAIT_MS = 5_000;
 
 export interface ServerFeed {
-  /** Resolves when this server has applied everything committed before the call. Rejects with a Fault if this process cannot read the feed. */
+  /**
+   * Resolves when this server has applied everything committed before the call. Rejects with a Fault if this process
+   * cannot read the feed.
+   */
   catchUp(): Promise<void>;
 }
 
@@ -37,7 +43,10 @@ export function feedOfServer(feed: ChangeFeed, gates: LocalGates): ServerFeed {
   };
 }
 
-/** Returns the function that waits until every live replica has applied what this process has applied. Call it once for each write. */
+/**
+ * Returns the function that waits until every live replica has applied what this process has applied. Call it once for
+ * each write.
+ */
 export function appliedEverywhere({ db }: Pick<Store, 'db'>, feed: ChangeFeed): () => Promise<AppliedByReplicas> {
   const waits = new ReplicaWaits(db);
   return async () => {

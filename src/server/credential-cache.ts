@@ -1,4 +1,6 @@
-/** Wires the modules that resolve a credential from memory: signing keys, access tokens, change feed, credential cache. */
+/**
+ * Wires the modules that resolve a credential from memory: signing keys, access tokens, change feed, credential cache.
+ */
 
 import type { Config } from '../config/config.ts';
 import { CredentialCache } from '../credential-cache/credential-cache.ts';
@@ -24,8 +26,8 @@ export interface CredentialServices {
   /** The clock of the database. Each read of the feed, at least one a second, updates it. */
   readonly clock: StoreClock;
   /**
-   * Returns the database's time in milliseconds since the epoch, for comparison with times in the store. Before the first read of the feed:
-   * this machine's time.
+   * Returns the database's time in milliseconds since the epoch, for comparison with times in the store. Before the
+   * first read of the feed: this machine's time.
    */
   readonly now: () => number;
   /** Registers a listener for a database that may lack the last changes, after a restore or a failover. */

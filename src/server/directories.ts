@@ -40,7 +40,10 @@ export function directoryService(
   });
 }
 
-/** Starts the daily lookups of key owners. @returns the function that stops them; undefined if no directory is configured */
+/**
+ * Starts the daily lookups of key owners. @returns the function that stops them; undefined if no directory is
+ * configured
+ */
 export function directoryLookups(parts: AuthParts, { log }: Pick<Telemetry, 'log'>): (() => Promise<void>) | undefined {
   if (parts.directory === undefined) return undefined;
   const lookups = new DirectoryLookups(parts, parts.directory, ({ directory, lookups: failed, error }) => {

@@ -1,6 +1,6 @@
 /**
- * The gate: the credential cache, the limits and the gRPC listener that Envoy calls. The gate hashes no password and parses no body of the
- * management API, so no request of that API can block its event loop.
+ * The gate: the credential cache, the limits and the gRPC listener that Envoy calls. The gate hashes no password and
+ * parses no body of the management API, so no request of that API can block its event loop.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,13 +28,17 @@ export interface GateWiring extends WiringContext {
 
 export interface GateServer extends RunningServer {
   /**
-   * Resolves when this process decides by every change up to `through`, or by nothing that it had cached. Never rejects.
+   * Resolves when this process decides by every change up to `through`, or by nothing that it had cached. Never
+   * rejects.
    * @param through a sequence number of the change feed; undefined = everything committed before the call
    */
   apply(through: number | undefined): Promise<void>;
 }
 
-/** Starts the gate. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops what it started. */
+/**
+ * Starts the gate. Rejects with one sentence that names the setting if it cannot listen on an address. Then it stops
+ * what it started.
+ */
 export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const { config, telemetry, identity } = wiring;
   await using starting = new AsyncDisposableStack();

@@ -18,7 +18,10 @@ export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly stri
   return limits.unreported === 0 ? [] : [`metering: ${UNREPORTED} (${limits.unreported} requests)`];
 }
 
-/** Starts the limits, which stop with the stack, after the listener, so that they also book the usage of the last requests. */
+/**
+ * Starts the limits, which stop with the stack, after the listener, so that they also book the usage of the last
+ * requests.
+ */
 export async function startLimits(
   { config, store, telemetry }: WiringContext,
   { clock, onStoreReplaced }: Pick<CredentialServices, 'clock' | 'onStoreReplaced'>,

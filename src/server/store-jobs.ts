@@ -1,4 +1,7 @@
-/** Jobs of one process that write to the store until the stack is disposed: last uses, decisions, and the process's row of replicas. */
+/**
+ * Jobs of one process that write to the store until the stack is disposed: last uses, decisions, and the process's row
+ * of replicas.
+ */
 
 import { DecisionCounts } from '../store/decision-counts.ts';
 import type { ChangeFeed } from '../store/feed.ts';
@@ -44,7 +47,9 @@ export function startDecisionWriters({ store, telemetry }: WiringContext, stack:
 /** Without notifications, writers know only the positions that heartbeats report. */
 const POLLED_HEARTBEAT_MS = 1000;
 
-/** Registers the process as a replica. Must be called after the start of the feed and before the start of the listener. */
+/**
+ * Registers the process as a replica. Must be called after the start of the feed and before the start of the listener.
+ */
 export async function startReplica(
   { config, store, telemetry }: WiringContext,
   feed: ChangeFeed,

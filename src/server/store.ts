@@ -1,6 +1,6 @@
 /**
- * The first two steps of a start: a database that responds, and its schema. Only this file decides whether a database may be created:
- * `serve`, `demo` and `migrate` open one with `openStore`, every other command with `openReadyStore`.
+ * The first two steps of a start: a database that responds, and its schema. Only this file decides whether a database
+ * may be created: `serve`, `demo` and `migrate` open one with `openStore`, every other command with `openReadyStore`.
  */
 
 import { resolve } from 'node:path';
@@ -35,8 +35,8 @@ export interface StoreAddress {
 }
 
 /**
- * Opens a database, and creates an embedded one that does not exist. For commands that migrate the schema afterwards, and for their child
- * processes. Rejects with an EmbeddedError, or a Fault if a remote database does not respond.
+ * Opens a database, and creates an embedded one that does not exist. For commands that migrate the schema afterwards,
+ * and for their child processes. Rejects with an EmbeddedError, or a Fault if a remote database does not respond.
  */
 export function openStore(
   config: Config,
@@ -48,8 +48,8 @@ export function openStore(
 }
 
 /**
- * Opens a database that exists and has the schema of this program. It never creates or migrates one. Rejects with a DatabaseNotReadyError
- * that names the database and the command to run, otherwise like `openStore`.
+ * Opens a database that exists and has the schema of this program. It never creates or migrates one. Rejects with a
+ * DatabaseNotReadyError that names the database and the command to run, otherwise like `openStore`.
  */
 export async function openReadyStore(config: Config, secrets: Secrets, telemetry: Telemetry): Promise<Store> {
   const store = await open(config, secrets, telemetry, undefined, false).catch((error: unknown) => {
@@ -158,8 +158,8 @@ function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): 
 }
 
 /**
- * Migrates the schema, or waits until `postern migrate` has migrated it, and checks the secret key. Rejects with a MigrationError or a
- * Fault.
+ * Migrates the schema, or waits until `postern migrate` has migrated it, and checks the secret key. Rejects with a
+ * MigrationError or a Fault.
  * @returns the store with the key that the database belongs to
  */
 export async function prepareStore(store: Store, config: Config, telemetry: Telemetry): Promise<Store> {
@@ -173,7 +173,10 @@ export async function prepareStore(store: Store, config: Config, telemetry: Tele
   return active;
 }
 
-/** Until `postern rotate-secret-key` has run, the database belongs to `secret-key-previous`, and all servers use that key. */
+/**
+ * Until `postern rotate-secret-key` has run, the database belongs to `secret-key-previous`, and all servers use that
+ * key.
+ */
 async function withActiveKey(store: Store): Promise<Store> {
   const { secretKey, otherSecretKey } = store;
   if (otherSecretKey === undefined || !(await isSecretKeyOf(store.db, otherSecretKey))) return store;

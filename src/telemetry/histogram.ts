@@ -1,4 +1,7 @@
-/** A histogram of durations. An observation costs a few nanoseconds: it increments plain counters, which are read at each scrape. */
+/**
+ * A histogram of durations. An observation costs a few nanoseconds: it increments plain counters, which are read at
+ * each scrape.
+ */
 
 /** Upper bounds in milliseconds: fine for checks from memory, coarse up to the timeout of a fill. */
 const BOUNDS_MS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500] as const;
@@ -37,8 +40,8 @@ export class DurationHistogram {
 }
 
 /**
- * Gives each histogram the one heading that it has in Prometheus' text format. The library knows it as three counters, because counters
- * are cheap to read and to sum over processes.
+ * Gives each histogram the one heading that it has in Prometheus' text format. The library knows it as three counters,
+ * because counters are cheap to read and to sum over processes.
  */
 export function withHistogramHeadings(exposition: string): string {
   let text = exposition;

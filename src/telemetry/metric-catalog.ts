@@ -1,6 +1,6 @@
 /**
- * The catalog of metrics. A metric is one entry here; `npm run docs` writes the tables of docs/operations.md from it. The process that counts
- * gives the values with `Metrics.show`.
+ * The catalog of metrics. A metric is one entry here; `npm run docs` writes the tables of docs/operations.md from it.
+ * The process that counts gives the values with `Metrics.show`.
  */
 
 export interface MetricDefinition {

@@ -1,4 +1,7 @@
-/** The metrics of one process in Prometheus' text format. Hot paths count in plain numbers, which are read at each scrape. */
+/**
+ * The metrics of one process in Prometheus' text format. Hot paths count in plain numbers, which are read at each
+ * scrape.
+ */
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { CheckMeter } from './check-meter.ts';
@@ -63,7 +66,10 @@ export class Metrics {
     return withHistogramHeadings(await this.#registry.metrics());
   }
 
-  /** For the supervisor, before it starts other processes: returns the function that aggregates their metrics with its own. */
+  /**
+   * For the supervisor, before it starts other processes: returns the function that aggregates their metrics with its
+   * own.
+   */
   cluster(): () => Promise<string> {
     return clusterMetrics(this.#registry);
   }

@@ -56,8 +56,8 @@ export function standingOf(answer: LookupAnswer, tenantId: TenantId): Standing {
 /**
  * Suspends the user, which ends all sessions, or ends only the session of the request if the reason does not suspend.
  * @returns whether it wrote an audit row; false if the session or the user no longer exists
- * @throws Fault if so many persons of the directory were removed within a day that the server does not trust the
- * removals; then nothing is written
+ * @throws Fault if the directory removed more persons within a day than the server trusts; then
+ * nothing is written
  */
 export async function endForDirectory(
   parts: AuthParts,

@@ -1,6 +1,6 @@
 /**
- * Access to the directories, with a limit of requests in progress for each kind of operation and a report of each outcome. A directory that
- * does not respond delays only the requests that need it.
+ * Access to the directories, with a limit of requests in progress for each kind of operation and a report of each
+ * outcome. A directory that does not respond delays only the requests that need it.
  */
 
 import { Semaphore } from '../../concurrency/semaphore.ts';
@@ -33,8 +33,8 @@ export interface DirectoryServiceOptions {
 }
 
 /**
- * Less than the number of failures that one address may have: while a directory does not respond, its logins count as failures, and local
- * logins from the same address must still be possible.
+ * Less than the number of failures that one address may have: while a directory does not respond, its logins count as
+ * failures, and local logins from the same address must still be possible.
  */
 const MAX_AT_ONCE = 64;
 const MAX_TESTS = 4;

@@ -1,6 +1,6 @@
 /**
- * Provisions the user of a directory's person: the first login creates the user, and each later login updates it. The directory's name and
- * the person's stable id identify the user. An email address identifies no user.
+ * Provisions the user of a directory's person: the first login creates the user, and each later login updates it. The
+ * directory's name and the person's stable id identify the user. An email address identifies no user.
  */
 
 import type { DirectoryPerson } from '../../directory/model.ts';
@@ -152,8 +152,8 @@ async function update(
 }
 
 /**
- * Updates a user after a lookup without a login: it gets its current roles, and a suspension ends. Email address and name change at the next
- * login, except that an address with a conflict is stored once no other user has it.
+ * Updates a user after a lookup without a login: it gets its current roles, and a suspension ends. Email address and
+ * name change at the next login, except that an address with a conflict is stored once no other user has it.
  * @returns whether cached data changed; undefined if the user does not exist
  */
 export async function refreshUser(
@@ -204,8 +204,8 @@ async function hasNewEmail(trx: Transaction, user: DirectoryUser, email: string 
 }
 
 /**
- * Separates the mapped roles that the tenant has from the others. A user must not get a role that does not exist, because a role with other
- * permissions may get that name later.
+ * Separates the mapped roles that the tenant has from the others. A user must not get a role that does not exist,
+ * because a role with other permissions may get that name later.
  */
 async function partitionKnownRoles(
   trx: Transaction,

@@ -1,7 +1,8 @@
 /**
- * Login attempts in progress in this process, by account and by address. An attempt counts as a failure until it succeeds, so several
- * correct logins at once can exceed the limit of failures. A rejected attempt therefore waits while other attempts of its subject are in
- * progress, and claims again after one of them has ended. The limiter rejects it when none is left.
+ * Login attempts in progress in this process, by account and by address. An attempt counts as a failure until it
+ * succeeds, so several correct logins at once can exceed the limit of failures. A rejected attempt therefore waits
+ * while other attempts of its subject are in progress, and claims again after one of them has ended. The limiter
+ * rejects it when none is left.
  */
 
 import { Refusal } from '../../domain/errors.ts';
@@ -23,7 +24,9 @@ interface Subject {
 
 /** One attempt at one account or address. */
 export interface AttemptSlot {
-  /** Runs `claim`, and again each time that another attempt has ended. False: rejected while no other is in progress. */
+  /**
+   * Runs `claim`, and again each time that another attempt has ended. False: rejected while no other is in progress.
+   */
   enter(claim: () => Promise<boolean>): Promise<boolean>;
   /**
    * Enters by a claim that several slots share. False: the claim was rejected, and everything that it counted has been

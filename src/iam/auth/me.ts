@@ -1,76 +1,37 @@
 /** The caller's own principal and permissions. */
 
+import type { Static } from 'typebox';
 import type { Principal, Snapshot } from '../../decision/model.ts';
-import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { RoleName } from '../../domain/ids.ts';
 import { findKey } from '../api-keys/queries.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { findUser } from '../users/queries.ts';
 import type { AuthParts } from './parts.ts';
+import type { Me } from './response-schemas.ts';
 
-export interface OwnIdentity {
-  readonly id: UserId | KeyId;
-  readonly type: 'user' | 'api_key';
-  /** Null for keys, and for users of a directory without an address. */
-  readonly email: string | null;
-  /** For a key: its description. */
-  readonly name: string;
-  readonly tenantId: TenantId;
-  /** The owner of the user's password: Postern or a directory. Null for keys. */
-  readonly source: 'local' | 'ldap' | null;
-  /** For a key: its owner's roles. */
-  readonly roles: readonly RoleName[];
-  /**
-   * The permission patterns of the roles, sorted. For a key: its scopes. Policies and constraints may narrow or widen
-   * them.
-   */
-  readonly permissions: readonly string[];
-  readonly platformAdmin: boolean;
-}
+type OwnIdentity = Static<typeof Me>;
 
 /** @throws Refusal `invalid_credential` if the principal was deleted after it was admitted */
 export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<OwnIdentity> {
-  const { principal } = caller;
-  const { email, name, source } = await profile(parts, principal);
-  const { own, builtinRoles } = caller.snapshot;
-  const roles = own === undefined ? [] : builtinRoles.existingRoles(principal, own);
-  switch (principal.kind) {
-    case 'user':
-      return {
-        id: principal.id,
-        type: 'user',
-        email,
-        name,
-        tenantId: principal.tenantId,
-        source,
-        roles,
-        permissions: permissionsOf(roles, caller.snapshot),
-        platformAdmin: principal.platformAdmin,
-      };
-    case 'api_key':
-      return {
-        id: principal.id,
-        type: 'api_key',
-        email,
-        name,
-        tenantId: principal.tenantId,
-        source,
-        roles,
-        permissions: principal.grant.patterns,
-        platformAdmin: false,
-      };
-    default:
-      return principal satisfies never;
-  }
+  const { principal, snapshot } = caller;
+  const roles = snapshot.own === undefined ? [] : snapshot.builtinRoles.existingRoles(principal, snapshot.own);
+  return {
+    id: principal.id,
+    type: principal.kind,
+    ...(await profile(parts, principal)),
+    tenant_id: principal.tenantId,
+    roles: [...roles],
+    permissions: principal.kind === 'user' ? permissionsOf(roles, snapshot) : [...principal.grant.patterns],
+    platform_admin: principal.kind === 'user' && principal.platformAdmin,
+  };
 }
 
-interface Profile {
-  readonly email: string | null;
-  readonly name: string;
-  readonly source: OwnIdentity['source'];
-}
-
-async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Promise<Profile> {
+/** The name of a key is its description. */
+async function profile(
+  parts: Pick<AuthParts, 'db'>,
+  principal: Principal,
+): Promise<Pick<OwnIdentity, 'email' | 'name' | 'source'>> {
   const { knex } = parts.db;
   if (principal.kind === 'user') {
     const user = await findUser(knex, principal.tenantId, principal.id);
@@ -82,7 +43,7 @@ async function profile(parts: Pick<AuthParts, 'db'>, principal: Principal): Prom
   return { email: null, name: key.description, source: null };
 }
 
-function permissionsOf(roles: readonly RoleName[], { own, builtinRoles }: Snapshot): readonly string[] {
+function permissionsOf(roles: readonly RoleName[], { own, builtinRoles }: Snapshot): string[] {
   const patterns = roles.flatMap((role) => (own && builtinRoles.grantOf(role, own)?.patterns) ?? []);
   return [...new Set(patterns)].sort((a, b) => (a < b ? -1 : 1));
 }

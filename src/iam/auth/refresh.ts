@@ -3,8 +3,8 @@
  * of the session's row, so of concurrent uses exactly one creates the successor, and the others find it.
  *
  * A second use within 10 s, while the successor is unused, is a lost response or a second tab. It gets the same
- * successor, derived again. Any other second use means that two parties hold the token. The server cannot tell which
- * one is the thief, so the session ends.
+ * successor, derived again. Any other second use means that two parties hold the token. The server cannot
+ * distinguish the owner from the thief, so the session ends.
  *
  * For a user of a directory, the claim runs twice. The first claim finds that a successor is needed, and creates none.
  * Then the server queries the directory, without a transaction. The second claim creates the successor, together with

@@ -1,7 +1,7 @@
 /**
- * Equalizes the response times of failed logins with a directory. A directory rejects an unknown username faster than a wrong password, and
- * the server does not send it an empty password. To hide the difference, each failure takes as long as the slowest recent check of a
- * password, rounded up.
+ * Equalizes the response times of failed logins with a directory. A directory rejects an unknown username faster than a
+ * wrong password, and the server does not send it an empty password. To hide the difference, each failure takes as long
+ * as the slowest recent check of a password, rounded up.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

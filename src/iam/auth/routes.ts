@@ -115,6 +115,10 @@ export function authEndpoints(
   attempts: LoginAttemptLimiter = new LoginAttemptLimiter(),
 ): readonly Endpoint[] {
   const parts = { ...server, attempts, claims: new Map() };
+  return [...loginEndpoints(parts), ...passwordEndpoints(parts), ...ownSessionEndpoints(parts)];
+}
+
+function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): readonly Endpoint[] {
   return [
     publicEndpoint({
       method: 'POST',
@@ -162,24 +166,13 @@ export function authEndpoints(
       query: NOTHING,
       answers: shows('The principal.', resources.Me),
       refusals: [],
-      handler: async ({ caller }) => {
-        const { id, type, email, name, tenantId, source, roles, permissions, platformAdmin } = await me(parts, caller);
-        return {
-          status: 200,
-          body: {
-            id,
-            type,
-            email,
-            name,
-            tenant_id: tenantId,
-            source,
-            roles,
-            permissions,
-            platform_admin: platformAdmin,
-          },
-        };
-      },
+      handler: async ({ caller }) => ({ status: 200, body: await me(parts, caller) }),
     }),
+  ];
+}
+
+function passwordEndpoints(parts: AuthHttpParts): readonly Endpoint[] {
+  return [
     callerEndpoint({
       method: 'POST',
       path: '/v1/auth/password',
@@ -214,7 +207,6 @@ export function authEndpoints(
         return { status: 204 };
       },
     }),
-    ...ownSessionEndpoints(parts),
   ];
 }
 

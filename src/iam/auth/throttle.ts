@@ -1,7 +1,7 @@
 /**
- * Limits password guessing. The server limits the failures within 15 minutes for one account from one address, for one account from all
- * addresses, and for one address. All replicas share the counts. Accounts that do not exist have the same limits, so that a rejection does
- * not reveal which accounts exist.
+ * Limits password guessing. The server limits the failures within 15 minutes for one account from one address, for one
+ * account from all addresses, and for one address. All replicas share the counts. Accounts that do not exist have the
+ * same limits, so that a rejection does not reveal which accounts exist.
  */
 
 import { hash } from 'node:crypto';
@@ -49,7 +49,10 @@ function digest(text: string): Uint8Array {
   return hash('sha256', text, 'buffer');
 }
 
-/** Returns the network that counts as one address: an IPv6 host can use its whole /64. Empty for text that is no address. */
+/**
+ * Returns the network that counts as one address: an IPv6 host can use its whole /64. Empty for text that is no
+ * address.
+ */
 function network(address: string): string {
   const parsed = parseAddress(address);
   if (parsed === undefined) return '';
@@ -60,10 +63,11 @@ function network(address: string): string {
 export type ClaimAttempt = (attempt: LoginAttempt, windows: AttemptWindows) => Promise<Claimed>;
 
 /**
- * Runs one attempt. It counts as a failure before its password is checked, so that concurrent attempts cannot exceed the limit, and remains
- * counted unless `work` takes it back.
+ * Runs one attempt. It counts as a failure before its password is checked, so that concurrent attempts cannot exceed
+ * the limit, and remains counted unless `work` takes it back.
  * @param claimAll counts all subjects at once, for callers that read more with the same statement
- * @throws Refusal `too_many_attempts` if a subject has reached its limit; then nothing is counted, and `work` does not run
+ * @throws Refusal `too_many_attempts` if a subject has reached its limit; then nothing is counted, and `work` does not
+ *   run
  */
 export async function withAttemptLimits<T>(
   parts: ThrottleParts,
@@ -76,7 +80,8 @@ export async function withAttemptLimits<T>(
     slot: parts.attempts.open(`${scope}:${hex(attempt[scope])}`),
   }));
   try {
-    // If a subject has reached its limit, the slots enter one after the other, and each waits for other attempts of its subject.
+    // If a subject has reached its limit, the slots enter one after the other, and each waits for other attempts of its
+    // subject.
     const claim = claimAllOrNone(parts, attempt, claimAll);
     const entered = await Promise.all(slots.map(({ slot }) => slot.enterBy(claim)));
     if (!entered.every((each) => each)) await enterInTurn(parts, attempt, slots);
@@ -148,7 +153,10 @@ export async function forgive(trx: Queryable, attempt: LoginAttempt): Promise<vo
   await forgiveAttempt(trx, attempt);
 }
 
-/** Runs the work after a correct password. If it throws, the attempt no longer counts, because the client did not cause the failure. */
+/**
+ * Runs the work after a correct password. If it throws, the attempt no longer counts, because the client did not cause
+ * the failure.
+ */
 export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -158,7 +166,9 @@ export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: (
   }
 }
 
-/** Takes the attempt back, because it was no failure or its password could not be checked. Earlier failures still count. */
+/**
+ * Takes the attempt back, because it was no failure or its password could not be checked. Earlier failures still count.
+ */
 export async function takeBack(q: Queryable, attempt: LoginAttempt): Promise<void> {
   await returnAttempt(q, attempt);
 }

@@ -1,6 +1,7 @@
 /**
- * A one-time token acts for its maker. When a client uses the token, the maker must still be allowed to act on the user:
- * with the policies and permissions of that moment, and with the address and the instant of the maker's own request.
+ * A one-time token acts for its maker. When a client uses the token, the maker must still be allowed to act on the
+ * user: with the policies and permissions of that moment, and with the address and the instant of the maker's own
+ * request.
  */
 
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';

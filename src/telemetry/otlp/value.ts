@@ -41,7 +41,10 @@ function otlpValue(value: AttributeValue): OtlpValue {
   }
 }
 
-/** Returns nanoseconds since the epoch, as OTLP's JSON writes them. @param ms milliseconds since the epoch, with a fraction if any */
+/**
+ * Returns nanoseconds since the epoch, as OTLP's JSON writes them. @param ms milliseconds since the epoch, with a
+ * fraction if any
+ */
 export function unixNano(ms: number): string {
   const whole = Math.floor(ms);
   return `${whole}${String(Math.floor((ms - whole) * 1e6)).padStart(6, '0')}`;
