@@ -171,7 +171,7 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
   ];
 }
 
-function passwordEndpoints(parts: AuthHttpParts): readonly Endpoint[] {
+function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint[] {
   return [
     callerEndpoint({
       method: 'POST',
