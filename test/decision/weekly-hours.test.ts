@@ -28,7 +28,8 @@ function inForce(
 /** Days of `Fri-Mon`, by walking the week from the first to the last. */
 function naiveDays(text: string): readonly number[] {
   const [first = '', last = first] = text.split('-');
-  const days = [DAY_NAMES.findIndex((day) => day.startsWith(first) && first !== '')];
+  const names: readonly string[] = DAY_NAMES;
+  const days = [names.indexOf(first)];
   while (DAY_NAMES[days.at(-1) ?? 0] !== last) days.push(((days.at(-1) ?? 0) + 1) % 7);
   return days;
 }
