@@ -18,7 +18,7 @@ describe('tombstones', () => {
     expect(tombstones.newest('b')).toBe(0);
   });
 
-  test('a tombstone that has to go raises the floor for every key', () => {
+  test('an evicted tombstone raises the floor for every key', () => {
     const tombstones = new Tombstones(4);
     for (let seq = 1; seq <= 4; seq++) tombstones.add(`key ${seq}`, seq);
     expect(tombstones.floor).toBe(0);
@@ -28,7 +28,7 @@ describe('tombstones', () => {
     expect(tombstones.newest('key 1')).toBe(2);
   });
 
-  test('a reset takes the position it is given, also one behind', () => {
+  test('a reset sets the given position, also an older one', () => {
     const tombstones = new Tombstones(2);
     for (let seq = 1; seq <= 9; seq++) tombstones.add(`key ${seq}`, seq);
     tombstones.reset(3);
@@ -36,7 +36,7 @@ describe('tombstones', () => {
     expect(tombstones.size).toBe(0);
   });
 
-  test('never too many, and never less than the newest change of any key', () => {
+  test('their number is bounded, and their position is never older than the newest change of any key', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), fc.array(fc.nat(15), { maxLength: 100 }), (max, keys) => {
         const tombstones = new Tombstones(max);
@@ -70,7 +70,7 @@ describe('keys with many scopes', () => {
     expect(size).toBeLessThan(100);
   });
 
-  test('are known too where there is no place for as much', async () => {
+  test('authenticate also if one of them exceeds the capacity', async () => {
     const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);
     const state = initialState();
     const store = new ModelStore({ ...state, keys: new Map([[OWNED, aKey({ scopes })]]) });
@@ -81,7 +81,7 @@ describe('keys with many scopes', () => {
 });
 
 describe('tenants with large rules', () => {
-  test('share a bound in bytes, so that few of them are kept, and each is decided all the same', async () => {
+  test('share a bound in bytes, so that few of them are cached, and requests of each are decided', async () => {
     const resources = Array.from({ length: 200 }, (_, n) => `models/*a*b*c*d*e*f*${n}*`);
     const policies = Array.from({ length: 180 }, (_, n) => ({ ...aPolicy(`policy-${n}`), resources }));
     const ids = Array.from({ length: 12 }, (_, n) => tenantId(`large-${n}`));
@@ -107,7 +107,7 @@ describe('tenants with large rules', () => {
 describe('known credentials', () => {
   const digests = fc.uniqueArray(fc.stringMatching(/^[0-9a-f]{64}$/), { maxLength: 30 });
 
-  test('one that was added last is known, and one that never was is not', () => {
+  test('the credential that was added last is known, and one that was never added is unknown', () => {
     fc.assert(
       fc.property(digests, digests, (added, others) => {
         const known = new KnownCredentials(100);
@@ -120,7 +120,7 @@ describe('known credentials', () => {
     );
   });
 
-  test('most of as many as it is made for stay known', () => {
+  test('of as many credentials as its capacity, most stay known', () => {
     const known = new KnownCredentials(1000);
     const all = Array.from({ length: 1000 }, (_, n) => hash('sha256', `${n}`, 'hex'));
     for (const digest of all) known.add(digest);
@@ -129,7 +129,7 @@ describe('known credentials', () => {
 });
 
 describe('the rest after a long refill', () => {
-  test('is nine times what it took, at most 300 ms, and none after a short one', () => {
+  test('is nine times the duration of the refill, at most 300 ms, and 0 after a short one', () => {
     const cooldown = new Cooldown();
     cooldown.note('short', 1, 0);
     cooldown.note('long', 10, 0);
@@ -139,7 +139,7 @@ describe('the rest after a long refill', () => {
     expect(cooldown.restMs('long', 90)).toBe(0);
   });
 
-  test('lets a key that changes all the time take a tenth of the time', () => {
+  test('limits the loads of a key that changes constantly to a tenth of the time', () => {
     const cooldown = new Cooldown();
     let [nowMs, spentMs] = [0, 0];
     while (nowMs < 10_000) {
@@ -150,7 +150,7 @@ describe('the rest after a long refill', () => {
     expect(spentMs / nowMs).toBeLessThanOrEqual(0.11);
   });
 
-  test('is remembered of a bounded number of keys, the latest staying', () => {
+  test('is kept for a bounded number of keys, the latest ones', () => {
     const cooldown = new Cooldown();
     for (let n = 0; n < 3000; n++) cooldown.note(`key ${n}`, 10, 0);
     expect(cooldown.size).toBeLessThanOrEqual(1000);
@@ -159,14 +159,14 @@ describe('the rest after a long refill', () => {
 });
 
 describe('bad answers', () => {
-  test('are remembered until their time is over, and not at its very end', () => {
+  test('are cached until the instant of their expiry, and not at it', () => {
     const remembered = new NegativeCache<string>(10, 100);
     remembered.put('a', 'bad', 1000);
     expect(remembered.get('a', 1099)).toBe('bad');
     expect(remembered.get('a', 1100)).toBeUndefined();
   });
 
-  test('are bounded, the newest staying', () => {
+  test('are bounded, and the newest are kept', () => {
     const remembered = new NegativeCache<number>(10, 100);
     for (let index = 0; index < 1000; index++) {
       remembered.put(`key ${index}`, index, 0);
@@ -175,7 +175,7 @@ describe('bad answers', () => {
     }
   });
 
-  test('one deleted is gone, in whichever half it was', () => {
+  test('a deleted answer is removed from both halves', () => {
     const remembered = new NegativeCache<number>(4, 100);
     for (const key of ['a', 'b', 'c']) remembered.put(key, 1, 0);
     for (const key of ['a', 'b', 'c']) {

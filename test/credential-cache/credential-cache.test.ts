@@ -46,8 +46,8 @@ async function outcome(world: World, credential: CredentialForm, nowMs = NOW): P
   return identity.kind === 'invalid' ? identity.reason : identity.kind;
 }
 
-describe('what a credential proves', () => {
-  test('an owned key: itself, with the roles of its owner', async () => {
+describe('the principal of a credential', () => {
+  test('of an owned key is the key, with the roles of its owner', async () => {
     const { identity, snapshot } = await resolve(aLive(), owned);
     expect(identity).toMatchObject({
       kind: 'proved',
@@ -63,12 +63,12 @@ describe('what a credential proves', () => {
     expect(snapshot?.effective).toBe(snapshot?.own);
   });
 
-  test("a tenant's own key: itself alone", async () => {
+  test("of a tenant's own key is the key only", async () => {
     const { identity } = await resolve(aLive(), tenantsOwn);
     expect(identity).toMatchObject({ kind: 'proved', principal: { kind: 'api_key', id: keyId(2), owner: undefined } });
   });
 
-  test('an access token: its user, with the session', async () => {
+  test('of an access token is its user, with the session', async () => {
     const { identity } = await resolve(aLive(), developersToken);
     expect(identity).toMatchObject({
       kind: 'proved',
@@ -83,12 +83,12 @@ describe('what a credential proves', () => {
     });
   });
 
-  test('only the built-in role admin makes a platform administrator', async () => {
+  test('is a platform administrator only with the built-in role admin', async () => {
     const { identity } = await resolve(aLive(), adminsToken);
     expect(identity).toMatchObject({ kind: 'proved', principal: { id: ADMINISTRATOR, platformAdmin: true } });
   });
 
-  test('a key of an administrator makes none', async () => {
+  test('of a key of an administrator is no platform administrator', async () => {
     const world = aLive();
     world.store.putKey(aKey({ userId: ADMINISTRATOR }));
     expect((await resolve(world, owned)).identity).not.toHaveProperty('principal.platformAdmin');
@@ -283,14 +283,14 @@ describe('cached', () => {
     },
   );
 
-  test('a hundred callers at once cost one load of each thing', async () => {
+  test('a hundred concurrent callers share one load of each entry', async () => {
     const world = aLive();
     await Promise.all(Array.from({ length: 100 }, () => resolve(world, developersToken)));
     expect([...world.store.loads.values()]).toEqual([1, 1, 1, 1]);
     expect(world.verifier.verified).toBe(1);
   });
 
-  test('what is independent is loaded side by side', async () => {
+  test('independent entries are loaded concurrently', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const resolution = resolve(world, owned);
     expect(world.store.pending.map((load) => load.kind)).toEqual(['key']);
@@ -303,7 +303,7 @@ describe('cached', () => {
 });
 
 describe('changes', () => {
-  test('a batch is applied in one go, and touches what it names alone', async () => {
+  test('a batch is applied at once, and affects only the entries that it names', async () => {
     const world = aLive();
     for (const credential of [owned, tenantsOwn, developersToken]) await resolve(world, credential);
     world.store.putKey(aKey({ revoked: true }));
@@ -314,7 +314,7 @@ describe('changes', () => {
     expect(await outcome(world, developersToken)).toBe('session_ended');
   });
 
-  test('a load under way at a revocation never lets the key through, also when its snapshot was before', async () => {
+  test('a load that runs during a revocation never admits the key, also if its snapshot is older', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const resolution = resolve(world, tenantsOwn);
     world.store.pending[0]?.see();
@@ -326,7 +326,7 @@ describe('changes', () => {
     expect(await outcome(world, tenantsOwn)).toBe('revoked');
   });
 
-  test('what was loaded first is looked at again when what was loaded last has come', async () => {
+  test('the first loaded entry is checked again after the last one is loaded', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const resolution = resolve(world, tenantsOwn);
     world.store.pending[0]?.answer();
@@ -369,7 +369,7 @@ describe('changes', () => {
     expect(world.verifier.verified).toBe(2);
   });
 
-  test('a fail-over to a standby that lagged: the old side is forgotten, the new one is believed', async () => {
+  test('after a fail-over to a standby that lagged, entries of the old server are dropped and those of the new one are used', async () => {
     const world = aLive();
     world.store.putUser(aUser({ roles: [roleName('analyst')] }));
     world.store.putTenant(aTenant({ settings: { default_model: 'lost' } }));
@@ -384,7 +384,7 @@ describe('changes', () => {
 });
 
 describe('a fault, and never a denial or an allow', () => {
-  test('when the store does not answer; the next request asks again', async () => {
+  test('if the store does not answer; the next request loads again', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const resolution = resolve(world, owned);
     world.store.pending[0]?.fail(new Fault('connection refused'));
@@ -394,7 +394,7 @@ describe('a fault, and never a denial or an allow', () => {
     expect(world.live.stats()).toMatchObject({ fillsInFlight: 0, waiting: 0 });
   });
 
-  test('when one of several loads fails', async () => {
+  test('if one of several loads fails', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const resolution = resolve(world, owned);
     world.store.pending[0]?.answer();
@@ -404,7 +404,7 @@ describe('a fault, and never a denial or an allow', () => {
     await expect(resolution).rejects.toThrow(Fault);
   });
 
-  test('when what is loaded keeps being older than what is known, after three rounds', async () => {
+  test('if loaded entries are older than known changes in three rounds', async () => {
     const world = aLive();
     world.live.flush(10);
     await expect(resolve(world, owned)).rejects.toThrow(Fault);
@@ -412,7 +412,7 @@ describe('a fault, and never a denial or an allow', () => {
     expect(world.live.stats().maps.keys.rejectedFills).toBe(9);
   });
 
-  test('when more loads of unknown keys wait than may, and only for the client that sends most of them', async () => {
+  test('if too many loads of unknown keys wait, and only for the client with most of them', async () => {
     const world = aLive(new ModelStore(initialState(), false));
     const { permits, maxWaiting } = LIMITS.unseen;
     const flood = Array.from({ length: permits + maxWaiting - 1 }, (_, index) =>
@@ -431,8 +431,8 @@ describe('a fault, and never a denial or an allow', () => {
   });
 });
 
-describe('by subject', () => {
-  test('a user as if logged in, a key as if shown; their status counts', async () => {
+describe('a resolution by id', () => {
+  test('resolves a user as after a login, and a key as after its use, and respects their status', async () => {
     const world = aLive();
     expect((await world.live.resolveUser(DEVELOPER, undefined, NOW)).identity).toMatchObject({
       kind: 'proved',
@@ -460,7 +460,7 @@ describe('by subject', () => {
 });
 
 describe('bounds', () => {
-  test('never more keys, users, sessions and tokens than configured; a tenth as many tenants, but a thousand at least', async () => {
+  test('the keys, users, sessions and tokens never exceed the configured number; tenants a tenth of it, with a minimum of 1,000', async () => {
     const world = aLive(new ModelStore(initialState()), { maxCredentials: 10 });
     for (let index = 100; index < 130; index++) {
       world.store.putUser(aUser({ id: userId(index), tenantId: tenantId(`t${index}`) }));

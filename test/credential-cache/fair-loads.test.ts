@@ -107,7 +107,7 @@ describe('while 5,000 made-up keys wait for a slow store', () => {
     expect(loads).toBeLessThanOrEqual(2 * LIMITS.unseen.permits + 5);
   });
 
-  test('a load that no check waits for any longer is not begun', async () => {
+  test('a load that no check waits for does not start', async () => {
     const { live, clock, store, serve } = aSlowWorld();
     const flood = Array.from({ length: FLOOD }, (_none, n) => ask(live, madeUp(n), ATTACKER));
     const results = Promise.allSettled(flood);

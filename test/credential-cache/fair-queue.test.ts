@@ -48,7 +48,7 @@ class NaiveQueue {
 }
 
 describe('the fair queue', () => {
-  test('serves clients in turn and each in order, as a plain list searched each time does', () => {
+  test('serves clients in turn and each in order, like a plain list that is searched each time', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
         const queue = new FairQueue<number>();

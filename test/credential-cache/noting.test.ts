@@ -52,7 +52,7 @@ test('a use that the recorder rejected is recorded with the next use', async () 
   expect(told).toEqual([{ key: keyId(1), nowMs: NOW + 1 }]);
 });
 
-test('a clock that was set back does not silence a key', async () => {
+test('uses of a key are recorded after the clock was set back', async () => {
   const { told, use } = aDoor();
   await use(owned, NOW + 10 * LAST_USE_PRECISION_MS);
   await use(owned, NOW);
@@ -65,7 +65,7 @@ test('the use of a key that names its tenant in a header is recorded too', async
   expect(told).toHaveLength(1);
 });
 
-test('the client and how long it waits reach the cache behind it', () => {
+test('the resolver passes the client and its wait time to the cache', () => {
   const asked: unknown[][] = [];
   const { live } = aLive();
   const resolver = notingUses(

@@ -69,7 +69,7 @@ function aMap({
 }
 
 describe('a fill that began before a change', () => {
-  test('does not bring back what was before it: change applied while the load runs, snapshot older', async () => {
+  test('is not stored if the change is applied while the load runs and its snapshot is older', async () => {
     const { map, answer, loads } = aMap();
     const filled = map.fill('key', soon());
     map.apply('key', 7);
@@ -83,7 +83,7 @@ describe('a fill that began before a change', () => {
     expect(map.stats().rejectedFills).toBe(1);
   });
 
-  test('does not land at a position equal to the change either, and the next load does', async () => {
+  test('is not stored if its position equals the change, and the next load is stored', async () => {
     const { map, answer } = aMap();
     const filled = map.fill('key', soon());
     map.apply('key', 7);
@@ -95,7 +95,7 @@ describe('a fill that began before a change', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'after' });
   });
 
-  test('lands when its snapshot shows a position beyond the change', async () => {
+  test('is stored if the position of its snapshot is beyond the change', async () => {
     const { map, answer } = aMap();
     const filled = map.fill('key', soon());
     map.apply('key', 7);
@@ -104,14 +104,14 @@ describe('a fill that began before a change', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'after' });
   });
 
-  test('is undone when the change is applied after the load has landed', async () => {
+  test('is removed if the change is applied after the load was stored', async () => {
     const { map, put } = aMap();
     await put('key', 'before', 6);
     map.apply('key', 7);
     expect(map.peek('key', 0)).toBeUndefined();
   });
 
-  test('does not land when it began after the change but saw an older snapshot', async () => {
+  test('is not stored if it began after the change but read an older snapshot', async () => {
     const { map, answer, loads } = aMap();
     map.apply('key', 7);
     const filled = map.fill('key', soon());
@@ -124,7 +124,7 @@ describe('a fill that began before a change', () => {
     expect(map.peek('key', 0)).toBeUndefined();
   });
 
-  test('is not disturbed by changes of other keys', async () => {
+  test('is not affected by changes of other keys', async () => {
     const { map, answer } = aMap();
     const filled = map.fill('key', soon());
     map.apply('another', 7);
@@ -133,16 +133,19 @@ describe('a fill that began before a change', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'value' });
   });
 
-  test.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY])('never lands with %d for a position', async (position) => {
-    const { map, answer } = aMap();
-    const filled = map.fill('key', soon());
-    for (let load = 0; load < LOADS_PER_FILL; load++) {
-      answer(load, 'value', position);
-      await new Promise(setImmediate);
-    }
-    expect(await filled).toBe(false);
-    expect(map.peek('key', 0)).toBeUndefined();
-  });
+  test.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY])(
+    'is never stored with the position %d',
+    async (position) => {
+      const { map, answer } = aMap();
+      const filled = map.fill('key', soon());
+      for (let load = 0; load < LOADS_PER_FILL; load++) {
+        answer(load, 'value', position);
+        await new Promise(setImmediate);
+      }
+      expect(await filled).toBe(false);
+      expect(map.peek('key', 0)).toBeUndefined();
+    },
+  );
 
   test('is rejected also after its tombstone was evicted: the floor replaces the tombstone', async () => {
     const { map, answer } = aMap({ maxTombstones: 2 });
@@ -203,7 +206,7 @@ describe('a change that is applied while a value is compiled', () => {
 });
 
 describe('a flush', () => {
-  test('keeps what was under way from landing, however new its position', async () => {
+  test('prevents running loads from being stored, for any position', async () => {
     const { map, answer } = aMap();
     const filled = map.fill('key', soon());
     map.flush(3);
@@ -215,7 +218,7 @@ describe('a flush', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'now' });
   });
 
-  test('clears entries, absences and tombstones; loads older than its position are refused', async () => {
+  test('clears entries, absences and tombstones, and loads older than its position are rejected', async () => {
     const { map, put, answer } = aMap();
     await put('key', 'value');
     await put('nothing', undefined);
@@ -232,7 +235,7 @@ describe('a flush', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'new' });
   });
 
-  test('to a position behind (a fail-over to a standby that lagged) lets new loads land', async () => {
+  test('to an older position (a fail-over to a standby that lagged) allows new loads', async () => {
     const { map, put } = aMap({ maxTombstones: 2 });
     for (let seq = 100; seq < 110; seq++) map.apply(`key ${seq}`, seq);
     map.flush(40);
@@ -240,7 +243,7 @@ describe('a flush', () => {
     expect(map.peek('key 109', 0)).toEqual({ text: 'value' });
   });
 
-  test('forgetting drops what is cached and under way, and keeps the tombstones', async () => {
+  test('that only forgets drops cached entries and running loads, and keeps the tombstones', async () => {
     const { map, put, answer } = aMap();
     await put('key', 'value');
     map.apply('changed', 5);
@@ -280,7 +283,7 @@ describe('fills', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'value' });
   });
 
-  test('an error that is no Fault becomes one, of the store and of compiling alike', async () => {
+  test('any other error of the store or of compiling becomes a Fault', async () => {
     const { map, loads, answer } = aMap();
     const failing = map.fill('key', soon());
     loads[0]?.reject(new TypeError('a bug'));
@@ -339,8 +342,8 @@ describe('a key whose refills take long', () => {
   });
 });
 
-describe('what is kept', () => {
-  test('an entry lives an hour from when its load began, and not at its very end', async () => {
+describe('cached entries', () => {
+  test('an entry is valid for an hour after the start of its load, and not at the end of it', async () => {
     const { map, clock, answer } = aMap();
     const filled = map.fill('key', soon());
     clock.nowMs = 500;
@@ -350,7 +353,7 @@ describe('what is kept', () => {
     expect(map.peek('key', MAX_ENTRY_AGE_MS)).toBeUndefined();
   });
 
-  test('never more entries than its capacity, the least recently used going first', async () => {
+  test('the entries never exceed the capacity, and the least recently used is evicted first', async () => {
     const { map, put } = aMap({ capacity: 3 });
     for (const key of ['a', 'b', 'c']) await put(key, key);
     map.peek('a', 0);
@@ -360,7 +363,7 @@ describe('what is kept', () => {
     expect(map.peek('a', 0)).toEqual({ text: 'a' });
   });
 
-  test('never more weight than its capacity; what weighs more than that is kept alone', async () => {
+  test('the weight never exceeds the capacity, and a heavier entry is cached as the only one', async () => {
     const { map, put } = aMap({ capacity: 10 });
     for (const key of ['a', 'b', 'c']) await put(key, 'four');
     expect(map.stats()).toMatchObject({ size: 2, weight: 8 });
@@ -369,7 +372,7 @@ describe('what is kept', () => {
     expect(map.peek('d', 0)).toEqual({ text: 'more than ten' });
   });
 
-  test('an entry that the map has let go of no longer holds its value, so that a reference to it keeps nothing in memory', async () => {
+  test('an entry that left the cache no longer has its value, so that a reference to it keeps no memory', async () => {
     const { map, put } = aMap({ capacity: 1 });
     await put('changed', 'v');
     const changed = map.find('changed', 0);
@@ -384,14 +387,14 @@ describe('what is kept', () => {
     }
   });
 
-  test('that there is no such thing is remembered for ten seconds', async () => {
+  test('an absence is cached for ten seconds', async () => {
     const { map, put } = aMap();
     await put('key', undefined);
     expect(map.peek('key', ABSENT_TTL_MS - 1)).toBe(ABSENT);
     expect(map.peek('key', ABSENT_TTL_MS)).toBeUndefined();
   });
 
-  test('a flood of unknown keys is bounded and pushes no good entry out', async () => {
+  test('a flood of unknown keys is bounded and evicts no valid entry', async () => {
     const { map, put } = aMap({ capacity: 10 });
     await put('good', 'value');
     for (let index = 0; index < MAX_ABSENT + 100; index++) await put(`unknown ${index}`, undefined);
@@ -399,7 +402,7 @@ describe('what is kept', () => {
     expect(map.peek('good', 0)).toEqual({ text: 'value' });
   });
 
-  test('a change makes an absence forgotten', async () => {
+  test('a change removes an absence', async () => {
     const { map, put } = aMap();
     await put('key', undefined);
     map.apply('key', 1);
@@ -408,7 +411,7 @@ describe('what is kept', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'made' });
   });
 
-  test('an absence lands by the same rule as a value', async () => {
+  test('an absence is stored by the same rule as a value', async () => {
     const { map, answer } = aMap();
     const filled = map.fill('key', soon());
     map.apply('key', 1);
@@ -420,7 +423,7 @@ describe('what is kept', () => {
     expect(map.peek('key', 0)).toEqual({ text: 'made' });
   });
 
-  test('an absence replaces an entry that has had its hour, and the other way round', async () => {
+  test('an absence replaces an expired entry, and an entry replaces an expired absence', async () => {
     const { map, clock, put } = aMap();
     await put('key', 'value');
     clock.nowMs = MAX_ENTRY_AGE_MS;

@@ -71,7 +71,7 @@ describe('slices', () => {
     expect((await Promise.all([...long, small])).map(({ value }) => value?.name)).toEqual(['a', 'b', 's']);
   });
 
-  test('work that is not wanted any longer is not taken to its end', async () => {
+  test('work that is no longer needed is not completed', async () => {
     const { run, turn, done } = someSlices();
     let wanted = true;
     const long = run('long', 100, () => wanted);

@@ -21,7 +21,7 @@ function aLiveOverAFeed(polledAtMs: number) {
 }
 
 describe('the staleness bound', () => {
-  test('at the bound what is cached is trusted, beyond it is not', async () => {
+  test('cached data is used up to the bound, and not beyond it', async () => {
     const { live, clock, attempts } = aLiveOverAFeed(1000);
     await live.resolve(owned, undefined, NOW);
     clock.nowMs = 1000 + MAX_STALENESS_MS;
@@ -32,7 +32,7 @@ describe('the staleness bound', () => {
     await expect(resolution).rejects.toThrow(Fault);
   });
 
-  test('when the feed can be read again, what it says counts before anything is answered', async () => {
+  test('when the feed is readable again, its changes are applied before a request is answered', async () => {
     const { live, store, clock, feed, attempts } = aLiveOverAFeed(1000);
     await live.resolve(owned, undefined, NOW);
     store.putKey(aKey({ revoked: true }));
@@ -64,7 +64,7 @@ describe('the staleness bound', () => {
     expect(attempts).toHaveLength(1);
   });
 
-  test('a feed that says it was read, but not lately, is a fault and no loop', async () => {
+  test('a feed that was read without a recent poll is a fault, and not a loop', async () => {
     const { live, attempts } = aLiveOverAFeed(Number.NaN);
     const resolution = live.resolve(owned, undefined, NOW);
     attempts[0]?.resolve();

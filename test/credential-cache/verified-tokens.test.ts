@@ -42,7 +42,7 @@ function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
 }
 
 describe('verified tokens', () => {
-  test('a token is verified once, however many ask at the same time', async () => {
+  test('concurrent requests with one token share one verification', async () => {
     const { tokens, verifications } = someTokens();
     const fills = Array.from({ length: 20 }, () => tokens.fill('digest', 'token', SOON));
     expect(verifications).toHaveLength(1);
@@ -51,7 +51,7 @@ describe('verified tokens', () => {
     expect(tokens.peek('digest', 0)).toEqual(VALID);
   });
 
-  test('a change of the signing keys clears the good and the bad', async () => {
+  test('a change of the signing keys clears valid and invalid tokens', async () => {
     const { tokens, verify } = someTokens();
     await verify('good', VALID);
     await verify('bad', BAD);
@@ -60,7 +60,7 @@ describe('verified tokens', () => {
     expect(tokens.peek('bad', 0)).toBeUndefined();
   });
 
-  test('a verification that began before a change of the signing keys does not land: it is done again', async () => {
+  test('a verification that began before a change of the signing keys is not stored, and runs again', async () => {
     const { tokens, verifications } = someTokens();
     const filled = tokens.fill('digest', 'token', SOON);
     tokens.clear();
@@ -72,7 +72,7 @@ describe('verified tokens', () => {
     expect(tokens.peek('digest', 0)).toEqual(BAD);
   });
 
-  test('a bad token is refused from memory for ten seconds, a good one for at most an hour', async () => {
+  test('an invalid token is cached for ten seconds, a valid one for at most an hour', async () => {
     const { tokens, verify } = someTokens();
     await verify('bad', BAD);
     await verify('good', VALID);
@@ -82,7 +82,7 @@ describe('verified tokens', () => {
     expect(tokens.peek('good', MAX_ENTRY_AGE_MS)).toBeUndefined();
   });
 
-  test('never more tokens than its capacity, and a flood of bad ones pushes no good one out', async () => {
+  test('the tokens never exceed the capacity, and a flood of invalid ones evicts no valid one', async () => {
     const { tokens, verify } = someTokens({ capacity: 3 });
     for (let index = 0; index < 5; index++) await verify(`good ${index}`, VALID);
     for (let index = 0; index < 50; index++) await verify(`bad ${index}`, BAD);

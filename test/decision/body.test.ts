@@ -177,7 +177,7 @@ const document = fc
   .map(([list, end, after]) => `{${list.join(',')}${end}}${after}`);
 
 describe('the byte reader', () => {
-  test('reads what JSON.parse and plain strings read, and refuses the rest', () => {
+  test('reads the same bodies as JSON.parse with plain strings, and rejects all others', () => {
     fc.assert(
       fc.property(document, fc.boolean(), (text, readsPrompts) => {
         const bytes = encoder.encode(text);
@@ -697,13 +697,13 @@ describe('reading a body costs its bytes', () => {
     expect(reads / bytes).toBeLessThan(16);
   });
 
-  test('up to the 257th member of a hundred thousand', () => {
+  test('for a hundred thousand members: only up to the 257th', () => {
     const { reads } = bytesRead(`{${Array.from({ length: 100_000 }, (_, i) => `"m${i}":0`).join(',')}}`);
     expect(reads).toBeLessThan(40 * KIB);
   });
 });
 
-describe('what carries the body', () => {
+describe('the request around the body', () => {
   const body = encoder.encode('{}');
   const carried = (parts: Parameters<typeof checkInput>[0]) =>
     readBody(checkInput({ body, contentType: 'application/json', ...parts }));
@@ -755,7 +755,7 @@ describe('what carries the body', () => {
 });
 
 describe('a string', () => {
-  test('is judged alike wherever in it a byte stands', () => {
+  test('is accepted or rejected independently of the position of a byte in it', () => {
     for (let byte = 0; byte < 256; byte++) {
       for (let at = 0; at < 9; at++) {
         const body = Buffer.from('{"user":"aaaaaaaaa"}');

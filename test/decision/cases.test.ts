@@ -7,7 +7,7 @@ import { codeOf, compileWorld, decideCase, identityOf, inputOf, loadCases, snaps
 const { defaults, world, cases } = loadCases();
 const compiled = compileWorld(world);
 
-describe('the decisions demanded of the world of the cases', () => {
+describe('the decisions that the case file demands', () => {
   test.each(cases.map((one) => [one.name, one] as const))('%s', (_, one) => {
     const decision = decideCase(compiled, one, defaults);
     expect(codeOf(decision)).toBe(one.expect.code);

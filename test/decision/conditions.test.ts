@@ -33,7 +33,7 @@ function holds(
 }
 
 describe('wall clocks', () => {
-  test('show what the calendar shows, in any order of instants', () => {
+  test('agree with the calendar, in any order of instants', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES),
@@ -51,7 +51,7 @@ describe('wall clocks', () => {
     );
   });
 
-  test('a zone that is none, and an instant that is none, show nothing', () => {
+  test('an invalid zone and an invalid instant have no wall clock', () => {
     for (const zone of ['', 'Mars/Olympus', '+01:00', '../etc/passwd']) {
       expect(isTimezone(zone)).toBe(false);
       expect(minuteOfWeek(zone, 0)).toBeUndefined();
@@ -114,7 +114,7 @@ describe('time', () => {
 });
 
 describe('day of week', () => {
-  test('is the day of the instant on the wall', () => {
+  test('is the day of the instant in its zone', () => {
     const monday = { day_of_week: { in: ['Mon'] }, timezone: 'Pacific/Auckland' } as const;
     expect(holds(monday, '2026-11-15T12:00:00Z', NEVER_SEEN)).toBe(true);
     expect(holds({ ...monday, timezone: 'UTC' }, '2026-11-15T12:00:00Z', NEVER_SEEN)).toBe(false);
@@ -123,7 +123,7 @@ describe('day of week', () => {
 });
 
 describe('all conditions together', () => {
-  test('none is always', () => {
+  test('no condition always holds', () => {
     expect(holds({}, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
     expect(holds({ timezone: 'Europe/Berlin' }, '2026-11-18T12:00:00Z', NEVER_SEEN)).toBe(true);
   });
@@ -149,7 +149,7 @@ describe('all conditions together', () => {
     expect(holds(conditions, '2026-11-18T12:00:00Z', undefined, 'deny')).toBe(false);
   });
 
-  test('what is stored but cannot be read makes a deny apply and an allow not', () => {
+  test('with a stored condition that cannot be read, a deny applies and an allow does not', () => {
     const stored: readonly StoredConditions[] = [
       { ip_address: { in: ['10.0.0.1/8'] } },
       { ip_address: { in: [] } },
@@ -210,7 +210,7 @@ describe('all conditions together', () => {
     });
   }
 
-  test('stored in any form, they hold as a naive reader has it that takes each operator alone', () => {
+  test('stored in any form, they hold like those of a naive reader that reads each operator by itself', () => {
     const operand = fc.oneof(
       {
         weight: 4,

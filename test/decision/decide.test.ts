@@ -108,8 +108,8 @@ function naive(world: RandomWorld, principal: RandomPrincipal, request: RandomRe
   );
 }
 
-describe('the decision on random worlds', () => {
-  test('is what the rules, read one by one, say; and explaining it changes nothing', () => {
+describe('the decision for random tenants and policies', () => {
+  test('equals the naive decision, which applies the rules one by one, and an explanation does not change it', () => {
     const seen = new Map<string, number>();
     fc.assert(
       fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
@@ -291,7 +291,7 @@ describe('an allow', () => {
     });
   });
 
-  test('a limit of nought lets no limit pass', () => {
+  test('with a limit of 0, no requested limit is permitted', () => {
     const settings = { max_tokens_per_request: 0 };
     expect(ask(chat('{"max_tokens":1}'), keyWith(['*']), record({ settings }))).toMatchObject({
       code: 'max_tokens_exceeded',
@@ -339,7 +339,7 @@ describe('a tenant that requires the usage of streams', () => {
 });
 
 describe('a denial', () => {
-  test('for want of a permission names it, the first of two', () => {
+  test('for a missing permission names it, the first of two', () => {
     const denied = ask(
       { method: 'POST', path: '/v1/rag/query', body: new TextEncoder().encode('{}') },
       keyWith(['chat:*']),
@@ -347,7 +347,7 @@ describe('a denial', () => {
     expect(denied).toMatchObject({ code: 'insufficient_permission', permission: 'rag:query' });
   });
 
-  test('the order of lines: credential before tenant before body', () => {
+  test('checks the credential before the tenant, and the tenant before the body', () => {
     const broken = { ...chat('{'), tenant: 'NO' };
     expect(ask(broken, { kind: 'missing' })).toMatchObject({ code: 'missing_credential' });
     expect(ask(broken, keyWith(['*']))).toMatchObject({ code: 'invalid_tenant' });
@@ -376,13 +376,13 @@ describe('a denial', () => {
     expect(ask(unread, keyWith(['*']))).toMatchObject({ kind: 'allow' });
   });
 
-  test('a body is not looked at where the route takes nothing from it', () => {
+  test('a body is not read if the route uses nothing of it', () => {
     expect(
       ask({ method: 'POST', path: '/v1/agents', body: Uint8Array.of(0xff), bodyPartial: true }, keyWith(['*'])),
     ).toMatchObject({ kind: 'allow' });
   });
 
-  describe('of rules and a request that are too much to hold against each other', () => {
+  describe('of a request that needs too much work to compare with the rules', () => {
     const globs = (prefix: string) => Array.from({ length: 200 }, (_, i) => `${prefix}*${'aaaab*'.repeat(7)}${i}`);
     const collections = Array.from({ length: 64 }, (_, i) => `${'aaaa'.repeat(120)}aaaab-${i}-`);
     const asked = { ...chat(JSON.stringify({ collections })), path: '/v1/rag/query' };
@@ -399,7 +399,7 @@ describe('a denial', () => {
     const policies = (effect: 'allow' | 'deny') => Array.from({ length: 30 }, (_, i) => policy(`p${i}`, effect));
     const TOO_MUCH = { kind: 'deny', code: 'resource_not_permitted', detail: expect.stringContaining('Name fewer') };
 
-    test('is a denial, be it denies that remain, or grants or allow policies', () => {
+    test('is a denial, for remaining deny policies, grants and allow policies', () => {
       expect(ask(asked, keyWith(['*']))).toMatchObject({ kind: 'allow' });
       expect(ask(asked, keyWith(['*']), record({ policies: policies('deny') }))).toMatchObject(TOO_MUCH);
       // Each allow reaches all collections except the last one.
@@ -415,7 +415,7 @@ describe('a denial', () => {
       expect(ask(beyond, { kind: 'proved', principal: userWith(['gone']) }, allowed)).toMatchObject(TOO_MUCH);
     });
 
-    test('stays what it is for fewer collections, and for a deny that is found before', () => {
+    test('does not occur for fewer collections, or if a deny is found earlier', () => {
       const few = { ...chat(JSON.stringify({ collections: collections.slice(0, 3) })), path: '/v1/rag/query' };
       expect(ask(few, keyWith(['*']), record({ policies: policies('deny').slice(0, 5) }))).toMatchObject({
         kind: 'allow',
@@ -425,7 +425,7 @@ describe('a denial', () => {
       expect(found).toMatchObject({ code: 'denied_by_policy', policy: 'a' });
     });
 
-    test('is never an allow for a key at all bounds of its own: it is decided whole', () => {
+    test('does not occur for a key at all of its bounds: the decision completes', () => {
       const covering = [...globs('').slice(0, 199), 'aaaa*-'];
       const identity = keyWith(['*'], { collections: covering });
       expect(ask(asked, identity)).toMatchObject({ kind: 'allow' });
@@ -436,7 +436,7 @@ describe('a denial', () => {
     });
   });
 
-  test('every invalid credential reads alike', () => {
+  test('every invalid credential gets the same answer', () => {
     const answers = (['unknown', 'revoked', 'user_deactivated', 'malformed'] as const).map((reason) => {
       const denied = ask(chat('{}'), { kind: 'invalid', reason });
       return denied.kind === 'deny' ? [denied.code, denied.detail] : [];

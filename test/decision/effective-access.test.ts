@@ -255,7 +255,7 @@ test('with more roles times policies than one question compares, every user is a
   expect(suffices(policies)).toBe('any');
 });
 
-describe('how people of the cases stand', () => {
+describe('the effective access of the users in the decision cases', () => {
   const compiled = compileWorld(loadCases().world);
   const verdictOf = (label: string, permission: string, resource?: string) => {
     const principal = userPrincipal(compiled.world, label);

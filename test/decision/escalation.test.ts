@@ -79,7 +79,7 @@ const rules = (own: TenantView) => ({ own, global: none, builtinRoles });
 const callerOf = (principal: Principal, own = view()) => permissionsOfCaller(principal, rules(own));
 
 describe('giving', () => {
-  test('what one held pattern contains is held, what only several together cover is not', () => {
+  test('a permission that one held pattern contains is held, and one that only several patterns together cover is not', () => {
     const tad = callerOf(user('tenant-admin'));
     expect(
       firstMissing(tad, permissionsOfGrant(['chat:write', 'rag:*', 'audit:read', 'secrets:read'], {})),
@@ -107,7 +107,7 @@ describe('giving', () => {
     expect(firstMissing(all, permissionsOfGrant(['chat:write'], {}))).toBeUndefined();
   });
 
-  test('admin is given by platform administrators alone', () => {
+  test('only platform administrators can give the role admin', () => {
     const everything = callerOf(user('all'), view([role('all', ['*'])]));
     expect(firstMissing(everything, permissionsOfGrant(['*'], {}))).toBeUndefined();
     expect(firstMissing(everything, permissionsOfRole(roleName('admin'), rules(view())))).toBe('admin');
@@ -126,7 +126,7 @@ describe('giving', () => {
     expect(firstMissing(callerOf(user(), own), permissionsOfGrant(['rag:read'], {}))).toBe('rag:read');
   });
 
-  test('an allow policy on resources gives what names them, and no role', () => {
+  test('an allow policy on resources gives permissions on these resources, and no role', () => {
     const phi = allow('a', ['chat:write'], { resources: ['models/phi-*'] });
     const caller = callerOf(user(), view([], [phi]));
     expect(
@@ -167,13 +167,13 @@ describe('changing', () => {
     expect(added(narrower, before).permissions.map((one) => one.pattern)).toEqual(['rag:read']);
   });
 
-  test('a policy that keeps its circumstances and its people adds only new actions and resources', () => {
+  test('a policy with the same conditions and principals adds only new actions and resources', () => {
     const before = allow('a', ['secrets:*'], { resources: ['models/a'] });
     expect(addedByPolicy(before, { ...before, actions: ['secrets:read'] }).permissions).toEqual([]);
     expect(addedByPolicy(before, { ...before, resources: ['models/a', 'models/b'] }).permissions).toHaveLength(1);
   });
 
-  test('new circumstances or new people make all of it new', () => {
+  test('a policy with new conditions or principals adds all of its permissions', () => {
     const before = allow('a', ['secrets:*'], {
       appliesTo: 'roles',
       attachedRoles: [roleName('one')],
@@ -257,7 +257,7 @@ describe('holding', () => {
     ),
   );
 
-  test('who lacks nothing of a grant can do all that it permits', () => {
+  test('a principal that has every permission of a grant can do everything that the grant permits', () => {
     fc.assert(
       fc.property(patterns, constraints, patterns, constraints, (held, heldUnder, given, givenUnder) => {
         if (firstMissing(permissionsOfGrant(held, heldUnder), permissionsOfGrant(given, givenUnder)) !== undefined)

@@ -76,7 +76,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('lists every grant with what it lacked', () => {
+  test('lists every grant with the reason why it does not permit the request', () => {
     const body = { model: 'llama-3-70b' };
     const { grants, resources, permission, code } = explained({
       as: 'mix',
@@ -98,7 +98,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('lists the grants also where a policy is what denies', () => {
+  test('lists the grants also if a policy denies', () => {
     const { code, grants } = explained({ as: 'ada', path: '/v1/agents', ip: '203.0.113.9' });
     expect(code).toBe('denied_by_policy');
     expect(grants).toMatchObject([{ kind: 'role', name: 'developer', outcome: 'covers' }]);
@@ -147,7 +147,7 @@ describe('an explanation', () => {
     });
   });
 
-  test('says what each condition was compared with, on whose clock', () => {
+  test('shows the value that each condition was compared with, and its time zone', () => {
     const at = { as: 'mel', method: 'POST', path: '/v1/finetuning/jobs', time: '2026-11-18T22:30:00Z' };
     const night = explained({ ...at, body: { model: 'm' } }).policies.find((one) => one.name === 'no-night-finetuning');
     expect(night?.conditions[0]).toMatchObject({
@@ -165,7 +165,7 @@ describe('an explanation', () => {
     });
   });
 
-  test('says when what a condition looks at is missing', () => {
+  test('shows that the input of a condition is missing', () => {
     const { policies } = explained({ as: 'ada', path: '/v1/agents', ip: 'unknown' });
     expect(policies.find((one) => one.name === 'office-only-agents')?.conditions[0]).toMatchObject({
       value: null,
@@ -174,7 +174,7 @@ describe('an explanation', () => {
     });
   });
 
-  test('writes a resource that the request does not name as its kind alone', () => {
+  test('shows a resource that the request does not name as its kind only', () => {
     const { resources } = explained({ as: 'ana', method: 'POST', path: '/v1/rag/query', body: { query: 'x' } });
     expect(resources).toEqual(['collections/']);
   });

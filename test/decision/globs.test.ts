@@ -28,7 +28,7 @@ const glob = fc.string({ unit: fc.constantFrom('a', 'b', '/', '*'), maxLength: 7
 const name = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 9 });
 
 describe('globs', () => {
-  test('match what trying every split matches', () => {
+  test('match the same names as a matcher that tries every split', () => {
     fc.assert(
       fc.property(glob, name, (text, asked) => {
         expect(globMatches(compileGlob(text), asked)).toBe(naiveMatches(text, asked));
@@ -144,7 +144,7 @@ describe('the index of a name', () => {
     expect(Math.min(seen.true, seen.false)).toBeGreaterThanOrEqual(enough(200));
   });
 
-  test('finds no piece where there is none, for all pieces of a repetitive name', () => {
+  test('finds exactly the pieces of a repetitive name', () => {
     const text = 'aaab'.repeat(60) + 'aab'.repeat(60);
     const index = indexOfName(text);
     for (let from = 0; from < text.length; from += 7) {

@@ -113,21 +113,21 @@ describe('managing', () => {
     );
   });
 
-  test('no policy of a tenant binds a platform administrator, a global one does', () => {
+  test('policies of a tenant do not apply to a platform administrator, and global policies do', () => {
     expect(ask(root, 'admin:policies', { acme: { policies: [deny('a', '*')] } })).toBe('allow');
     expect(ask(root, 'admin:policies', { platform: { policies: [deny('a', '*')] } }, false, 'default')).toBe('allow');
     expect(ask(root, 'admin:policies', { global: [deny('a', 'admin:*')] })).toBe('denied_by_policy');
     expect(ask(tad, 'admin:policies', { acme: { policies: [deny('a', '*')] } })).toBe('denied_by_policy');
   });
 
-  test('a suspended tenant is closed to its people, and open to platform administrators of another', () => {
+  test('a suspended tenant rejects its own users, and accepts platform administrators of another tenant', () => {
     const suspended = { status: 'suspended' } as const;
     expect(ask(tad, 'admin:users', { acme: suspended })).toBe('tenant_suspended');
     expect(ask(root, 'admin:users', { acme: suspended })).toBe('allow');
     expect(ask(root, 'admin:users', { platform: suspended })).toBe('tenant_suspended');
   });
 
-  test('a tenant that is not there, or is not one’s own, is a mismatch', () => {
+  test('a tenant that does not exist, or is not the caller’s own, is a mismatch', () => {
     expect(ask(root, 'admin:users', {}, false, 'nowhere')).toBe('tenant_mismatch');
     expect(ask(tad, 'admin:users', {}, false, 'default')).toBe('tenant_mismatch');
   });

@@ -55,7 +55,7 @@ describe('the edit distance', () => {
   };
   const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 5 });
 
-  test('is what a naive recursion finds, or its limit', () => {
+  test('equals the result of a naive recursion, or its limit', () => {
     fc.assert(
       fc.property(word, word, fc.integer({ min: 1, max: 8 }), (a, b, limit) => {
         expect(editDistance(a, b)).toBe(naive(a, b));

@@ -82,7 +82,7 @@ describe('permission patterns', () => {
     expect(coversAny(set, [permissionOf('rag:query'), permissionOf('rag:write')])).toBe(false);
   });
 
-  test('a permission that is none, such as self, is covered by * alone', () => {
+  test('an internal permission such as self is covered by * only', () => {
     expect(covers(compilePatterns(['*']), permissionOf('self'))).toBe(true);
     expect(covers(compilePatterns(['admin:*', '*:read']), permissionOf('self'))).toBe(false);
   });

@@ -74,7 +74,7 @@ describe('which deny is reported', () => {
     );
   });
 
-  test('costs no look at twenty thousand policies of other actions', () => {
+  test('is found without reading 20,000 policies of other actions', () => {
     const conditions = { time: { between: ['00:00', '23:59'] } } as const;
     const others = Array.from({ length: 20_000 }, (_, i) =>
       policy(`o${i}`, { actions: [`other${i % 100}:read`], conditions }),
@@ -104,18 +104,18 @@ describe('the principals that a policy applies to', () => {
   });
 });
 
-describe('what a policy reaches', () => {
+describe('the requests that a policy applies to', () => {
   const narrow = (effect: 'allow' | 'deny', ...resources: string[]) =>
     compilePolicies([policy('a', { effect, resources, appliesTo: 'everyone' })]);
 
-  test('a deny reaches a request when any resource matches, an allow when all do', () => {
+  test('a deny applies if any resource of the request matches, an allow if all match', () => {
     const asked = query({ resources: [model('phi-4'), model('llama')] });
     expect(denying(narrow('deny', 'models/phi-*'), asked)).toBeDefined();
     expect(allowing(narrow('allow', 'models/phi-*'), asked)).toBeUndefined();
     expect(allowing(narrow('allow', 'models/phi-*', 'models/llama'), asked)).toBeDefined();
   });
 
-  test('a request without resources matches * alone', () => {
+  test('a request without resources matches * only', () => {
     for (const effect of ['allow', 'deny'] as const) {
       const find = effect === 'deny' ? denying : allowing;
       expect(find(narrow(effect, 'models/*'), query())).toBeUndefined();
@@ -123,7 +123,7 @@ describe('what a policy reaches', () => {
     }
   });
 
-  test('an unnamed resource meets a deny of its kind, and an allow of * alone', () => {
+  test('an unnamed resource matches a deny of its kind, and an allow of * only', () => {
     const asked = query({ resources: [model(undefined)] });
     expect(denying(narrow('deny', 'models/secret'), asked)).toBeDefined();
     expect(denying(narrow('deny', 'collections/*'), asked)).toBeUndefined();
@@ -137,7 +137,7 @@ describe('what a policy reaches', () => {
     );
   });
 
-  test('what is stored but cannot be read reaches everything in a deny and nothing in an allow', () => {
+  test('a stored resource that cannot be read matches every request in a deny, and no request in an allow', () => {
     expect(denier([policy('a', { actions: ['cha*:read'] })], query())).toBe('a');
     expect(denying(narrow('deny', 'planets/mars'), query())).toBeDefined();
     expect(allowing(narrow('allow', 'planets/mars'), query({ resources: [model('m')] }))).toBeUndefined();

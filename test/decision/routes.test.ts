@@ -124,7 +124,7 @@ describe('the built-in routes', () => {
     expect(told(ask(builtin, request))).toBe(expected);
   });
 
-  test('metering, bodies and collections are as the table says', () => {
+  test('have the metering, bodies and collections of the table', () => {
     const facts = (method: string, template: string) => {
       const found = BUILTIN_ROUTES.find((one) => one.method === method && one.template === template);
       return found && [found.tokens, found.readsBody, found.model, found.collection, found.counts];
@@ -179,7 +179,7 @@ describe('public paths', () => {
     expect(told(ask(builtin, 'OPTIONS /v1/models'))).toBe('no_route');
   });
 
-  test('no line of the configuration makes a path public, nor is reached under a public one', () => {
+  test('no configured route makes a path public, or applies below a public path', () => {
     const table = tableOf(
       line({ path: '/v1/auth/login' }),
       line({ path: '/**' }),
@@ -211,12 +211,12 @@ describe('methods and upgrades', () => {
     expect(told(ask(builtin, 'HEAD /v1/embeddings'))).toBe('no_route');
   });
 
-  test('OPTIONS is a route where a line says so', () => {
+  test('OPTIONS is a route if one is configured', () => {
     expect(told(ask(tableOf(line({ path: '/x', method: 'OPTIONS' })), 'OPTIONS /x'))).toBe('/x x:read');
   });
 
   test.each(['websocket', '', 'h2c'])(
-    'a request with upgrade %j is no route unless the line lets it pass',
+    'a request with upgrade %j is no route unless the route permits upgrades',
     (upgrade) => {
       const table = tableOf(line({ path: '/live', upgrade: true }), line({ path: '/live/{x}', upgrade: true }));
       expect(told(ask(builtin, 'GET /v1/models', upgrade))).toBe('no_route');
@@ -232,8 +232,8 @@ describe('methods and upgrades', () => {
   });
 });
 
-describe('lines of the configuration', () => {
-  test('the same method and path replaces the built-in line', () => {
+describe('configured routes', () => {
+  test('a configured route replaces the built-in one of the same method and path', () => {
     const table = tableOf(line({ method: 'POST', path: '/v1/embeddings/', permission: 'vectors:write' }));
     expect(told(ask(table, 'POST /v1/embeddings'))).toBe('/v1/embeddings vectors:write');
   });
@@ -247,7 +247,7 @@ describe('lines of the configuration', () => {
     expect(built.kind === 'error' && built.message).toContain(`GET ${there}`);
   });
 
-  test('the same line twice is an error', () => {
+  test('the same route twice is an error', () => {
     expect(buildRouteTable([line({ path: '/x' }), line({ path: '/x' })]).kind).toBe('error');
   });
 
@@ -274,7 +274,7 @@ describe('lines of the configuration', () => {
     expect(parsed.kind === 'error' && parsed.message).toContain(reason);
   });
 
-  test('a resource of the path counts on a line that also reads the body', () => {
+  test('a resource of the path counts on a route that also reads the body', () => {
     const table = tableOf(line({ method: 'POST', path: '/{collection}/ask', collection: 'body' }));
     expect(told(ask(table, 'POST /hr/ask'))).toBe('/{collection}/ask x:read collections/hr');
   });
@@ -329,7 +329,7 @@ const template = fc
   .map(([parts, rest]) => `/${[...parts, ...(rest ? ['**'] : [])].join('/')}`);
 
 describe('the most specific template', () => {
-  test('is found as comparing every template, segment by segment, finds it', () => {
+  test('is the same as in a comparison with every template, segment by segment', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(template, { maxLength: 8 }),

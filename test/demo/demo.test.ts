@@ -67,7 +67,7 @@ describe('the demo', () => {
       .toMatch(/^postern_settlements_total\{outcome="booked"\} [1-9]/m);
   });
 
-  it('lets the administrator in through Envoy with the password that it shows', async () => {
+  it('logs the administrator in through Envoy with the password that it prints', async () => {
     const answer = await send(first.value('Envoy') ?? '', {
       method: 'POST',
       path: '/v1/auth/login',
@@ -105,7 +105,7 @@ describe('the demo', () => {
     expect((await post('/v1/auth/refresh', { origin, cookie }, {})).status).toBe(200);
   });
 
-  it('answers for bodies in its own words, and sees every byte of them', async () => {
+  it("answers a rejected body with Postern's problem document, and checks every byte of it", async () => {
     const chat = (body: Buffer) =>
       send(first.value('Envoy') ?? '', {
         method: 'POST',
@@ -191,7 +191,7 @@ describe('a demo that cannot start prints one sentence', () => {
     taken.close();
   });
 
-  it('no Envoy to be had', async () => {
+  it('an Envoy that cannot be run', async () => {
     const failed = await failedStart({ POSTERN_ENVOY: join(folder, 'nothing') });
     expect(failed).toMatchObject({ code: 1, output: '' });
     expect(failed.errors.trim().split('\n')).toEqual([
@@ -199,7 +199,7 @@ describe('a demo that cannot start prints one sentence', () => {
     ]);
   });
 
-  it('a data directory that is none', async () => {
+  it('a data directory below a file', async () => {
     const file = join(folder, 'file');
     await writeFile(file, 'x');
     const failed = await failedStart({ POSTERN_DATA_DIR: join(file, 'data') });
@@ -207,7 +207,7 @@ describe('a demo that cannot start prints one sentence', () => {
     expect(failed.errors.trim().split('\n')).toEqual([expect.stringContaining(file)]);
   });
 
-  it('a listen address that is none', async () => {
+  it('an invalid listen address', async () => {
     const failed = await failedStart({ POSTERN_DEMO_LISTEN: 'here' });
     expect(failed).toMatchObject({ code: 2, output: '' });
     expect(failed.errors).toMatch(/^POSTERN_DEMO_LISTEN: /);

@@ -71,7 +71,7 @@ describe('every route of the platform is answered', () => {
 });
 
 describe('usage', () => {
-  it('is in every answer of a model and in the ledger, with whom Postern named', async () => {
+  it('is in every answer of a model and in the ledger, with the subject that Postern named', async () => {
     const before = await ledger();
     const headers = { 'x-postern-tenant': 'acme', 'x-postern-subject': 'key_1' };
     const { usage, id } = JSON.parse((await post('/v1/chat/completions', { ...HELLO, model: 'm1' }, headers)).body);
@@ -137,7 +137,7 @@ describe('streams', () => {
     },
   );
 
-  it('carry the headers in the first event alone', async () => {
+  it('have the headers in the first event only', async () => {
     const answer = await post('/v1/chat/completions', { ...HELLO, stream: true }, { 'x-postern-tenant': 'acme' });
     const [first, ...rest] = events(answer.body);
     expect(first.x_echo).toMatchObject({ 'x-postern-tenant': 'acme' });
@@ -151,7 +151,7 @@ it('uses the default model that Postern names when the body names none', async (
   expect(JSON.parse((await post('/v1/chat/completions', { ...HELLO, model: 'm1' }, headers)).body).model).toBe('m1');
 });
 
-it('packs its answer only for whom asks for it', async () => {
+it('compresses its answer only if the client accepts gzip', async () => {
   const response = await fetch(`${url}/v1/models`, { headers: { 'accept-encoding': 'identity' } });
   expect(response.headers.get('content-encoding')).toBeNull();
   const packed = await send(url, { path: '/v1/models', headers: { 'accept-encoding': 'gzip' }, binary: true });

@@ -76,7 +76,7 @@ describe('a domain controller of a forest', () => {
   }
   const accounts = [CORP, withUpn(OTHER)];
 
-  test('that says that an account of another domain is bound: the login is refused', async () => {
+  test('that reports a bound account of another domain: the login is rejected', async () => {
     const { directories } = await forest({ accounts, whoAmI: saying });
     expect(await directories.authenticate('alice', OTHER_PASSWORD)).toEqual({
       kind: 'refused',
@@ -92,7 +92,7 @@ describe('a domain controller of a forest', () => {
     });
   });
 
-  test('that says so of a configured domain: the login is refused unless that very account is found', async () => {
+  test('that reports a bound account of a configured domain: the login is rejected unless the search finds that account', async () => {
     const domains = ['corp', 'corp.example', 'other'];
     const narrow = await forest({ accounts, whoAmI: saying }, { domains });
     expect(await narrow.directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({
@@ -138,7 +138,7 @@ describe('a domain controller of a forest', () => {
     }
   });
 
-  test('that wants another password first: the answer names only the account whose password it was', async () => {
+  test('that requires a new password: the answer names only the account that has the typed password', async () => {
     const mustChange = { refusal: '773' };
     const other = await forest({ accounts: [CORP, { ...withUpn(OTHER), ...mustChange }], whoAmI: saying });
     expect(await other.directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({ reason: 'other_domain' });
@@ -169,7 +169,7 @@ const missing = (await findParts(['samba'])).get('samba');
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
 describe.skipIf(missing !== undefined)(
-  `Samba, which does not say who is bound${missing === undefined ? '' : `: ${missing}`}`,
+  `Samba, which does not name the bound account${missing === undefined ? '' : `: ${missing}`}`,
   () => {
     const LIMIT_MS = 120_000;
     let samba: DirectoryServer;

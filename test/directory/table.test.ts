@@ -44,7 +44,7 @@ describe.each(KINDS)('%s', (kind) => {
   const serverOr = (skip: (why: string) => never): DirectoryServer =>
     started?.servers.get(kind) ?? skip(started?.missing.get(kind) ?? `no ${kind}`);
 
-  test('every login comes to what it must', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+  test('every login has its expected result', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
     const server = serverOr(skip);
     const cells: Cell[] = [];
     // One after the other: rows that lock, rename and move must not meet.

@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
     return Object.assign(stand, { [Symbol.asyncDispose]: () => stand.close() });
   }
 
-  test('the recorder sees what is in clear', async () => {
+  test('the recorder sees bytes that are in clear', async () => {
     await recording(good, { scheme: 'ldap', startTls: false }, {}, async (recorder, pattern) => {
       const directories = through(good, recorder, { scheme: 'ldap', startTls: false }, pattern);
       expect((await directories.authenticate('alice', PASSWORD)).kind).toBe('proved');
@@ -135,7 +135,7 @@ describe.skipIf(missing !== undefined)(`TLS to a directory${missing === undefine
     });
   });
 
-  test('ends with a good-bye to the server', async () => {
+  test('a connection ends with an UnbindRequest', async () => {
     await recording(good, { scheme: 'ldap', startTls: false }, {}, async (recorder, pattern) => {
       await through(good, recorder, { scheme: 'ldap', startTls: false }, pattern).authenticate('alice', PASSWORD);
       await expect.poll(() => recorder.open()).toBe(0);

@@ -199,14 +199,14 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
         expect(open()).toBeTypeOf('function');
       });
 
-      test('takes no new one when it is about to end', () => {
+      test('rejects new streams while it ends', () => {
         const { log, open } = streams();
         log.end();
         expect(open()).toMatchObject({ status: status.UNAVAILABLE });
       });
     });
 
-    test('carries the reservation as it is', async () => {
+    test('reports the reservation unchanged', async () => {
       const server = await serve();
       const { call, end } = stream(server.address);
       call.end(accessLog(entry(RESERVATION)));

@@ -28,7 +28,7 @@ function ended(message: Buffer): readonly FinishedRequest[] {
 }
 
 describe('a finished request', () => {
-  test('is read with who it was, what it spent and how it ended', () => {
+  test('is read with its principal, its usage and its outcome', () => {
     expect(ended(log({ decision: DECISION, usage: USAGE, status: 200, responseBytes: 70_000, ...ANSWERED }))).toEqual([
       {
         ...DECISION,
@@ -246,25 +246,25 @@ describe('an entry that cannot be read', () => {
     }
   });
 
-  test('is none for a string that is not UTF-8 in a field that metering does not use', () => {
+  test('does not include an entry with a string that is not UTF-8 in a field that metering does not use', () => {
     const path = replaced(one(), '/v1/chat', [0xff, 0xfe, 0xc3, 0x28, 0xe2, 0x82, 0xff, 0xff]);
     const cluster = replaced(path, 'upstream', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
     expect(readAccessLog(messageOf([cluster]))).toEqual(readAccessLog(messageOf([one()])));
   });
 
-  test('is none for a model that was cut in the middle of a character: U+FFFD stands at the cut', () => {
+  test('does not include an entry with a model that was cut within a character: U+FFFD replaces the cut', () => {
     const usage = { ...USAGE, model: 'echo-é' };
     const bytes = replaced(entryBytes({ decision: DECISION, usage }), 'echo-', [...Buffer.from('echo'), 0xe2]);
     expect(ended(messageOf([bytes]))[0]).toMatchObject({ ...DECISION, usage: { total: 33, model: 'echo\ufffdé' } });
   });
 
-  test('is none for an identifier that is not UTF-8 or too long: that field is missing', () => {
+  test('does not include an entry with an identifier that is not UTF-8 or too long: that field is missing', () => {
     const decision = { ...DECISION, key: 'k'.repeat(513), user: 'usr_9' };
     const bytes = replaced(entryBytes({ decision }), 'usr_9', [0x75, 0x73, 0x72, 0x5f, 0xc3]);
     expect(ended(messageOf([bytes]))[0]).toMatchObject({ tenant: 'acme', user: undefined, key: undefined, model: 'm' });
   });
 
-  test('is none for a name of any length: it is cut to 512 bytes at a character border', () => {
+  test('does not include an entry with a name of any length: the name is cut to 512 bytes at a character border', () => {
     const lengths = [511, 512, 513, 514, 515, 1_000_000];
     for (const character of ['a', 'é', '日', '😀']) {
       for (const length of lengths) {

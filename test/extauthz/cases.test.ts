@@ -99,7 +99,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
     });
   }
 
-  describe('the decisions demanded of the world of the cases, asked as Envoy asks', () => {
+  describe('the decisions that the case file demands, for checks in the form of Envoy', () => {
     test.each(cases.flatMap((one) => (['map', 'raw'] as const).map((form) => [one.name, form, one] as const)))(
       '%s (%s)',
       async (_, form, one) => {

@@ -90,8 +90,8 @@ describe('the Messages API', () => {
   });
 });
 
-describe('what passes', () => {
-  test('a key, with its identity for the upstream', () => {
+describe('an allowed check', () => {
+  test('of a key has its identity for the upstream', () => {
     for (const form of ['map', 'raw'] as const) {
       const answer = now(gate(checkRequest({ ...CHAT, form })));
       expect([answer.code, answer.kind]).toEqual([0, 'ok']);
@@ -104,18 +104,18 @@ describe('what passes', () => {
     }
   });
 
-  test('without a model the tenant’s default', () => {
+  test('without a model has the tenant’s default model', () => {
     expect(now(gate(checkRequest({ ...CHAT, body: '{}' }))).headers['x-postern-default-model']).toBe('llama-3-8b');
   });
 
-  test('a public route, with any credential or none, and no identity', () => {
+  test('on a public route has no identity, with any credential or none', () => {
     for (const headers of [[], bearer('psk_x'), bearer(world.ownedKey)] as const) {
       const answer = now(gate(checkRequest({ method: 'GET', path: '/v1/iam/users', headers })));
       expect([answer.code, answer.kind, answer.options]).toEqual([0, 'ok', []]);
     }
   });
 
-  test('spoofed identity headers are overwritten or removed, in every spelling', () => {
+  test('has spoofed identity headers overwritten or removed, in every spelling', () => {
     const spoofed = [
       'x-postern-subject',
       'X-Postern-Roles',
@@ -132,9 +132,9 @@ describe('what passes', () => {
   });
 });
 
-describe('what does not', () => {
+describe('a denied check', () => {
   test.each<[string, RequestSpec, number, string]>([
-    ['nothing proved', { ...CHAT, headers: [] }, 401, 'missing_credential'],
+    ['no credential', { ...CHAT, headers: [] }, 401, 'missing_credential'],
     ['a made-up key', { ...CHAT, headers: bearer('psk_x') }, 401, 'invalid_credential'],
     [
       'two credentials',
@@ -171,7 +171,7 @@ describe('what does not', () => {
     expect(answer.metadata['code']).toBe(code);
   });
 
-  test('what cannot be read, wherever it was cut', () => {
+  test('has malformed_request for a message that is cut anywhere', () => {
     const whole = checkRequest(CHAT);
     for (let length = 0; length < whole.length; length++) {
       const answer = now(gate(whole.subarray(0, length)));
@@ -224,7 +224,7 @@ describe('a fault is 503, never allow and never 401', () => {
     expect([answer.status, answer.body['code'], answer.headers['retry-after']]).toEqual([503, 'unavailable', '1']);
   });
 
-  test('the cause is for the observer alone', async () => {
+  test('only the observer gets the cause', async () => {
     const cause = new Fault('password=hunter2');
     const { gate: faulty, outcomes } = watched({ resolver: { resolve: () => Promise.reject(cause) } });
     const bytes = await faulty(checkRequest(CHAT));
@@ -232,7 +232,7 @@ describe('a fault is 503, never allow and never 401', () => {
     expect(bytes.includes('hunter2')).toBe(false);
   });
 
-  test('one request’s fault is no other’s', () => {
+  test('a fault of one request does not affect the next', () => {
     let calls = 0;
     const flaky = watched({
       resolver: { resolve: (...asked) => (++calls === 1 ? bug() : world.resolver.resolve(...asked)) },
@@ -242,8 +242,8 @@ describe('a fault is 503, never allow and never 401', () => {
   });
 });
 
-describe('who watches', () => {
-  test('sees each outcome once, with what correlates it', () => {
+describe('the observer of checks', () => {
+  test('gets each outcome once, with its request ids', () => {
     const { gate: seen, outcomes } = watched();
     const headers = [...CHAT.headers, ['x-request-id', 'abc'] as const];
     const answer = now(seen(checkRequest({ ...CHAT, headers })));
@@ -300,7 +300,7 @@ describe('limits', () => {
     expect(answer.added['x-ratelimit-remaining-requests']).toBe('7');
   });
 
-  test('refuse with 429, when to come again, and the headers', () => {
+  test('reject with 429, Retry-After, and the rate limit headers', () => {
     const { gate, outcomes } = watched({
       limiter: limiterOf(() => ({
         kind: 'refused',
@@ -374,7 +374,7 @@ describe('limits', () => {
     },
   );
 
-  test('and lookups together are waited for no longer than a check may wait, and no longer than its caller does', async () => {
+  test('and lookups together wait no longer than the bound of a check, and no longer than its caller', async () => {
     let monotonic = 0;
     const waits: number[] = [];
     const callOf = (deadlineMs: number): UnaryCall => ({

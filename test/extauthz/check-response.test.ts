@@ -148,7 +148,7 @@ describe('an allow, read by the complete definition', () => {
     );
   });
 
-  test('what it does not set must not come from the client', () => {
+  test('removes every header of Postern that it does not set', () => {
     const { headers, removed } = answerTo({ ...ALLOW, principal: TENANT_KEY, roles: [] });
     const absent = ['x-postern-user-id', 'x-postern-roles', 'x-postern-max-tokens', 'x-postern-default-model'];
     expect(absent.filter((name) => name in headers)).toEqual([]);
@@ -275,7 +275,7 @@ describe('answers of one shape', () => {
     rateLimitRpm: undefined,
   };
 
-  test('have nothing of each other', () => {
+  test('do not share data', () => {
     const shown = ['acme', 'beta', 'acme'].map((id, index) => {
       const requestId = makeId('req', NOW_MS, Buffer.alloc(10, index));
       const key = { ...KEY, id: makeId('key', NOW_MS, Buffer.alloc(10, index)) };
@@ -356,7 +356,7 @@ describe('limits', () => {
     );
   });
 
-  test('have the end of a request reported only where it settles something', () => {
+  test('request a report of the end of a request only if it settles something', () => {
     expect(answerTo(ALLOW).metadata).not.toHaveProperty('settles');
   });
 });

@@ -41,7 +41,7 @@ test('the judge demands no body of a message whose parts come twice, which its o
   expect(judge({ bytes, mayAllow: undefined }, answer, 'unavailable', []).complaint).toBeUndefined();
 });
 
-test('the same seed asks the same', () => {
+test('the same seed generates the same checks', () => {
   const run = (): string[] => {
     const next = createGenerator(createRandom(7), { valid: ['Bearer psk_a'] });
     return Array.from({ length: 500 }, () => next().bytes.toString('hex'));
@@ -49,7 +49,7 @@ test('the same seed asks the same', () => {
   expect(run()).toEqual(run());
 });
 
-test('the judge knows an open door when it sees one', () => {
+test('the judge reports an allow without a valid credential', () => {
   const asked = { bytes: Buffer.from('/v1/models'), mayAllow: undefined };
   const codeZeroBesideDenial = Buffer.from([0x0a, 0x00, 0x12, 0x00]);
   expect(codeOf(Buffer.alloc(0))).toBe(0);

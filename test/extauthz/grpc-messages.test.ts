@@ -114,7 +114,7 @@ test('an unfinished message takes at most 1.5 times the memory of its received b
 });
 
 describe('a stream of messages', () => {
-  test('is taken apart into what was framed, in order, however its bytes are cut', () => {
+  test('is split into the framed messages, in order, for any cuts of its bytes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 }),
@@ -134,13 +134,13 @@ describe('a stream of messages', () => {
     );
   });
 
-  test('that ends within a message is seen to', () => {
+  test('that ends within a message is detected', () => {
     const parts = new MessageParts();
     expect(parts.split(frame(Buffer.from('one')).subarray(0, 6), () => undefined)).toBeUndefined();
     expect(parts.empty).toBe(false);
   });
 
-  test('gives what came before a broken message, and then why it ends', () => {
+  test('yields the messages before a broken one, and then the reason of its end', () => {
     const seen: string[] = [];
     const bytes = Buffer.concat([frame(Buffer.from('one')), Buffer.from([1, 0, 0, 0, 0])]);
     const refused = new MessageParts().split(bytes, (message): undefined => void seen.push(String(message)));
@@ -148,7 +148,7 @@ describe('a stream of messages', () => {
     expect(refused).toMatchObject({ kind: 'failure', status: 12 });
   });
 
-  test('gives nothing after a message that was refused', () => {
+  test('yields nothing after a rejected message', () => {
     const seen: string[] = [];
     const bytes = Buffer.concat(['one', 'two', 'three'].map((text) => frame(Buffer.from(text))));
     const refused = new MessageParts().split(bytes, (message) => {

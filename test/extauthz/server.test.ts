@@ -107,7 +107,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await expect(serve({ listen: address })).rejects.toThrow(`cannot listen on ${address}: listen EADDRINUSE`);
     });
 
-    test('a Unix socket, for owner and group alone', async () => {
+    test('a Unix socket, for owner and group only', async () => {
       const path = join(directory(), 'authz.sock');
       const { address } = await serve({ listen: `unix:${path}` });
       expect(statSync(path).mode & 0o777).toBe(0o660);
@@ -161,7 +161,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       await expect(client(address).check(CHAT)).rejects.toMatchObject({ code: status.UNAVAILABLE });
     });
 
-    test('with a client authority, serves its clients alone', async () => {
+    test('with a client authority, serves only its clients', async () => {
       const { address } = await serve({ tls: files(true) });
       const own = authority.issue('envoy');
       await decides(client(address, ca, Buffer.from(own.keyPem), Buffer.from(own.certPem)));
@@ -237,7 +237,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       };
     }
 
-    test('answers what runs, takes nothing new, and then is gone', async () => {
+    test('answers running checks, accepts no new ones, and then closes', async () => {
       const slow = held();
       const server = await serve({}, slow.gate);
       server.setReady(true);

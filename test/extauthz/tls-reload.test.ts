@@ -124,7 +124,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
   describe('TLS files that change on disk', () => {
     const [before, after] = [authority.issue('localhost'), authority.issue('localhost')];
 
-    test('are in use for new connections, and connections that are open go on', async () => {
+    test('are in use for new connections, and open connections stay open', async () => {
       const on = await stage(before);
       const old = await on.connect();
       const seen = seenBy(old);
@@ -230,7 +230,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       expect(await works(old)).toBe(true);
     });
 
-    test('with a client CA that is none are refused: those before stay in force', async () => {
+    test('with an invalid client CA are rejected, and the earlier ones stay in force', async () => {
       const on = await stage(before, authority.certPem);
       on.write({ 'ca.pem': 'garbage' });
       await expect.poll(() => on.looked()).toMatchObject([{ kind: 'refused' }]);

@@ -37,13 +37,13 @@ describe('a password', () => {
     expect(await passwords.verify(undefined, '')).toBe(false);
   });
 
-  it('is hashed again when its hash was made otherwise than today', async () => {
+  it('is hashed again if its hash has other parameters than the current ones', async () => {
     expect(passwords.needsRehash(stored)).toBe(false);
     expect(passwords.needsRehash(await argon2(PASSWORD, { memoryCost: 8192, timeCost: 2, parallelism: 1 }))).toBe(true);
     expect(passwords.needsRehash(stored.replace('argon2id', 'argon2i'))).toBe(true);
   });
 
-  it('cannot be judged by a hash that is none: a fault, not a wrong password', async () => {
+  it('with an invalid stored hash is a fault, not a wrong password', async () => {
     await expect(passwords.verify('not a hash', PASSWORD)).rejects.toBeInstanceOf(Fault);
   });
 });
@@ -77,7 +77,7 @@ describe('the password queue', () => {
 
 // Other systems give no thread a priority of its own.
 describe.runIf(process.platform === 'linux')('the threads that hash', () => {
-  it('give way to the one that decides, where both want one processor', () => {
+  it('run at a lower priority than the thread that decides', () => {
     const threads = poolThreads();
     expect(threads.length).toBeGreaterThan(0);
     expect(threads.filter((thread) => getPriority(thread) <= getPriority())).toEqual([]);

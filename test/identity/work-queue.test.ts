@@ -67,7 +67,7 @@ describe('a work queue', () => {
     ]);
   });
 
-  it('runs no more than it may, in the order of coming; takes no more than it may; holds one result at most, and none without a task that runs', async () => {
+  it('never exceeds its bounds on running and waiting tasks, runs them in order, and holds at most one result, and none without a running task', async () => {
     const steps = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant('add' as const) }, fc.nat(8)), {
       maxLength: 60,
     });

@@ -20,7 +20,7 @@ function wall(zone: string, ms: number): string {
 }
 
 describe('the calendar of a zone', () => {
-  test('says what its wall says, and when its month ends', () => {
+  test('gives the local date, and the end of the month', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES),
@@ -51,7 +51,7 @@ describe('the calendar of a zone', () => {
     expect(new Date(new Calendar().at(zone, Date.parse(now)).periodEndsMs).toISOString()).toBe(ends);
   });
 
-  test('remembers a zone no longer than its clock stays the same', () => {
+  test('caches a zone only for the current minute', () => {
     const calendar = new Calendar();
     const before = calendar.at('Europe/Berlin', Date.parse('2026-11-30T22:59:59Z'));
     const after = calendar.at('Europe/Berlin', Date.parse('2026-11-30T23:00:00Z'));

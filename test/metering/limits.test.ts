@@ -217,7 +217,7 @@ describe('a monthly quota', () => {
     expect([world.running.length, world.refused]).toEqual([2, ['insufficient_quota']]);
   });
 
-  test('asks the store nothing when nothing changes, but now and then what others settled', async () => {
+  test('sends no statements without changes, except regular ones for the settlements of other processes', async () => {
     const world = new World(1, () => 5);
     world.admit(0, tokens(100_000, 10));
     await world.live(12_000);
@@ -284,7 +284,7 @@ describe('a monthly quota', () => {
     expect([world.faults, world.refused.length, world.pending]).toEqual([0, 60, 0]);
   });
 
-  test('that the store never spoke of is a fault while the store is away', async () => {
+  test('without any answer of the store is a fault while the store is unreachable', async () => {
     const world = new World(1, () => 5);
     world.storeUp = false;
     world.admit(0, tokens(1000, 10));

@@ -291,7 +291,7 @@ describe('many limited subjects', () => {
   /** A border lies between: the windows of one subject are not divided. */
   const MOST_ASKS = MAX_REQUESTS + 2;
 
-  test('that are each used once in a window cost no work but when they are used, also at its border', async () => {
+  test('that are each used once in a window cost work only when they are used, also at its border', async () => {
     const SUBJECTS = 30_000;
     const crowd = new Crowd(60_000);
     let most = 0;
@@ -309,7 +309,7 @@ describe('many limited subjects', () => {
     expect(crowd.largestBatch).toBeLessThanOrEqual(MOST_ASKS);
   });
 
-  test('that are used all at once are looked at in bounded steps, each asked for once, before a border and after', async () => {
+  test('that are all in use are examined in bounded steps, and each is requested once, before and after a border', async () => {
     const SUBJECTS = 9000;
     const crowd = new Crowd(60_000);
     for (let round = 0; round < 10; round++) {

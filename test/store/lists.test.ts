@@ -252,7 +252,7 @@ describe('users', () => {
     );
   });
 
-  test('text that few have is found behind any number of users who do not have it', async () => {
+  test('a text of few users is found behind any number of users without it', async () => {
     const patient = fresh.db.reopen({ poolMax: 1, queryTimeoutMs: 60_000 });
     const { knex } = patient;
     const late = {
@@ -292,7 +292,7 @@ describe('users', () => {
     await patient.close();
   });
 
-  test('what the lists are looked up by follows every change of roles, status and text', async () => {
+  test('the columns that the lists search follow every change of roles, status and text', async () => {
     const { knex } = fresh.db;
     const [someone] = people.filter((one) => one.tenant === 'initech' && one.status === 'active');
     if (someone === undefined) throw new Error('nobody is there');
@@ -362,7 +362,7 @@ describe('users', () => {
     await knex('users').where({ id }).delete();
   });
 
-  test('a role given while its holder is being deactivated is listed by what the holder then is', async () => {
+  test('a role that is given during the deactivation of its holder is listed with the new status of the holder', async () => {
     const { knex } = fresh.db;
     const [someone] = people.filter(
       (one) => one.tenant === 'acme' && one.status === 'active' && !one.roles.includes('auditor'),

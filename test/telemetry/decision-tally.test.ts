@@ -68,7 +68,7 @@ test('every decision is handed out once, in its minute, whenever counts are take
   );
 });
 
-test('what needs more counters than there are is not counted, and that is: nothing grows without bound', () => {
+test('a decision beyond the bound on counters is dropped, and counted as dropped', () => {
   const tally = new DecisionTally({ now: () => 0, maxCounters: 2 });
   const [line] = LINES;
   if (line === undefined) throw new Error('a route table without lines');

@@ -98,7 +98,7 @@ describe('a secret stays out of the log', () => {
     expect(lines[0]?.['msg']).toBe('cannot reach postgresql://postern:***@db.example/postern');
   });
 
-  it('and what is none is written as it is', () => {
+  it('and other text is written unchanged', () => {
     const members = {
       prefix: 'psk_Ab12',
       last_four: 'x9Zz',

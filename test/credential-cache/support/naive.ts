@@ -1,4 +1,7 @@
-/** The obvious way to say what a credential proves: read everything out of one state, in order. No memory, no races. */
+/**
+ * Resolves a credential in the obvious way: reads everything out of one state, in order, without a cache and without
+ * concurrency.
+ */
 
 import type { Resolution } from '../../../src/credential-cache/credential-cache.ts';
 import type { CredentialForm } from '../../../src/domain/credential.ts';

@@ -40,7 +40,7 @@ describe('a value in a DN', () => {
     ['a\0b', String.raw`a\00b`],
     ['a #b', 'a #b'],
     ['Åsa (Ö)*', 'Åsa (Ö)*'],
-  ])('%j stands as %s', (value, escaped) => {
+  ])('%j is escaped as %s', (value, escaped) => {
     expect(escapeDnValue(value)).toBe(escaped);
   });
 });
@@ -125,7 +125,7 @@ it('a value is the same written plainly, partly or wholly as bytes', () => {
   );
 });
 
-it('any text is read or refused, never thrown at', () => {
+it('any text is parsed or rejected, without an exception', () => {
   fc.assert(
     fc.property(
       text,

@@ -104,7 +104,7 @@ describe('a configured filter', () => {
     expect(decodeHighBytes(String.raw`(o=\ff)`)).toBeUndefined();
   });
 
-  it('says with any name who could be found at all', () => {
+  it('gives a filter for every entry that it could find with any name', () => {
     expect(parseFilter(anyOf('(uid={0})'))).toBeInstanceOf(PresenceFilter);
     expect(parseFilter(anyOf('(mail={0}@example.com)'))).toBeInstanceOf(SubstringFilter);
     expect([hasAnyForm('(|(uid={0})(mail={1}))'), hasAnyForm('(uid:caseExactMatch:={0})')]).toEqual([true, false]);

@@ -137,7 +137,7 @@ describe('groups in groups', () => {
     );
   });
 
-  it('are followed through memberOf where no search is configured, each entry read once', async () => {
+  it('are followed through memberOf if no search is configured, and each entry is read once', async () => {
     const { c, asked } = answering(({ base }) => [
       entryOf({ memberOf: base === group(1) ? [group(2)] : [group(1)] }, base),
     ]);
@@ -145,7 +145,7 @@ describe('groups in groups', () => {
     expect(asked.map(({ base }) => base)).toEqual([group(1), group(2)]);
   });
 
-  it('are not asked for where memberOf holds them already, or where they do not count', async () => {
+  it('are not searched if memberOf has them already, or if nested groups are off', async () => {
     const { c, asked } = answering(() => []);
     await groupsOf(walk(c, {}, '389ds'), entryOf({ memberOf: group(1) }));
     await groupsOf(walk(c, { nestedGroups: false }), entryOf({ memberOf: group(1) }));

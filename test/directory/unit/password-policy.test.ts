@@ -25,7 +25,7 @@ test.each([
   expect(read(hex)).toBe(error);
 });
 
-test('no bytes make it fail or go on for ever', () => {
+test('the reader ends without an exception for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void readPolicyError(Uint8Array.of(0x30, ...bytes))),
   );

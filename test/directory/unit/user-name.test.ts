@@ -43,7 +43,7 @@ it('a domain is taken off only where it is the directory’s', () => {
   expect(typedName('OTHER\\alice', ['corp'])).toEqual({ typed: 'OTHER\\alice', name: 'OTHER\\alice' });
 });
 
-describe('of several directories a name goes', () => {
+describe('with several directories, a name goes', () => {
   const [corp, lab, rest] = [
     { domains: ['corp', 'corp.example'], namesWithoutDomain: false },
     { domains: ['lab'], namesWithoutDomain: true },
@@ -51,7 +51,7 @@ describe('of several directories a name goes', () => {
   ];
   const all = [corp, lab, rest];
 
-  it('only to that of its domain', () => {
+  it('only to the directory of its domain', () => {
     expect(directoriesFor('LAB\\x', all)).toEqual([lab]);
     expect(directoriesFor('x@corp.example', all)).toEqual([corp]);
   });
@@ -64,7 +64,7 @@ describe('of several directories a name goes', () => {
     },
   );
 
-  it('which the only one always does', () => {
+  it('to the only directory in any case', () => {
     expect(directoriesFor('x', [corp])).toEqual([corp]);
     expect(directoriesFor('x@elsewhere', [corp])).toEqual([corp]);
   });

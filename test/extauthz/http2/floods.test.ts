@@ -262,7 +262,7 @@ describe('a peer that does not read', () => {
   }, 60_000);
 });
 
-describe('a peer that says too little', () => {
+describe('a peer that sends too little', () => {
   test.each([
     ['nothing', Buffer.alloc(0)],
     ['half of the preface', PREFACE.subarray(0, 12)],
@@ -295,7 +295,7 @@ describe('a peer that says too little', () => {
   });
 });
 
-test('connections beyond the bound are closed at once, and the others go on', async () => {
+test('connections beyond the bound are closed at once, and the others stay open', async () => {
   expect(MAX_CONNECTIONS).toBe(4096);
   const listener = new Http2Listener({
     readTarget: () => {

@@ -36,7 +36,7 @@ test.each(CORPUS)('of the corpus, %s', async (_name, hex) => {
   expect(tally.complaints).toEqual([]);
 });
 
-test('the judge complains of an answer on a stream that asked nothing, and of code 0 without a credential', () => {
+test('the judge reports an answer on a stream without a request, and code 0 without a credential', () => {
   const allow = frame(Buffer.from([0x0a, 0x00, 0x1a, 0x00]));
   const answer = frameOf(FRAME.data, 0, 3, allow);
   expect(judgeConnection(frameOf(FRAME.data, 0, 1, Buffer.from('secret')), answer, ['secret']).complaint).toContain(

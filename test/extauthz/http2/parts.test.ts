@@ -45,7 +45,7 @@ const frame = fc
   .map(([type, flags, stream, length]) => frameOf(type, flags, stream, Buffer.alloc(length, stream + 1)));
 
 describe('the frame splitter', () => {
-  test('hands on the same frames, however the bytes are cut', () => {
+  test('passes on the same frames, for any cuts of the bytes', () => {
     const cuts = fc.array(fc.nat({ max: 200_000 }), { maxLength: 30 });
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 6 }), cuts, (frames, at) => {
@@ -56,7 +56,7 @@ describe('the frame splitter', () => {
     );
   });
 
-  test('hands on the same frames byte by byte, and ends with the error of its reader', () => {
+  test('passes on the same frames byte by byte, and ends with the error of its reader', () => {
     const bytes = Buffer.concat([PREFACE, frameOf(3, 0, 1, Buffer.alloc(4)), frameOf(0xee, 0, 1), frameOf(4, 0, 0)]);
     const one = split([bytes]);
     expect([one.frames.length, one.error]).toEqual([2, 5]);
@@ -78,7 +78,7 @@ describe('the frame splitter', () => {
     expect(split([Buffer.from('PRI * HT')]).error).toBe(0);
   });
 
-  test('never hands on a copy twice: a frame that was kept does not change', () => {
+  test('never reuses the memory of a frame: a frame that was kept does not change', () => {
     const kept: Buffer[] = [];
     const splitter = new FrameSplitter({
       frame(bytes, at, length) {

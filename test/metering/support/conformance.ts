@@ -176,7 +176,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect((await say([tokens(tenant, { changes: 9, confirmed: 4 })])).grants[0]).toMatchObject({ held: 5, used: 5 });
     });
 
-    test('hear nothing of a statement that was overtaken', async () => {
+    test('ignore a statement that a later one has overtaken', async () => {
       const tenant = fresh('t');
       const processId = fresh('h');
       const { store } = under();
@@ -187,7 +187,7 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(await under().budget(tenant, PERIOD)).toEqual({ spent: 0, used: 10 });
     });
 
-    test('are never overdrawn by many who want at once', async () => {
+    test('are never exceeded by concurrent requests', async () => {
       const tenants = Array.from({ length: 5 }, () => fresh('t'));
       await Promise.all(
         Array.from({ length: 8 }, async (_, i) => {

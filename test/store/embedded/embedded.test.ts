@@ -86,7 +86,7 @@ async function works(url: string): Promise<boolean> {
 const ROOT = process.getuid?.() === 0;
 
 describe('a first start', () => {
-  test('makes a database that only a socket in a private folder leads to, and says how to reach it', async () => {
+  test('creates a database that is reachable only by a socket in a private folder, and reports its address', async () => {
     const dataDir = await folder();
     const server = await start(dataDir);
     expect(await works(server.url)).toBe(true);
@@ -145,7 +145,7 @@ async function hide(native: string, closed: string): Promise<string> {
 }
 
 describe('a server that outlives the process that started it', () => {
-  test('is adopted by the next one, and ends with the last of those that use it', async () => {
+  test('is adopted by the next process, and ends with the last process that uses it', async () => {
     const dataDir = await prepared();
     const [first, second] = [await start(dataDir), await start(dataDir)];
     expect(second.url).toBe(first.url);
@@ -164,7 +164,7 @@ describe('a server that outlives the process that started it', () => {
     expect(await works(servers[0].url)).toBe(true);
   });
 
-  test('does not stay when all who use it stop at once', async () => {
+  test('ends if all processes that use it stop at once', async () => {
     const dataDir = await prepared();
     const servers = [await start(dataDir), await start(dataDir)];
     await Promise.all(servers.map((server) => server.stop()));
