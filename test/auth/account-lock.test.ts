@@ -190,7 +190,7 @@ describe('an account that is locked', () => {
   );
 });
 
-test('guesses at once, at several replicas, pass no limit', async () => {
+test('concurrent guesses at several replicas exceed no limit', async () => {
   const replies = await Promise.all(
     Array.from({ length: 120 }, (_, i) => logIn(`203.0.113.${i % 4}`, 'a wrong guess', i % 3 === 0 ? replica : stand)),
   );
@@ -221,7 +221,7 @@ describe('random attempts at an account that exists and at one that does not', (
     }
   }
 
-  test('are answered as the limits say, and wrong passwords alike', async () => {
+  test('get the answers that the limits define, equal for both accounts after wrong passwords', async () => {
     const login = { failuresPerAccount: 2, totalAccountFailures: 4, failuresPerAddress: 5 };
     const strict = await startStand(database.url, { ...options, login });
     const step = fc.record({

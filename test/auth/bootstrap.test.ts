@@ -90,7 +90,7 @@ describe('the first start', () => {
     expect(await administrators()).toHaveLength(1);
   });
 
-  test('is no second one: an administrator who is there stays as it is', async () => {
+  test('creates no second administrator: an existing one stays unchanged', async () => {
     await bootstrap(parts, { ...SETTINGS, password: PASSWORD });
     expect(await bootstrap(parts, { email: 'another@localhost', password: 'a sunny afternoon in Lisbon' })).toEqual({
       kind: 'present',
@@ -158,23 +158,26 @@ describe('resetting the administrator', () => {
       /belongs to a user of a directory/,
       `update users set source = 'ldap', password_hash = null`,
     ],
-  ])('refuses %s, which could not log in, and says how an operator gets in', async (_who, reason, state) => {
-    await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
-    await database.db.knex.raw(state);
-    const before = await everythingStored(database.db);
-    const message = await resetAdmin(parts, RESET).catch((error: unknown) => String(error));
-    expect(message).toMatch(reason);
-    expect(message).toContain('Run the command with --create --email and an email address that no user has');
-    expect(await everythingStored(database.db)).toBe(before);
-    const { madePassword = '', tenantId } = await resetAdmin(parts, {
-      ...RESET,
-      create: true,
-      email: 'way-in@localhost',
-    });
-    expect(tenantId).toBe('default');
-    const reply = await login('way-in@localhost', madePassword);
-    expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });
-  });
+  ])(
+    'rejects %s, which could not log in, and names the command that creates another administrator',
+    async (_who, reason, state) => {
+      await addPerson(database.db, { email: 'admin@localhost', tenant: 'acme', roles: ['admin'] });
+      await database.db.knex.raw(state);
+      const before = await everythingStored(database.db);
+      const message = await resetAdmin(parts, RESET).catch((error: unknown) => String(error));
+      expect(message).toMatch(reason);
+      expect(message).toContain('Run the command with --create --email and an email address that no user has');
+      expect(await everythingStored(database.db)).toBe(before);
+      const { madePassword = '', tenantId } = await resetAdmin(parts, {
+        ...RESET,
+        create: true,
+        email: 'way-in@localhost',
+      });
+      expect(tenantId).toBe('default');
+      const reply = await login('way-in@localhost', madePassword);
+      expect((await profileOf(reply)).json).toMatchObject({ tenant_id: 'default', platform_admin: true });
+    },
+  );
 
   test('creates one with the create option if there is none, and unblocks the logins of its address', async () => {
     for (let i = 0; i < 11; i++) await login('root@localhost', 'a wrong guess');

@@ -11,7 +11,7 @@ import { type DirectoryWorld, describeWithSlapd, LDAP_PASSWORD, startDirectoryWo
 import { addKey, addPerson, clear, PASSWORD } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
 
-await describeWithSlapd('the e-mail address of a user of a directory', () => {
+await describeWithSlapd('the email address of a user of a directory', () => {
   let world: DirectoryWorld;
   let database: FreshDatabase;
   let stand: Stand;
@@ -92,7 +92,7 @@ await describeWithSlapd('the e-mail address of a user of a directory', () => {
     );
   });
 
-  test('that another person of the directory took keeps neither out', async () => {
+  test('that another person of the directory took prevents neither login', async () => {
     const first = await login(name);
     await world.add(`${name}x`, { mail: mail.toUpperCase() });
     const second = await login(`${name}x`);

@@ -22,7 +22,7 @@ import {
 import { addKey, clear } from './people.ts';
 import { bearer, type Reply, refreshTokenOf, type Stand, startStand } from './stand.ts';
 
-test('the guard against mass removal believes ten removals, or 20 % of the persons checked, and no more', () => {
+test('the guard against mass removal accepts ten removals, or 20 % of the persons checked, and no more', () => {
   fc.assert(
     fc.property(fc.nat(400), fc.nat(100), (checked, removed) => {
       const [after, persons] = [removed + 1, checked + 1];
@@ -159,14 +159,14 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       ]);
     }
 
-    test('are rejected by every server from a refresh of a session on', async () => {
+    test('are rejected by every server after a refresh of a session', async () => {
       const one = await owner();
       await leave();
       expect((await stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(one.session) })).status).toBe(401);
       await expectSuspended(one);
     });
 
-    test('are rejected by every server from the daily lookup on, which is written down once', async () => {
+    test('are rejected by every server after the daily lookup, which leaves one audit row', async () => {
       const one = await owner();
       await leave();
       await lookUpAll();
@@ -182,7 +182,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     });
   });
 
-  test('work again from the lookup on that finds the person active, with the roles of now', async () => {
+  test('work again after a lookup that finds the person active, with the current roles', async () => {
     const { id, key } = await owner();
     await world.set(name, ...LOCKED);
     await lookUpAll();
@@ -205,7 +205,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     ]);
   });
 
-  test('work again from a login on', async () => {
+  test('work again after a login', async () => {
     const { key } = await owner();
     await world.set(name, ...LOCKED);
     await lookUpAll();
@@ -215,7 +215,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     expect(await statusOf(key)).toBe(200);
   });
 
-  test('are rejected from a login on that the directory rejects for an expired password', async () => {
+  test('are rejected after a login that the directory rejects for an expired password', async () => {
     const { id, key } = await owner();
     await world.set(name, 'pwdReset', 'TRUE');
     expect((await login(name)).status).toBe(403);
@@ -262,7 +262,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       'because the service account has another password now': () => ({
         serviceAccount: { dn: world.server.service.dn, password: 'changed' },
       }),
-      'because the filter finds nobody': () => ({
+      'because the filter finds no person': () => ({
         userSearchFilter: '(&(objectClass=inetOrgPerson)(employeeNumber=1)(uid={0}))',
       }),
       'because the server is gone': () => {
@@ -329,7 +329,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
   describe('are looked up', () => {
     const asked = (): number => world.reports.filter(({ operation }) => operation === 'lookup').length;
 
-    test('once a day for each owner, whichever of several processes does it', async () => {
+    test('once a day for each owner, by one of several processes', async () => {
       for (let i = 0; i < 12; i++) {
         const one = `many${++n}`;
         await world.add(one);
@@ -345,7 +345,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       expect(await lookups.run()).toBe(0);
     });
 
-    test('at a second of the day that depends on the owner, and not when a login asked within 12 hours', async () => {
+    test('at a second of the day that depends on the owner, and not within 12 hours after a login', async () => {
       const { id } = await owner();
       expect(await lookups.run()).toBe(0);
       const hours = async (ago: number): Promise<number> => {

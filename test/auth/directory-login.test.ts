@@ -171,7 +171,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(await me(await login(name))).toMatchObject({ email: null });
     });
 
-    test('gives no role that the tenant does not have, and says which', async () => {
+    test('gives no role that the tenant does not have, and the audit row names it', async () => {
       await world.join('testers', name);
       expect(await me(await login(name))).toMatchObject({ tenant_id: 'default', roles: ['developer'] });
       expect(await told('user.create')).toMatchObject({ unknown_roles: 'tester' });
@@ -419,7 +419,7 @@ await describeWithSlapd('logging in by a directory', () => {
       await slowed.close();
     });
 
-    test('is not helped by a success of another whose name looks alike', async () => {
+    test('is not forgiven by a login of another user with a similar name', async () => {
       const alike = `${name.slice(0, 1)}\u0301${name.slice(1)}`;
       await world.add(alike);
       await login(name, WRONG);
@@ -570,7 +570,7 @@ await describeWithSlapd('logging in by a directory', () => {
       expect(code(await stand.post(`/v1/iam/users/${id}/deactivate`, undefined, boss))).toBe('403 escalation');
     });
 
-    test('may be deleted, and comes back as another one', async () => {
+    test('may be deleted, and its next login creates another user', async () => {
       await login(name);
       const { id } = await theUser();
       const admin = bearer(await login(await anAdministrator()));

@@ -80,7 +80,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
   }
 
   describe('roles', () => {
-    test('of a group that was left are gone with the refresh, and every server knows', async () => {
+    test('of a group that the person left end with the refresh, at every server', async () => {
       const other = await startStand(database.url, { directory: world.service() });
       await world.join('analysts', name);
       const { first, token } = await begun();
@@ -100,7 +100,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       expect(world.reports).toEqual([{ operation: 'refresh', directory: DIRECTORY, outcome: 'success' }]);
     });
 
-    test('of a group that was joined are there, and those given by hand stay', async () => {
+    test('of a group that the person joined are added, and assigned ones stay', async () => {
       const { first, token } = await begun();
       const { id } = (await me(first)).json;
       await database.db.knex('user_roles').insert({ user_id: String(id), role_name: 'auditor' });
@@ -194,7 +194,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
   });
 
   describe('at once', () => {
-    test('fifty refreshes of one token, at two servers, make one successor, and each server asks once', async () => {
+    test('fifty refreshes of one token, at two servers, make one successor, with at most one lookup of each server', async () => {
       const other = await startStand(database.url, { directory: world.service() });
       const { token } = await begun();
       await world.join('analysts', name);
@@ -212,7 +212,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       expect((await me(await refresh(successor))).json).toMatchObject({ roles: ['analyst', 'developer'] });
     });
 
-    test('refreshes of one token in sixteen processes make one successor, with the roles of now', async () => {
+    test('refreshes of one token in sixteen processes make one successor, with the current roles', async () => {
       const { token } = await begun();
       await world.leave('developers', name);
       const from = {
@@ -232,7 +232,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
       expect(await audited('user.update')).toHaveLength(1);
     });
 
-    test('refreshes of many sessions of one user, while logins and deactivation go on, end without a fault', async () => {
+    test('refreshes of many sessions of one user, during logins and its deactivation, end without a fault', async () => {
       const tokens = (await Promise.all(Array.from({ length: 10 }, () => login(name)))).map(refreshTokenOf);
       const user = await database.db.knex('users').first('id');
       await world.leave('developers', name);
@@ -245,7 +245,7 @@ await describeWithSlapd('refreshing a session of a directory', () => {
     });
   });
 
-  test('a token that would be refused anyway is no reason to ask', async () => {
+  test('a token that is not valid anyway causes no lookup', async () => {
     const { token } = await begun();
     const next = refreshTokenOf(await refresh(token));
     await stand.post('/v1/auth/logout', { refresh_token: next });

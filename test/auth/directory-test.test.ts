@@ -56,7 +56,7 @@ await describeWithSlapd('trying a directory out', () => {
     expect([session, others]).toEqual([expect.objectContaining({ user_id: h.root.id }), []]);
   });
 
-  test('ends at the step that fails, says so in the audit, and nowhere holds a password', async () => {
+  test('ends at the failing step, has it in the audit row, and stores no password', async () => {
     const reply = await tryOut({ username: name, password: WRONG, directory: DIRECTORY });
     expect(stepsOf(reply.json).at(-1)).toMatchObject({ step: 'user_bind', ok: false, detail: expect.any(String) });
     expect((await h.audit('directory.test')).at(-1)).toMatchObject({
@@ -77,17 +77,17 @@ await describeWithSlapd('trying a directory out', () => {
     expect(outcome(await h.api('POST', '/v1/auth/login', { body: login }))).toBe('429 too_many_attempts');
   });
 
-  test('tries without a password count as nothing', async () => {
+  test('tries without a password count as no failure', async () => {
     for (let i = 0; i < 12; i++) expect(outcome(await tryOut({ username: name }))).toBe('200');
   });
 
-  test('is for platform administrators alone', async () => {
+  test('is for platform administrators only', async () => {
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'acme', name: 'Acme' } });
     const boss = await h.person('acme', ['tenant-admin']);
     expect(outcome(await tryOut({ username: name }, boss.token))).toBe('403 insufficient_permission');
   });
 
-  test('of a directory that there is not is 404, and so is any where none is configured', async () => {
+  test('is 404 for an unknown directory, and if no directory is configured', async () => {
     expect(outcome(await tryOut({ username: name, directory: 'other' }))).toBe('404 not_found');
     const bare = await startHarness();
     expect(outcome(await bare.api('POST', TEST, { as: bare.root.token, body: { username: name } }))).toBe(

@@ -34,7 +34,11 @@ describe('/readyz', () => {
     });
   };
   check('is 200 while all that deciding needs is there', {}, 200);
-  check('is 200 while the database answers, where that is asked for', { pingDatabase: async () => undefined }, 200);
+  check(
+    'is 200 while the database answers, if the check of the database is configured',
+    { pingDatabase: async () => undefined },
+    200,
+  );
   check(
     'says that the database is gone, and not its address',
     { pingDatabase: () => Promise.reject(new Error('10.0.0.7')) },
@@ -106,7 +110,7 @@ describe('the health listener', () => {
     await closed;
   });
 
-  test('reports an address that cannot be had', async () => {
+  test('reports an address that it cannot listen on', async () => {
     const url = await serve({});
     const listen = { host: '127.0.0.1', port: Number(new URL(url).port) };
     await expect(startHealthServer({ listen, ready: async () => [], metrics: async () => '' })).rejects.toThrow(

@@ -68,7 +68,7 @@ const command = (nowMs: number) =>
     times,
   });
 
-test('through eighty days of rotations by schedule and by command, no server and no verifier refuses a token in its time', async () => {
+test('through eighty days of rotations by schedule and by command, no server and no verifier rejects an unexpired token', async () => {
   const time = { nowMs: Date.parse('2026-11-21T11:00:00Z') };
   const start = time.nowMs;
   // One keeps up with the feed; of the other the feed is cut off, and its clock is slow.

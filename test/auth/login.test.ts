@@ -176,7 +176,7 @@ describe('a failed login', () => {
   test.each([
     ['the password is reset', `password_hash = 'another', password_changed_at = clock_timestamp()`],
     ['the user is deactivated', `status = 'deactivated'`],
-  ])('is the end of it when %s while the password is being checked', async (_name, change) => {
+  ])('is the result of a correct password if %s during its check', async (_name, change) => {
     const stand = await start({
       passwords: (real) => ({
         hash: (password) => real.hash(password),
@@ -194,7 +194,7 @@ describe('a failed login', () => {
     expect(await stand.db.knex('sessions').count('* as n')).toEqual([{ n: 0 }]);
   });
 
-  test('with a malformed body says where, in 422, or that there is none, in 400', async () => {
+  test('with a malformed body is 422 with the path, or 400 without a body', async () => {
     const stand = usual;
     const check = async (body: unknown, path: string): Promise<void> => {
       const reply = await stand.post(LOGIN, body);
@@ -284,7 +284,7 @@ describe('guessing', () => {
     expect((await stand.post(LOGIN, wrong('x@example.com'), fromAddress('2001:db8:0:2::9'))).status).toBe(401);
   });
 
-  test('with many at once gets no further than one after the other', async () => {
+  test('with many attempts at once gets no more of them than one after the other', async () => {
     let checks = 0;
     const stand = await start({
       ...LIMITS,
@@ -333,7 +333,7 @@ describe('guessing', () => {
     ]);
   });
 
-  test('may go on when a quarter of an hour has passed', async () => {
+  test('is possible again after 15 minutes', async () => {
     const stand = await start(LIMITS);
     for (let i = 0; i < 4; i++) await stand.post(LOGIN, wrong('ada@example.com'));
     await stand.db.knex.raw(`update login_failures set window_start = window_start - interval '15 minutes 1 second'`);

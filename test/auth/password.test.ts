@@ -43,7 +43,7 @@ async function setupToken(id: UserId): Promise<string> {
 }
 
 describe('changing the own password', () => {
-  test('makes the new one count and the old one not, and ends all other sessions', async () => {
+  test('makes the new one valid and the old one invalid, and ends all other sessions', async () => {
     const [here, elsewhere] = [await login(), await login()];
     expect(await statusOf(elsewhere)).toBe(200);
     expect((await change(here, PASSWORD, NEW)).status).toBe(204);
@@ -59,7 +59,7 @@ describe('changing the own password', () => {
     expect(await everythingStored(stand.db)).not.toContain(NEW);
   });
 
-  test('needs the old one, and guessing it is slowed like a login', async () => {
+  test('needs the old one, and guesses of it are limited like logins', async () => {
     const here = await login();
     for (let i = 0; i < 3; i++) {
       const reply = await change(here, 'not the old password', NEW);
@@ -69,7 +69,7 @@ describe('changing the own password', () => {
     expect((await login()).status).toBe(429);
   });
 
-  test('refuses a weak one and says where, with nothing changed', async () => {
+  test('rejects a weak one with its path, and changes nothing', async () => {
     const here = await login();
     const reply = await change(here, PASSWORD, 'too short');
     expect([reply.status, reply.json['errors']]).toEqual([
@@ -137,7 +137,7 @@ describe('a one-time token', () => {
     expect((await stand.post('/v1/auth/login', { email: 'new@example.com', password: NEW })).status).toBe(200);
   });
 
-  test('used by many at once works for one, whose password it is then', async () => {
+  test('used by many requests at once works for one, which sets the password', async () => {
     const token = await setupToken(ada);
     const wanted = Array.from({ length: 8 }, (_, i) => `a rainy evening in Bergen ${i}`);
     const replies = await Promise.all(wanted.map((password) => reset(token, password)));
@@ -146,7 +146,7 @@ describe('a one-time token', () => {
     expect((await login(winner)).status).toBe(200);
   });
 
-  test('is kept as a digest alone', async () => {
+  test('is stored only as a digest', async () => {
     const token = await setupToken(ada);
     const stored = await everythingStored(stand.db);
     expect(stored).toContain(opaqueDigest(token).toString('hex'));
@@ -173,7 +173,7 @@ describe('a one-time token', () => {
     expect((await reset(late, NEW)).status).toBe(401);
   });
 
-  test('stops working when another is given out', async () => {
+  test('stops working when another one is issued', async () => {
     const [older, newer] = [await setupToken(ada), await setupToken(ada)];
     expect((await reset(older, NEW)).status).toBe(401);
     expect((await reset(newer, NEW)).status).toBe(204);

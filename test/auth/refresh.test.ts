@@ -157,7 +157,7 @@ describe('a refresh', () => {
     expectRefused(await stand.post('/v1/auth/refresh', {}, { cookie: '__Secure-postern_refresh=' }));
   });
 
-  test('with one that is no text, or with what is no member, is 422', async () => {
+  test('with a token that is no text, or with an unknown member, is 422', async () => {
     for (const body of [{ refresh_token: null }, { refresh_token: 7 }, { refresh_token: 'x', scope: '*' }]) {
       const reply = await stand.post('/v1/auth/refresh', body);
       expect([reply.status, reply.json['code']]).toEqual([422, 'invalid_field']);
@@ -213,7 +213,7 @@ describe('a second use', () => {
     await expectEnded(second, bystander);
   });
 
-  test('by two at the same moment as the successor leaves the session ended or one successor, never two lines', async () => {
+  test('concurrent with the use of the successor leaves one unused token and at most one new successor', async () => {
     const first = await login();
     const second = refreshTokenOf(await refresh(refreshTokenOf(first)));
     const replies = await Promise.all([
@@ -246,7 +246,7 @@ describe('a refresh token is good', () => {
     expectRefused(await refresh(refreshTokenOf(third)));
   });
 
-  test('for thirty days at most, however much it is used', async () => {
+  test('for thirty days at most, with any number of uses', async () => {
     const first = await login();
     const { rows } = await stand.db.knex.raw<{ rows: { days: number }[] }>(
       `select round(extract(epoch from expires_at - created_at) / 86400)::int as days from sessions`,
@@ -326,7 +326,7 @@ describe('a session of a cookie', () => {
     expect(await isIn(second)).toBe(true);
   });
 
-  test('is refreshed by cookie from a page of our own alone, and what was refused used nothing up', async () => {
+  test('is refreshed by cookie only from a page of its own origin, and a rejected refresh uses no token up', async () => {
     const cookie = cookieOf(await begin());
     const token = cookie.slice('__Secure-postern_refresh='.length);
     const foreign = { ...OWN, origin: 'https://evil.example' };
@@ -352,7 +352,7 @@ describe('a session of a cookie', () => {
     }
   });
 
-  test('is of this machine where a trusted proxy says that there is no TLS, and no other peer may say so', async () => {
+  test('has a cookie without TLS if a trusted proxy reports the request as plain HTTP from this machine, and no other peer may report that', async () => {
     const body = { email: 'ada@example.com', password: PASSWORD, session: 'cookie' };
     const first = await stand.post('/v1/auth/login', body, DEMO);
     const cookie = String([first.headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
@@ -385,12 +385,12 @@ describe('a session of a cookie', () => {
     expect(reply.headers['set-cookie']).toBeUndefined();
   });
 
-  test('is no way for a token that was given in a body', async () => {
+  test('accepts no token that was issued in a body', async () => {
     const cookie = `__Secure-postern_refresh=${refreshTokenOf(await login())}`;
     expectRefused(await stand.post('/v1/auth/refresh', {}, { ...OWN, cookie }));
   });
 
-  test('belongs to the origins that are configured, where some are', async () => {
+  test('belongs to the configured origins, if there are any', async () => {
     const strict = await startStand(database.url, { origins: ['https://ai.example.com'] });
     const cookie = cookieOf(await begin());
     expectRefused(await strict.post('/v1/auth/refresh', {}, { ...OWN, cookie }));
@@ -399,7 +399,7 @@ describe('a session of a cookie', () => {
     expect(reply.status).toBe(200);
   });
 
-  test('ends by its cookie, which is taken away, with an access token that is past its time', async () => {
+  test('ends by its cookie, which the answer deletes, with an expired access token', async () => {
     const first = await begin();
     const cookie = cookieOf(first);
     const reply = await stand.post('/v1/auth/logout', undefined, {

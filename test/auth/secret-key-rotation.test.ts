@@ -53,7 +53,7 @@ const sealed = async (): Promise<void> => {
     .toBe(0);
 };
 
-it('changes secret-key by two rolling restarts and a command: tokens, sessions, keys and the audit chain go on, and the former key ends', async () => {
+it('changes secret-key by two rolling restarts and a command: tokens, sessions, keys and the audit chain stay valid, and the former key ends', async () => {
   const old = await stand.serve(withFormer());
   const { access, refresh } = await session(old);
   const { key } = await makeKey(old.http, await login(old.http));

@@ -56,7 +56,7 @@ async function alive(reply: Reply): Promise<readonly [boolean, boolean]> {
 const outcome = (reply: Reply): string => `${reply.status} ${String(reply.json['code'] ?? '')}`.trim();
 
 describe('the number of active sessions of one user', () => {
-  test('is 1,000: a login beyond ends the one that was not used for longest, and no other', async () => {
+  test('is 1,000: a login beyond ends the least recently used one, and no other', async () => {
     const [oldest, other] = [await login(), await login()];
     await stand.db.knex.raw(`update sessions set last_used_at = clock_timestamp() - interval '2 hours' where id = ?`, [
       await idOf(oldest),
@@ -187,13 +187,13 @@ describe('ending a session', () => {
     ]);
   });
 
-  test('may be the one that asks', async () => {
+  test('is possible for the current one', async () => {
     const here = await login();
     expect((await stand.delete(`${SESSIONS}/${await idOf(here)}`, bearer(here))).status).toBe(204);
     expect(await alive(here)).toEqual([false, false]);
   });
 
-  test('while it is being refreshed leaves nothing that works', async () => {
+  test('during its refresh leaves no valid token', async () => {
     const [here, other] = [await login(), await login()];
     const id = await idOf(other);
     const [ended, ...pairs] = await Promise.all([
@@ -230,7 +230,7 @@ describe('another user’s session', () => {
     ['to a tenant administrator', 'acme', ['tenant-admin']],
     ['of another tenant', 'globex', ['developer']],
     ['to a platform administrator', 'default', ['admin']],
-  ])('answers exactly as a missing one and lives on: %s', async (_name, tenant, roles) => {
+  ])('is answered exactly like a missing one and continues: %s', async (_name, tenant, roles) => {
     await addPerson(stand.db, { email: 'eve@example.com', tenant, roles });
     const [hers, eve] = [await login(), await login('eve@example.com')];
     const id = await idOf(hers);
@@ -245,7 +245,7 @@ describe('another user’s session', () => {
 });
 
 describe('ending all sessions', () => {
-  test('spares the one that asks', async () => {
+  test('spares the current one', async () => {
     await addPerson(stand.db, { email: 'bob@example.com', tenant: 'acme' });
     const [here, one, two, bob] = [await login(), await login(), await login(), await login('bob@example.com')];
     expect((await stand.delete(SESSIONS, bearer(here))).status).toBe(204);

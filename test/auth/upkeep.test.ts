@@ -55,7 +55,7 @@ async function leftBehind(sessions: number, tokens: number, change: string): Pro
   await stand.db.knex.raw(`update sessions set ${change} where id like 'ses_00000%'`);
 }
 
-test('sessions that are over for a day go with their tokens, batch by batch to the last', async () => {
+test('sessions that ended a day ago are deleted with their tokens, in batches until none is left', async () => {
   const here = await login();
   await leftBehind(450, 3, `ended_at = now() - interval '25 hours'`);
   expect(await tidyUp(stand.db)).toBe(450 + 3 * 450);
@@ -63,7 +63,7 @@ test('sessions that are over for a day go with their tokens, batch by batch to t
   expect((await stand.get('/v1/auth/me', bearer(here))).status).toBe(200);
 });
 
-test('a session with more tokens than a batch takes goes all the same', async () => {
+test('a session with more tokens than a batch is deleted too', async () => {
   await leftBehind(1, 12_000, `expires_at = now() - interval '25 hours'`);
   expect(await tidyUp(stand.db)).toBe(12_001);
 });
@@ -77,7 +77,7 @@ test.each([
   expect(await tidyUp(stand.db)).toBe(0);
 });
 
-test('of a session that lives even the oldest token is still known for reused', async () => {
+test('the oldest token of an active session is still recognized as reused', async () => {
   const first = refreshTokenOf(await login());
   const second = refreshTokenOf(await refresh(first));
   const third = await refresh(second);
@@ -89,7 +89,7 @@ test('of a session that lives even the oldest token is still known for reused', 
   expect((await stand.get('/v1/auth/me', bearer(third))).status).toBe(401);
 });
 
-test('one-time tokens past their hour go, the others stay', async () => {
+test('one-time tokens are deleted after their hour, the others stay', async () => {
   const bob = await addPerson(stand.db, { email: 'bob@example.com' });
   for (const id of [ada, bob]) await putPasswordSetup(stand.db.knex, id, makeOneTimeToken().digest, { kind: 'system' });
   await stand.db.knex.raw(`update one_time_tokens set expires_at = now() - interval '1 second' where user_id = ?`, [
@@ -107,7 +107,7 @@ test('failures of an ended window are deleted, those of the current window stay'
   expect(await tidyUp(stand.db)).toBe(3);
 });
 
-test('an address from which an account has not logged in for 30 days goes, the others stay', async () => {
+test('an address without a login of its account for 30 days is deleted, the others stay', async () => {
   await login();
   expect(await tidyUp(stand.db)).toBe(0);
   expect(await counted('login_addresses')).toBe(1);
@@ -116,7 +116,7 @@ test('an address from which an account has not logged in for 30 days goes, the o
   expect(await counted('login_addresses')).toBe(0);
 });
 
-test('two servers do not tidy up at once', async () => {
+test('two servers do not run the upkeep at the same time', async () => {
   await leftBehind(3, 1, `ended_at = now() - interval '25 hours'`);
   await transaction(stand.db, async (trx) => {
     expect(await takesUpkeep(trx, 'usual')).toBe(true);
@@ -125,7 +125,7 @@ test('two servers do not tidy up at once', async () => {
   expect(await tidyUp(stand.db)).toBe(6);
 });
 
-test('a server does so every five minutes, and stops when it does', async () => {
+test('a server runs the upkeep every five minutes until it stops', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const faults: unknown[] = [];
   const stop = startUpkeep(stand.db, (error) => faults.push(error));

@@ -95,7 +95,7 @@ describe('making a key', () => {
     expect(outcome(await create({ user_id: stranger.id }))).toBe('422 invalid_field');
   });
 
-  test('needs no expiry where the tenant says so', async () => {
+  test('needs no expiry if the tenant allows that', async () => {
     const put = (settings: object) =>
       h.api('PUT', `/v1/iam/tenants/${GLOBEX}`, { as: h.root.token, body: { settings } });
     await put({ allow_keys_without_expiry: true });
@@ -341,7 +341,7 @@ describe('the creator of a key', () => {
 });
 
 describe('changing a key', () => {
-  test('counts at once', async () => {
+  test('takes effect at once', async () => {
     const { key, path } = await made({ scopes: ['admin:users'] });
     expect(outcome(await h.api('GET', '/v1/iam/users', { as: key }))).toBe('200');
     const put = await h.api('PUT', path, { as: boss.token, body: { scopes: ['chat:read'] } });

@@ -36,7 +36,7 @@ describe('a body over the limit of its route', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('is refused where its length is not announced', async () => {
+  test('is rejected without an announced length too', async () => {
     const raw = `{"email":"${'a'.repeat(16 * KIB)}"}`;
     expect(outcome(await login(raw, { 'transfer-encoding': 'chunked' }))).toBe('413 body_too_large');
   });
@@ -68,7 +68,7 @@ describe('a body within the limit of its route', () => {
     expect(reply.text.length).toBeLessThan(1_000);
   });
 
-  test('is held against its schema before its texts are searched', async () => {
+  test('is checked against its schema before its texts are searched', async () => {
     const reply = await policy(JSON.stringify({ ...POLICY, actions: [...Array(2_000).fill('\0'), 7] }));
     expect([outcome(reply), reply.json['errors']]).toMatchObject([
       '422 invalid_field',

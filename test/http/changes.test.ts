@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const SYSTEM = { type: 'system', id: undefined, tenant: undefined, address: undefined, requestId: undefined } as const;
 
-test('an audit row says who did what to what from where, before and after, in which request', async () => {
+test('an audit row has the actor, action, target, address and request id, and the states before and after', async () => {
   const call = { as: h.root.token, headers: { 'x-forwarded-for': '198.51.100.9, 203.0.113.7, 127.0.0.2' } };
   await h.api('POST', '/v1/iam/tenants', { ...call, body: { id: 'acme', name: 'Acme' } });
   const reply = await h.api('PUT', '/v1/iam/tenants/acme', { ...call, body: { name: 'Acme Ltd' } });
@@ -113,7 +113,7 @@ test('a change whose audit row cannot be written does not happen', async () => {
   expect(outcome(await h.api('GET', '/v1/iam/tenants/unaudited', { as: h.root.token }))).toBe('404 not_found');
 });
 
-test('a change that is committed is acknowledged also when the feed cannot be read, and nothing cached is trusted then', async () => {
+test('a committed change is acknowledged also if the feed cannot be read, and the cache is flushed then', async () => {
   let flushed = 0;
   const feed = { catchUp: () => Promise.reject(new Fault('no feed')) };
   const parts = { db: h.db, feed, flush: () => (flushed += 1) };
@@ -147,7 +147,7 @@ test('a rejected change leaves no row, except the audit row of an escalation', a
   expect(outcome(await h.api('GET', '/v1/iam/tenants/half', { as: h.root.token }))).toBe('404 not_found');
 });
 
-test('without a database writes and lists are 503, and all is well again when it is back', async () => {
+test('without a database writes and lists are 503, and both work again after it is back', async () => {
   const list = () => h.api('GET', '/v1/iam/users', { as: h.root.token });
   const write = () => h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'after', name: 'After' } });
   expect(outcome(await list())).toBe('200');

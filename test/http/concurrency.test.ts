@@ -142,7 +142,7 @@ test.each([
   },
 );
 
-test('fifty who attach and detach one policy at once leave it as one of them did', async () => {
+test('fifty concurrent attachments and detachments of one policy leave it in the state of one of them', async () => {
   await made('policies', { ...POLICY, name: 'restless', attached_roles: ['analyst'] });
   const turns = Array.from({ length: 50 }, (_, i) =>
     send(i % 2 === 0 ? 'PUT' : 'DELETE', 'roles/developer/policies/restless'),

@@ -71,7 +71,7 @@ describe('a cursor', () => {
     ['the same filter with another value', 'api-keys?limit=1&status=active', 'api-keys?status=revoked'],
     ['the same list of another tenant', 'roles?limit=1', 'roles?tenant_id=acme'],
     ['the same list of every tenant', 'roles?limit=1', 'roles?tenant_id=*'],
-  ])('does not lead into %s', async (_name, from, into) => {
+  ])('is rejected for %s', async (_name, from, into) => {
     const reply = await get(`${into}&cursor=${await cursorOf(from)}`);
     expect([outcome(reply), reply.json['error']]).toMatchObject(['400 invalid_parameter', { param: 'cursor' }]);
   });
@@ -106,7 +106,7 @@ describe('a cursor', () => {
     ['NUL', ['a\0']],
     ['a lone surrogate', ['\ud800']],
     ['no list', { length: 1 }],
-  ])('of a position that is %s is refused, though its check is right', async (_name, position) => {
+  ])('of a position that is %s is rejected, also with a valid check', async (_name, position) => {
     expect(outcome(await get(`users?cursor=${forged('users', [h.root.id])}`))).toBe('200');
     expect(outcome(await get(`users?cursor=${forged('users', position)}`))).toBe('400 invalid_parameter');
   });
@@ -115,7 +115,7 @@ describe('a cursor', () => {
     ['half of it', ['1']],
     ['no number', ['1', 'x']],
     ['a negative number', ['-1', '1']],
-  ])('of a position in the audit log that is %s is refused, though its check is right', async (_name, position) => {
+  ])('of a position in the audit log that is %s is rejected, also with a valid check', async (_name, position) => {
     expect(outcome(await get(`audit?cursor=${forged('audit', ['9999999999999999', '1'])}`))).toBe('200');
     expect(outcome(await get(`audit?cursor=${forged('audit', position)}`))).toBe('400 invalid_parameter');
   });

@@ -17,7 +17,7 @@ async function addresses(): Promise<readonly string[]> {
 }
 
 describe('/docs', () => {
-  test('finds everything that it needs here, and asks no other host', async () => {
+  test('loads everything from its own host, and nothing from another one', async () => {
     const all = await addresses();
     expect(all.length).toBeGreaterThan(5);
     for (const address of all) {

@@ -82,7 +82,7 @@ const WAYS = [
 const titleOf = ({ method, path }: Operation): string => `${method} ${path}`;
 
 describe.each(['session', 'key'] as const)('a caller by %s', (caller) => {
-  test('can use every endpoint that is tried here, while it has its right', { timeout: TIMEOUT_MS }, async () => {
+  test('can use every tested endpoint while it has its permission', { timeout: TIMEOUT_MS }, async () => {
     const usable = OPERATIONS.filter((operation) => ENDINGS.some((ending) => concerns(ending, caller, operation)));
     const answers = await forEach(usable, titleOf, async (operation) => {
       const of = await makeCase(stand.h, caller, needsPlatformAdmin(operation));

@@ -388,7 +388,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ dry_run: false, revoked: 1, has_more: false }),
   },
   listAudit: {
-    guarantee: 'what happened is listed',
+    guarantee: 'the rows of the audit log are listed',
     status: 200,
     ask: async () => {
       await makeOne(h, 'roles');
@@ -406,7 +406,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ rows: 0, seals: 0, unsealed: expect.any(Number), newest_seal: null }),
   },
   getUsage: {
-    guarantee: 'what was used is shown, in all and by model',
+    guarantee: 'usage is shown, in total and by model',
     status: 200,
     ask: async () => {
       await asRoot('POST', '/v1/iam/usage/events', { body: { events: [usageEvent()] } });
@@ -420,7 +420,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     }),
   },
   getDecisions: {
-    guarantee: 'what was decided lately is shown',
+    guarantee: 'the summary of recent decisions is shown',
     status: 200,
     ask: () => asRoot('GET', '/v1/iam/decisions'),
     shows: () => ({ tenant_id: 'default', total: { allow: 0, deny: 0, fault: 0 }, data: [], has_more: false }),
@@ -447,31 +447,31 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ accepted: 2, duplicates: 0 }),
   },
   getLimits: {
-    guarantee: 'what is left of each limit is shown',
+    guarantee: 'the remainder of each limit is shown',
     status: 200,
     ask: onOne('tenants', 'GET', '/limits'),
     shows: () => ({ max_users: { limit: null, used: 0, remaining: null, resets_at: null } }),
   },
   correctUsage: {
-    guarantee: 'what is used is set right',
+    guarantee: 'usage is corrected',
     status: 200,
     ask: onOne('tenants', 'PUT', '/usage', { collections: 3 }),
     shows: () => ({ max_collections: { limit: null, used: 3, reserved: 0 } }),
   },
   patchUsage: {
-    guarantee: 'what is used is set right by PATCH',
+    guarantee: 'usage is corrected by PATCH',
     status: 200,
     ask: onOne('tenants', 'PATCH', '/usage', { collections: 3 }),
     shows: () => ({ max_collections: { limit: null, used: 3, reserved: 0 } }),
   },
   explain: {
-    guarantee: 'what would be decided is explained',
+    guarantee: 'the decision for a request is explained',
     status: 200,
     ask: () => asRoot('POST', '/v1/iam/explain', { body: question() }),
     shows: () => ({ decision: 'allow', code: 'allow', resources: ['models/llama-3'] }),
   },
   simulate: {
-    guarantee: 'what would be decided with proposed policies is explained',
+    guarantee: 'the decision for a request with proposed policies is explained',
     status: 200,
     ask: () => {
       const policies = [{ name: 'no-chat', effect: 'deny', actions: ['chat:*'], resources: ['*'] }];
@@ -487,7 +487,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     shows: () => ({ permission: 'chat:write', resource: 'models/llama-3' }),
   },
   testDirectory: {
-    guarantee: 'a directory is tried, up to the step that fails',
+    guarantee: 'a directory is tested up to the failing step',
     status: 200,
     ask: () => asRoot('POST', '/v1/iam/directory/test', { body: { username: 'alice', password: PASSWORD } }),
     shows: () => ({ steps: [{ step: 'connect', ok: false, detail: expect.any(String) }] }),

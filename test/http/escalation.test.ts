@@ -37,7 +37,7 @@ const as = (person: Person, method: string, path: string, body?: object) =>
   h.api(method, path, { as: person.token, ...(body === undefined ? {} : { body }) });
 const keyBody = (scopes: string[], rest: object = {}) => ({ description: name, scopes, expires_in_days: 1, ...rest });
 
-test('the refusal says what is lacking and leaves an audit row of its own', async () => {
+test('the rejection names the missing permission and leaves an audit row of its own', async () => {
   const reply = await as(clerk, 'POST', '/v1/iam/roles', { name, permissions: ['chat:read', 'rag:read'] });
   expect([outcome(reply), reply.json['detail']]).toEqual([
     '403 escalation',
@@ -68,7 +68,7 @@ describe('making and changing roles', () => {
     expect(outcome(reply)).toBe(expected);
   });
 
-  test('of a change, what it adds counts', async () => {
+  test('only the added permissions of a change count', async () => {
     await as(boss, 'POST', '/v1/iam/roles', { name, permissions: ['rag:*', 'agents:*'] });
     const put = async (body: object) => outcome(await as(clerk, 'PUT', `/v1/iam/roles/${name}`, body));
     expect(await put({ description: 'new' })).toBe('200');
@@ -171,7 +171,7 @@ describe('policies', () => {
     expect(outcome(await as(clerk, 'DELETE', `/v1/iam/policies/${name}-no`))).toBe('204');
   });
 
-  test('what an unconditional allow policy gives can be given on, what a conditional one gives cannot', async () => {
+  test('permissions of an unconditional allow policy can be granted, those of a conditional one cannot', async () => {
     const body = allow(['finetuning:*'], { attached_roles: ['clerk'] });
     await as(boss, 'POST', '/v1/iam/policies', {
       ...body,
@@ -197,7 +197,7 @@ describe('acting on users', () => {
   ];
 
   test.each([['developer'], ['tenant-admin'], ['superuser'], ['admin']])(
-    'nobody acts on a stronger one: %s',
+    'a caller does not act on a user with more permissions: %s',
     async (role) => {
       const stronger = await h.person(ACME, [role]);
       for (const [method, path, body] of acts(stronger.id))
@@ -205,20 +205,20 @@ describe('acting on users', () => {
     },
   );
 
-  test('a tenant administrator does not act on a platform administrator who lives in the tenant', async () => {
+  test('a tenant administrator does not act on a platform administrator of its tenant', async () => {
     const lodger = await h.person(ACME, ['admin']);
     for (const [method, path, body] of acts(lodger.id))
       expect(outcome(await as(boss, method, path, body))).toBe('403 escalation');
   });
 
-  test('an equal or a weaker one may be acted on', async () => {
+  test('a caller may act on a user with equal or fewer permissions', async () => {
     const weaker = await h.person(ACME, ['reader']);
     const outcomes = [];
     for (const [method, path, body] of acts(weaker.id)) outcomes.push(outcome(await as(clerk, method, path, body)));
     expect(outcomes).toEqual(['200', '200', '200', '200', '200', '204']);
   });
 
-  test('roles of the directory make strong as well', async () => {
+  test("a user's roles from the directory count as well", async () => {
     const someone = await h.person(ACME, []);
     await h.db.knex.raw(`insert into user_roles (user_id, role_name, source) values (?, 'developer', 'directory')`, [
       someone.id,
@@ -226,7 +226,7 @@ describe('acting on users', () => {
     expect(outcome(await as(clerk, 'POST', `/v1/iam/users/${someone.id}/password-reset`))).toBe('403 escalation');
   });
 
-  test('a key with admin:users is no stronger than its scopes, nor than its owner', async () => {
+  test('a key with admin:users has no more permissions than its scopes, and no more than its owner', async () => {
     const owned = text(
       (await as(boss, 'POST', '/v1/iam/api-keys', keyBody(['admin:*'], { user_id: boss.id }))).json,
       'key',
@@ -245,7 +245,7 @@ describe('acting on users', () => {
 });
 
 describe('keys', () => {
-  test('making, widening and rotating one needs what it holds', async () => {
+  test("creating, widening and rotating one needs the key's permissions", async () => {
     expect(outcome(await as(clerk, 'POST', '/v1/iam/api-keys', keyBody(['rag:read'])))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'POST', '/v1/iam/api-keys', keyBody(['chat:read'])))).toBe('403 escalation');
     const narrow = keyBody(['chat:read'], { resource_constraints: { models: ['llama-3'] } });
@@ -268,7 +268,7 @@ describe('keys', () => {
     expect(outcome(await as(clerk, 'DELETE', path))).toBe('204');
   });
 
-  test('owners may always revoke, also what they could no longer make', async () => {
+  test('owners may always revoke keys, also those that they could no longer create', async () => {
     const someone = await h.person(ACME, ['developer']);
     const path = `/v1/iam/api-keys/${text((await as(someone, 'POST', '/v1/iam/api-keys', keyBody(['rag:*']))).json, 'id')}`;
     await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: boss.token, body: { roles: [] } });

@@ -88,7 +88,7 @@ describe('an explanation of an allowed request', () => {
     });
   });
 
-  test("has the prompt's estimate and the answer's bound as what it may spend", async () => {
+  test("adds the prompt's estimate and the answer's bound as the reservation", async () => {
     await limit({ quotas: { monthly_tokens: 1000 } });
     await spend(300, 50);
     const json = await explain({
@@ -258,7 +258,7 @@ test("a caller without admin:policies and usage:read learns whether its request 
   }
 });
 
-test('a simulation shows the limits of the proposal and of things as they are', async () => {
+test('a simulation shows the limits with the proposal and the current ones', async () => {
   await limit({ quotas: { monthly_tokens: 0 } });
   const reply = await h.api('POST', '/v1/iam/explain/simulate', {
     as: boss.token,

@@ -96,7 +96,7 @@ describe('an explanation', () => {
   });
 
   test.each(['0000-01-01T00:00:00Z', '1969-12-31T23:59:59.999-12:00', '9999-12-31T23:59:59Z'])(
-    'can be asked of any instant: %s',
+    'accepts any instant: %s',
     async (time) => {
       const body = { subject: ada.id, method: 'GET', path: '/v1/agents/a', body: '', client_ip: '203.0.113.1', time };
       expect(['allow', 'denied_by_policy']).toContain(await decided(body));

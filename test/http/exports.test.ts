@@ -235,7 +235,7 @@ describe('an export breaks off, and its last line says where to go on,', () => {
 });
 
 describe('an export', () => {
-  test('whose rights hold comes whole to a slow reader, with no line but rows', async () => {
+  test('of a caller that keeps its permissions is complete for a slow reader, and has only rows', async () => {
     const { key } = await makeKey();
     const slow = await begin(AUDIT, 'application/x-ndjson', key);
     await asRoot('POST', '/v1/iam/roles', { name: 'other-news', permissions: ['chat:read'] });
@@ -244,7 +244,7 @@ describe('an export', () => {
     expect(jsonLines(body).map(numberOf)).toEqual(ALL);
   });
 
-  test('as CSV of the audit log breaks off alike', async () => {
+  test('as CSV of the audit log breaks off in the same way', async () => {
     const { id, key } = await makeKey();
     const slow = await begin(AUDIT, 'text/csv', key);
     await asRoot('DELETE', `/v1/iam/api-keys/${id}`);

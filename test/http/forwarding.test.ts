@@ -83,7 +83,7 @@ describe('a request with X-Forwarded-For from a peer that is not trusted', () =>
   });
 });
 
-test('/readyz has no warning before such a request has come', () => {
+test('/readyz has no warning before the first such request', () => {
   expect(watchForwarding(() => undefined).warnings()).toEqual([]);
 });
 
@@ -99,7 +99,7 @@ describe('the start of a server without trusted proxies', () => {
     expect(warned(host)).toBe(0);
   });
 
-  test('does not warn where proxies are named', () => {
+  test('does not warn if proxies are configured', () => {
     expect(warned('0.0.0.0', ['10.0.0.1'])).toBe(0);
   });
 });

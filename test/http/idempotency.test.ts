@@ -73,7 +73,7 @@ describe('a repeated request', () => {
   ] as const;
   const ASKING = ['explain', 'explain/simulate', 'explain/who-can', 'directory/test'];
 
-  test('every POST is tried here, or changes nothing', () => {
+  test('every POST is tested here, or changes nothing', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));
     const actions = ACTIONS.map(([kind, verb]) => `${kind}/:id/${verb}`);
     expect(new Set(posts.map((route) => route.path.slice('/v1/iam/'.length)))).toEqual(
@@ -151,7 +151,7 @@ describe('a repeated request', () => {
     expect(replayed(await post(`tenants/${id}/activate`, {}))).toBe('true');
   });
 
-  test('gives the old answer also after the world has moved on', async () => {
+  test('gets the first answer also after later changes', async () => {
     const first = await post('roles', role());
     await h.api('PUT', `/v1/iam/roles/once-${n}`, { as: h.root.token, body: { description: 'Later' } });
     expect((await post('roles', role())).json).toEqual(first.json);
@@ -160,7 +160,7 @@ describe('a repeated request', () => {
     expect(outcome(await h.api('GET', `/v1/iam/roles/once-${n}`, { as: h.root.token }))).toBe('404 not_found');
   });
 
-  test('gives it also where an expiry that was to come has passed', async () => {
+  test('gets the first answer also after the requested expiry has passed', async () => {
     const body = {
       ...newBody('api-keys'),
       expires_in_days: undefined,
@@ -177,7 +177,7 @@ describe('a repeated request', () => {
     expect([outcome(again), replayed(again)]).toEqual(['201', 'true']);
   });
 
-  test('under If-Match gives the answer of the first request, whose change has made the tag stale', async () => {
+  test('under If-Match gets the answer of the first request, whose change has made the tag stale', async () => {
     const { id, made } = await makeOne(h, 'tenants');
     const headers = { 'if-match': text(made.headers, 'etag') };
     expect(outcome(await post(`tenants/${id}/suspend`, undefined, h.root.token, headers))).toBe('200');
@@ -190,7 +190,7 @@ describe('the same key', () => {
   test.each([
     ['another body', 'roles', { name: 'other', permissions: [] }],
     ['another query', 'roles?force=true', undefined],
-  ])('with %s is a mistake', async (_name, path, body) => {
+  ])('with %s is 422 idempotency_mismatch', async (_name, path, body) => {
     const suspend = await makeOne(h, 'tenants');
     const target = body === undefined ? `tenants/${suspend.id}/suspend` : path;
     await post(target, body === undefined ? undefined : role());
@@ -280,7 +280,7 @@ describe('the same key', () => {
     expect(await sendRaw(h.port, `${raw.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*invalid_parameter/);
   });
 
-  test('says nothing to requests that change nothing, or are safe to repeat by nature', async () => {
+  test('has no effect on requests that change nothing, or are safe to repeat', async () => {
     const question = { subject: h.root.id, method: 'GET', path: '/v1/models' };
     expect(outcome(await post('explain', question))).toBe('200');
     const other = await post('explain', { ...question, path: '/v1/agents' });
@@ -353,7 +353,7 @@ describe('concurrent requests with one key', () => {
     );
   });
 
-  test('an answer lost after the commit is found again: the change and its answer are in one transaction', async () => {
+  test('an answer lost after the commit is returned again: the change and its answer are in one transaction', async () => {
     // The commit is done, the client hears nothing of it.
     const lost = await post('users', newBody('users'));
     const { rows: kept } = await h.db.knex.raw<{ rows: { xmin: string }[] }>(

@@ -345,7 +345,7 @@ describe("another tenant's name is answered like an unknown name", () => {
   });
 });
 
-test('every list is probed with a cursor of another tenant, but those that no tenant has two rows of', () => {
+test('every list is probed with a cursor of another tenant, except lists of which no tenant has two rows', () => {
   const lists = guarded.filter(isList).map(titleOf);
   const oneRow = ['GET /v1/iam/tenants', 'GET /v1/auth/sessions'];
   expect(lists.filter((title) => !cursors.has(title))).toEqual(lists.filter((title) => oneRow.includes(title)));
@@ -383,7 +383,7 @@ describe('a platform administrator', () => {
     expect(rows(audit)).toMatchObject([{ tenant_id: 'globex', actor: { id: h.root.id } }]);
   });
 
-  test("reaches a user's sessions by the ids alone", async () => {
+  test("reaches a user's sessions by the ids only", async () => {
     const person = await h.person('globex', []);
     const listed = await h.api('GET', `/v1/iam/users/${person.id}/sessions`, { as: h.root.token });
     const [session] = rows(listed);
@@ -391,7 +391,7 @@ describe('a platform administrator', () => {
     expect(outcome(await h.api('DELETE', path, { as: h.root.token }))).toBe('204');
   });
 
-  test('who names a tenant finds only what is in it', async () => {
+  test('that names a tenant finds only the resources of that tenant', async () => {
     for (const path of [`/v1/iam/users/${theirs('user')}`, `/v1/iam/api-keys/${theirs('key')}`]) {
       expect(outcome(await h.api('GET', path, { as: h.root.token, tenant: 'default' }))).toBe('404 not_found');
     }

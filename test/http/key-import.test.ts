@@ -97,7 +97,7 @@ describe('importing keys', () => {
     expect(await proves(owned)).toBe('401 invalid_credential');
   });
 
-  test('each row has an outcome of its own, and a rejected row keeps no other from being imported', async () => {
+  test('each row has an outcome of its own, and a rejected row does not prevent the import of the others', async () => {
     const [good, twice, theirs] = [foreignKey(), foreignKey(), foreignKey()];
     await h.api('POST', `${KEYS}/import`, { as: h.root.token, tenant: 'globex', body: { keys: [rowOf(theirs)] } });
     const reply = await send([

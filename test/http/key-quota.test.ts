@@ -64,7 +64,7 @@ describe('an owner has a bounded number of active keys:', () => {
     expect(outcome(await create(boss.token))).toBe('201');
   });
 
-  test("an administrator's key for the user counts, and a revoked key makes place for one", async () => {
+  test("an administrator's key for the user counts, and the revocation of a key frees a place", async () => {
     const ada = await h.person('acme', ['developer']);
     const [first] = await seed(ada, MAX_ACTIVE_KEYS.user);
     expect(outcome(await create(boss.token, { user_id: ada.id }))).toBe('409 quota_exceeded');

@@ -92,7 +92,7 @@ describe('revoking several keys', () => {
     expect(await works(mine.key)).toBe(true);
   });
 
-  test('rejects each key that is stronger than the caller, revokes the others, and records both', async () => {
+  test('rejects each key with more permissions than the caller, revokes the others, and records both', async () => {
     await h.api('POST', '/v1/iam/roles', {
       as: boss.token,
       body: { name: 'key-clerk', permissions: ['admin:keys', 'chat:*'] },

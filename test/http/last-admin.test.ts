@@ -46,7 +46,7 @@ test('the last one is neither deactivated, deleted nor stripped; those of a dire
   expect((await h.audit('user.delete')).map((row) => row['result'])).toEqual(['refused']);
 });
 
-test('the refusal says what the administrator has to do first', async () => {
+test('the rejection names the next step of the administrator', async () => {
   const { json } = await h.api('DELETE', `${USERS}/${h.root.id}`, { as: h.root.token });
   expect(json['detail']).toBe(
     'This change would leave no active local administrator who can log in. Create another administrator first, and let that user set a password.',
@@ -133,7 +133,7 @@ test.each(PAIRS)(
 );
 
 test.each(PAIRS)(
-  'when two do it to each other at once, the second has no right any more: %s and %s',
+  'when two do it to each other at once, the second no longer has the permission: %s and %s',
   async (...[first, second]) => {
     const other = await h.person('default', ['admin']);
     const outcomes = await atOnce(() => [act(first, other.id, h.root.token), act(second, h.root.id, other.token)]);

@@ -40,7 +40,7 @@ describe('limits', () => {
     });
   });
 
-  test('of nothing leave nothing', async () => {
+  test('of 0 have a remainder of 0', async () => {
     const zero = { monthly_tokens: 0, max_users: 0, max_collections: 0 };
     const id = await tenantWith({ rate_limit_rpm: 0, max_tokens_per_request: 0 }, zero);
     const nothing = { limit: 0, used: 0, remaining: 0 };
@@ -157,7 +157,7 @@ describe('the usage', () => {
     });
   });
 
-  test('stays as it is where a member is absent', async () => {
+  test('stays unchanged if a member is absent', async () => {
     const id = await tenantWith({}, {});
     await correct(id, { collections: 4, monthly_tokens_used: 9 });
     await correct(id, { monthly_tokens_used: 0 });
@@ -165,7 +165,7 @@ describe('the usage', () => {
     expect((await correct(id, {})).json).toMatchObject({ monthly_tokens: { used: 0 }, max_collections: { used: 4 } });
   });
 
-  test('is what later bookings add to', async () => {
+  test('is the base of later bookings', async () => {
     const id = await tenantWith({}, {});
     await correct(id, { monthly_tokens_used: 1000 });
     const event = {
@@ -191,7 +191,7 @@ describe('the usage', () => {
     expect(outcome(await correct(ACME, body))).toBe('422 invalid_field');
   });
 
-  test('is set by platform administrators alone', async () => {
+  test('is set by platform administrators only', async () => {
     const admin = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await correct(ACME, { collections: 0 }, admin.token))).toBe('403 insufficient_permission');
     expect(outcome(await correct('nowhere', { collections: 0 }))).toBe('404 not_found');

@@ -47,7 +47,7 @@ test.each([
   ['/v1/iam/api-keys?tenant_id=*', 'id'],
   ['/v1/iam/tenants?', 'id'],
   ['/v1/iam/roles/developer/policies?', 'name'],
-])('%s is the same, page by page, as in one', async (path, member) => {
+])('%s has the same rows page by page as in one page', async (path, member) => {
   const whole = await h.api('GET', `${path}&limit=200`, { as: h.root.token });
   expect(whole.json).toMatchObject({ object: 'list', has_more: false, next_cursor: null });
   const paged: unknown[] = [];
@@ -133,7 +133,7 @@ test('a list of more than 10,000 rows says that it exceeds them, and one of 10,0
   }
 });
 
-test('a cursor of one list is none of another', async () => {
+test('a cursor of one list is rejected by another list', async () => {
   const roles = await h.api('GET', '/v1/iam/roles?limit=1', { as: h.root.token });
   const reply = await h.api('GET', `/v1/iam/policies?cursor=${text(roles.json, 'next_cursor')}`, { as: h.root.token });
   expect([reply.status, reply.json['code']]).toEqual([400, 'invalid_parameter']);

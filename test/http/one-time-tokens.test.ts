@@ -126,17 +126,17 @@ const WIDENINGS: readonly (readonly [string, Act, Act])[] = [
     noPolicy,
   ],
   [
-    'a set-up widens its role',
+    'a setup widens its role',
     () => apply(h.db, setup({ roles: [{ name: 'helper', permissions: ['chat:read', 'rag:write'] }] })),
     narrow,
   ],
   [
-    'a set-up attaches an allow policy to its role',
+    'a setup attaches an allow policy to its role',
     () => apply(h.db, setup({ policies: [allow({ attached_roles: ['helper'] })] })),
     noPolicy,
   ],
   [
-    'a set-up writes a global conditional allow policy for everyone',
+    'a setup writes a global conditional allow policy for everyone',
     () => apply(h.db, { version: 1, global_policies: [{ ...GLOBAL, conditions }] }),
     () => done(root('DELETE', 'policies/wide-everywhere')),
   ],
@@ -240,17 +240,20 @@ describe('a token of a user', () => {
     ],
   ];
 
-  test.each(ENDS)('that is %s is refused, and works again with the right', async (_name, reason, maker, end, undo) => {
-    const made = await maker();
-    const given = await give(made.person.token, 'reset', {
-      ...from(OFFICE),
-      ...(made.home === tenant ? {} : { tenant }),
-    });
-    await end(made);
-    await expectRefused(given, reason);
-    await undo(made);
-    expect(outcome(await use(given.token))).toBe('204');
-  });
+  test.each(ENDS)(
+    'that is %s is rejected, and works again with the permission',
+    async (_name, reason, maker, end, undo) => {
+      const made = await maker();
+      const given = await give(made.person.token, 'reset', {
+        ...from(OFFICE),
+        ...(made.home === tenant ? {} : { tenant }),
+      });
+      await end(made);
+      await expectRefused(given, reason);
+      await undo(made);
+      expect(outcome(await use(given.token))).toBe('204');
+    },
+  );
 
   test('that is deleted is refused', async () => {
     const maker = await clerk();
@@ -330,7 +333,7 @@ describe('a token of an API key', () => {
   });
 });
 
-test('a token of the command line works, however strong its user becomes', async () => {
+test('a token of the command line works, with any later permissions of its user', async () => {
   const email = `person${++people}@example.test`;
   const wanted = setup({ users: [{ email, name: 'Somebody' }] });
   const steps = await plan(h.db, wanted);

@@ -168,7 +168,7 @@ function local(schema: unknown): Json {
   return moved;
 }
 
-describe('what the description says of names and patterns is what the use cases accept', () => {
+describe('the description of names and patterns accepts exactly the texts that the use cases accept', () => {
   const character = fc.constantFrom(
     ...'aZ09-_*:/. \u0000\u007fé😀'.split(''),
     'models/',

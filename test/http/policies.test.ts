@@ -92,7 +92,7 @@ describe('the principals of a policy', () => {
     expect((await put({ attached_roles: ['developer'] })).json['notice']).toBeUndefined();
   });
 
-  test('naming roles means roles, and only PUT sets it back to everyone, which detaches', async () => {
+  test('naming roles sets applies_to to roles, and only PUT sets it back to everyone, which detaches', async () => {
     await create();
     expect((await put({ attached_roles: ['developer'] })).json).toMatchObject({
       applies_to: 'roles',
@@ -105,7 +105,7 @@ describe('the principals of a policy', () => {
     expect((await put({ applies_to: 'everyone' })).json).toMatchObject({ applies_to: 'everyone', attached_roles: [] });
   });
 
-  test('attaching means roles, also for a policy that applied to everyone', async () => {
+  test('attaching sets applies_to to roles, also for a policy that applied to everyone', async () => {
     await create();
     await h.api('PUT', `/v1/iam/roles/developer/policies/${name}`, { as: boss.token });
     expect((await h.api('GET', `${POLICIES}/${name}`, { as: boss.token })).json).toMatchObject({
@@ -116,7 +116,7 @@ describe('the principals of a policy', () => {
 });
 
 describe('global policies', () => {
-  test('are written, changed, attached and deleted by platform administrators alone', async () => {
+  test('are written, changed, attached and deleted by platform administrators only', async () => {
     expect(outcome(await create({ global: true }))).toBe('403 escalation');
     const made = await create({ global: true }, h.root.token);
     expect(made.json).toMatchObject({ global: true, tenant_id: null });
@@ -131,7 +131,7 @@ describe('global policies', () => {
     expect(outcome(await put({ description: 'ours' }, h.root.token))).toBe('200');
   });
 
-  test('are listed in every tenant, and attach to built-in roles alone', async () => {
+  test('are listed in every tenant, and attach to built-in roles only', async () => {
     await create({ global: true }, h.root.token);
     expect(column(await h.api('GET', `${POLICIES}?limit=200`, { as: boss.token }), 'name')).toContain(name);
     await h.api('POST', '/v1/iam/roles', { as: h.root.token, body: { name: `custom-${name}`, permissions: [] } });
@@ -162,7 +162,7 @@ describe('global policies', () => {
   });
 });
 
-describe('no lock-out', () => {
+describe('the guard against lock-out', () => {
   const trap = { actions: ['admin:*'] };
 
   test('a policy that would deny its author admin:policies now is refused without force', async () => {
@@ -174,7 +174,7 @@ describe('no lock-out', () => {
     expect(outcome(await h.api('PUT', attach, { as: boss.token }))).toBe('409 would_lock_out');
   });
 
-  test('one that does not hold now is not', async () => {
+  test('a policy that would not deny it now is accepted without force', async () => {
     const elsewhere = { ...trap, conditions: { ip_address: { in: ['192.0.2.0/24'] } } };
     expect(outcome(await create(elsewhere))).toBe('201');
     expect(
@@ -182,7 +182,7 @@ describe('no lock-out', () => {
     ).toBe('409 would_lock_out');
   });
 
-  test('with force it is written, binds its author at once, and a platform administrator can undo it', async () => {
+  test('with force the policy is written, applies to its author at once, and a platform administrator can undo it', async () => {
     expect(outcome(await create(trap, boss.token, '?force=true'))).toBe('201');
     const denied = await h.api('GET', POLICIES, { as: boss.token });
     expect([outcome(denied), denied.json['policy']]).toEqual(['403 denied_by_policy', name]);
@@ -191,7 +191,7 @@ describe('no lock-out', () => {
     expect(outcome(await h.api('GET', POLICIES, { as: boss.token }))).toBe('200');
   });
 
-  test('tenant policies never bind platform administrators, global ones do', async () => {
+  test('tenant policies never apply to platform administrators, global ones do', async () => {
     expect(outcome(await create(trap, h.root.token))).toBe('201');
     expect(outcome(await h.api('GET', POLICIES, { as: h.root.token }))).toBe('200');
     expect(outcome(await create({ ...trap, name: `${name}-all`, global: true }, h.root.token))).toBe(

@@ -104,7 +104,7 @@ describe('a tag', () => {
     expect(new Set([before, attached, await currentTag(path)]).size).toBe(3);
   });
 
-  test('of a key changes with its use for who reads it, and stays good for who changes it', async () => {
+  test('of a key changes with its use for If-None-Match, and stays valid for If-Match', async () => {
     const { path, id } = await make('api-keys');
     const before = await currentTag(path);
     await h.db.knex.raw('update api_keys set last_used_at = now() where id = ?', [id]);
@@ -133,7 +133,7 @@ describe('a tag', () => {
     expect(await currentTag(path)).not.toBe(tagOf(before));
   });
 
-  test('says nothing of secrets: the one answer with the key has the tag of all later ones', () => {
+  test('does not depend on secrets: the one answer with the key has the tag of all later ones', () => {
     const shown = { id: 'key_1', description: 'k' };
     expect(entityTag({ ...shown, key: 'psk_1' })).toBe(entityTag(shown));
     expect(entityTag({ ...shown, secret_available: false })).toBe(entityTag(shown));
@@ -142,7 +142,7 @@ describe('a tag', () => {
 });
 
 describe('If-Match', () => {
-  test('every route that changes one resource is tried here', () => {
+  test('every route that changes one resource is tested here', () => {
     const tried = new Set([...CHANGES.map(([kind, method, rest]) => `${method} ${kind}${rest}`), ...ATTACHMENTS]);
     const routes = h.routes
       .filter((route) => route.method !== 'GET' && /^\/v1\/iam\/.*:/.test(route.path))
@@ -187,7 +187,7 @@ describe('If-Match', () => {
 
   const ATTACHMENTS = ['PUT roles/policies/:policy', 'DELETE roles/policies/:policy'];
 
-  test('of an attachment asks for the tag of the policy, which is what changes', async () => {
+  test('of an attachment needs the tag of the policy, which changes', async () => {
     const { path, id } = await make('policies');
     const attachment = `/v1/iam/roles/auditor/policies/${id}`;
     const before = await currentTag(path);
@@ -199,7 +199,7 @@ describe('If-Match', () => {
     expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': await currentTag(path) }))).toBe('204');
   });
 
-  test('counts for nothing where the request would be refused without it', async () => {
+  test('has no effect if the request would be rejected without it', async () => {
     const clerk = await h.person('acme', ['developer']);
     const stale = { as: clerk.token, headers: { 'if-match': STALE } };
     expect(outcome(await h.api('DELETE', `/v1/iam/users/${h.root.id}`, stale))).toBe('403 insufficient_permission');
@@ -277,7 +277,7 @@ describe('If-None-Match', () => {
     expect((await call('GET', path, undefined, { 'if-none-match': STALE })).status).toBe(200);
   });
 
-  test('of a change keeps it from happening to the resource that it names', async () => {
+  test('of a change prevents it for a resource with that tag', async () => {
     const { path } = await make('roles');
     const tag = await currentTag(path);
     for (const sent of [tag, '*']) {
@@ -328,7 +328,7 @@ test('a session of another user has a tag that guards its end', async () => {
   expect(await end({})).toBe('404 not_found');
 });
 
-test('a tag that was read survives what it does not speak of', async () => {
+test('the tag of a user does not change with a password reset or the end of its sessions', async () => {
   const { path, made } = await make('users');
   await call('POST', `${path}/password-reset`);
   await call('DELETE', `${path}/sessions`);

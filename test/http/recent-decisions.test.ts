@@ -58,7 +58,7 @@ describe('recent decisions', () => {
     ids['old'] = await store({ atMs: now - 25 * 60 * MINUTE });
   });
 
-  test('are listed newest first, of the tenant alone, for the last 24 hours', async () => {
+  test('are listed newest first, of one tenant only, for the last 24 hours', async () => {
     const reply = await list('');
     expect(named(reply)).toEqual(['path', 'allow', 'policy']);
     expect(reply.json).toMatchObject({ object: 'list', has_more: false, sampled: true });
@@ -81,7 +81,7 @@ describe('recent decisions', () => {
     });
   });
 
-  test('of all tenants, and those without a principal, are shown to platform administrators alone', async () => {
+  test('of all tenants, and those without a principal, are shown to platform administrators only', async () => {
     expect(named(await list('tenant_id=*', h.root.token))).toEqual(['unknown', 'theirs', 'path', 'allow', 'policy']);
     expect(named(await list(`tenant_id=${GLOBEX}`, h.root.token))).toEqual(['theirs']);
     expect(named(await list('', h.root.token))).toEqual([]);
@@ -180,7 +180,7 @@ describe('one decision', () => {
     });
   });
 
-  test('that was allowed is explained as allowed while the tenant has used up its limits of now', async () => {
+  test('that was allowed is explained as allowed after the tenant has used up its current limits', async () => {
     const change = (rate: number | null, tokens: number | null) =>
       h.api('PUT', `/v1/iam/tenants/${ACME}`, {
         as: h.root.token,
@@ -210,7 +210,7 @@ describe('one decision', () => {
       { code: 'invalid_credential', facts: { reason: 'malformed' } },
       { code: 'invalid_credential' },
     ],
-  ])('of %s is explained by what the credential proved then', async (_what, spec, expected) => {
+  ])('of %s is explained with the result of its credential at that time', async (_what, spec, expected) => {
     const json = await explained({ tenant_id: '', path: '/v1/models', ...spec }, h.root.token, '?tenant_id=*');
     expect(json).toMatchObject({ principal: null, explanation: { ...expected, same: true } });
   });

@@ -6,7 +6,7 @@ import { problemOf } from '../../src/http/problems.ts';
 
 const CODES = Object.keys(ERRORS).filter((name): name is ErrorCode => name in ERRORS);
 
-test.each(CODES)('%s says whether to ask again where a client would do so by itself', (code) => {
+test.each(CODES)('%s has X-Should-Retry and Retry-After as its status and code require', (code) => {
   const { status, headers } = problemOf(new Refusal(code, 'Why.'), 'req_1');
   expect(status).toBe(ERRORS[code].status);
   if (code === 'idempotency_in_progress') {

@@ -70,7 +70,7 @@ describe('custom roles', () => {
 });
 
 describe('built-in roles', () => {
-  test('stand in every list among the others, by name, page after page', async () => {
+  test('are in every list among the others, by name, page after page', async () => {
     await create({ name: `b${name}` });
     const names: unknown[] = [];
     let cursor = '';
@@ -125,7 +125,7 @@ describe('policies of a role', () => {
       body: { name: `p-${name}`, effect: 'deny', actions: ['rag:*'], resources: ['*'], ...body },
     });
 
-  test('are attached and detached, twice without harm', async () => {
+  test('are attached and detached, and a repetition changes nothing', async () => {
     await create();
     await policy({});
     const path = `${ROLES}/${name}/policies`;

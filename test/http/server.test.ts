@@ -53,7 +53,7 @@ describe('errors', () => {
     expect(reply.headers['x-request-id']).toBe(reply.json['request_id']);
   });
 
-  test('a known path with another method says which there are', async () => {
+  test('a known path with another method is answered with the allowed ones', async () => {
     const reply = await h.api('POST', `${USERS}/x`, asRoot());
     expect(outcome(reply)).toBe('405 method_not_allowed');
     expect(reply.headers['allow']).toBe('GET, PUT, PATCH, DELETE, HEAD');
@@ -64,7 +64,7 @@ describe('errors', () => {
     ['TRACE', USERS, '405 method_not_allowed'],
     ['PATCH', USERS, '405 method_not_allowed'],
     ['POST', '/v1/iam/nothing', '404 not_found'],
-  ])('%s %s is refused before anything of its body', async (method, path, expected) => {
+  ])('%s %s is rejected before an error in its body', async (method, path, expected) => {
     for (const headers of [{}, { 'content-type': 'text/plain' }, { 'content-type': 'application/json' }]) {
       const body = method === 'TRACE' ? {} : { raw: 'no JSON' };
       expect(outcome(await h.api(method, path, { ...asRoot(), headers, ...body }))).toBe(expected);
@@ -76,7 +76,7 @@ describe('errors', () => {
     expect([reply.status, reply.text]).toEqual([200, '']);
   });
 
-  test('what cannot be read as HTTP gets an answer and no crash', async () => {
+  test('bytes that are not HTTP get an answer and cause no crash', async () => {
     expect(await sendRaw(h.port, 'GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 [\s\S]*malformed_request/,
     );
@@ -188,7 +188,7 @@ describe('authentication', () => {
   });
 });
 
-test('answers are not for any cache', async () => {
+test('answers forbid every cache', async () => {
   expect((await h.api('GET', USERS, asRoot())).headers['cache-control']).toBe('no-store');
 });
 

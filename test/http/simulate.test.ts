@@ -239,7 +239,7 @@ describe('a proposal', () => {
     expect([outcome(ofRoles), ofRoles.json['errors']]).toMatchObject(['422 invalid_field', [{ path: '/roles' }]]);
   });
 
-  test('of less is taken beside a body of 100 KiB', async () => {
+  test('of less than that is accepted beside a body of 100 KiB', async () => {
     const body = JSON.stringify({ model: 'gpt', messages: [{ role: 'user', content: 'a'.repeat(100_000) }] });
     expect(
       outcome(

@@ -114,7 +114,7 @@ test('break off after their longest duration, also without a reader', async () =
   expect(late.whole).toBe(false);
 });
 
-test('that break off in the middle are seen to be broken, not taken for whole', async () => {
+test('that break off in the middle are incomplete for the client', async () => {
   const url = await serve(async function* () {
     yield 'a first piece\n';
     throw new Error('the source has gone');

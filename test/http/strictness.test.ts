@@ -46,7 +46,7 @@ describe('every route', () => {
       },
     ));
 
-  test('refuses a parameter that differs from its own in case alone', () =>
+  test('refuses a parameter that differs from its own only in case', () =>
     sweep(
       (route) => known(route).length > 0,
       async (route) => {

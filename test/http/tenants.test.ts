@@ -70,8 +70,8 @@ describe('tenants', () => {
   });
 });
 
-describe('who manages tenants', () => {
-  test('platform administrators alone; a tenant administrator, or a role or key with *, reads its own', async () => {
+describe('the management of tenants', () => {
+  test('is for platform administrators only; a tenant administrator, or a role or key with *, reads its own', async () => {
     await create();
     await h.api('POST', '/v1/iam/roles', {
       as: h.root.token,
@@ -116,7 +116,7 @@ describe('suspension', () => {
     expect(outcome(await root('DELETE', `${TENANTS}/default`))).toBe('409 in_use');
   });
 
-  test('a platform administrator does not suspend its own tenant unawares', async () => {
+  test('a platform administrator suspends its own tenant only with force', async () => {
     await create();
     const lodger = await h.person(id, ['admin']);
     const path = `${TENANTS}/${id}/suspend`;
@@ -127,7 +127,7 @@ describe('suspension', () => {
 });
 
 describe('deletion', () => {
-  test('waits for users and active keys to go, and the id is never used again', async () => {
+  test('needs a tenant without users and active keys, and the id is never used again', async () => {
     await create();
     const path = `${TENANTS}/${id}`;
     const someone = await h.person(id, []);

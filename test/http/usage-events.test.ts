@@ -98,7 +98,7 @@ describe('an event', () => {
     });
   });
 
-  test('past the quota counts too: it is a fact', async () => {
+  test('past the quota counts too', async () => {
     const tenant = await freshTenant();
     await tenant.tell([event({ prompt_tokens: 5000 })]);
     expect((await tenant.tell([event()])).json).toEqual({ accepted: 1, duplicates: 0 });
@@ -223,7 +223,7 @@ describe('an id', () => {
     expect((await tenant.tell([old])).json).toEqual({ accepted: 0, duplicates: 1 });
   });
 
-  test('of the request makes the whole batch safe to ask again', async () => {
+  test('of the request makes the whole batch safe to repeat', async () => {
     const tenant = await freshTenant();
     const [batch, headers] = [[event(), event()], { 'idempotency-key': randomUUID() }];
     const first = await tenant.tell(batch, { headers });
@@ -264,7 +264,7 @@ test('where Envoy meters a tenant events are refused, and nothing counts twice',
   expect(json).toMatchObject({ total: { requests: 0 } });
 });
 
-test('a database that is away is 503, and the batch may be sent again', async () => {
+test('an unreachable database is 503, and the batch may be sent again', async () => {
   const batch = [event()];
   await h.cutDatabase();
   try {

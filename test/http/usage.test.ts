@@ -157,7 +157,7 @@ describe('pages', () => {
     }
   });
 
-  test("go on in their own list alone: not in another grouping, month or tenant's", async () => {
+  test("continue only in their own list: not in another grouping, month or tenant's", async () => {
     const cursor = String((await early('&group_by=key&limit=1')).json['next_cursor']);
     expect(outcome(await early(`&group_by=key&cursor=${cursor}`))).toBe('200');
     const others = [
@@ -269,7 +269,7 @@ describe('as CSV', () => {
   });
 });
 
-test('what is read by model and day is what was booked by key and user', async () => {
+test('the usage by model and day equals the bookings by key and user', async () => {
   const sumsOf = async (table: string) => {
     const names = [
       'requests',

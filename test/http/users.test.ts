@@ -99,7 +99,7 @@ describe('making a user', () => {
     expect(outcome(reply)).toBe('409 already_exists');
   });
 
-  test('of two who take the last place at once one is refused', async () => {
+  test('of concurrent creations for the last place only one succeeds', async () => {
     await h.api('POST', '/v1/iam/tenants', {
       as: h.root.token,
       body: { id: `small${n}`, name: 'Small', quotas: { max_users: 1 } },
@@ -243,7 +243,7 @@ describe('changing a user', () => {
     expect((await h.api('PUT', path, { as: boss.token, body })).json).toMatchObject({ ...body, source: 'ldap' });
   });
 
-  test('another role ends the one-time token that is out; a change without one does not', async () => {
+  test('another role ends the unused one-time token; a change without one does not', async () => {
     const reset = (token: string) =>
       h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: 'a long enough password 17' } });
     const [kept, lost] = [
@@ -258,7 +258,7 @@ describe('changing a user', () => {
     expect(outcome(await reset(text(lost.json, 'password_setup_token')))).toBe('401 invalid_credential');
   });
 
-  test('a role taken away counts at once', async () => {
+  test('the removal of a role takes effect at once', async () => {
     const someone = await h.person(ACME, ['tenant-admin']);
     expect(outcome(await h.api('GET', USERS, { as: someone.token }))).toBe('200');
     await h.api('PUT', `${USERS}/${someone.id}`, { as: boss.token, body: { roles: [] } });
@@ -273,7 +273,7 @@ describe('deactivating and deleting', () => {
   };
   const proves = async (as: string) => outcome(await h.api('GET', USERS, { as }));
 
-  test('deactivating ends sessions for good and puts keys to sleep until activation', async () => {
+  test('deactivating ends sessions permanently and disables keys until activation', async () => {
     const someone = await h.person(ACME, ['developer']);
     const key = text((await keyOf(someone)).json, 'key');
     expect([await proves(someone.token), await proves(key)]).toEqual([
@@ -323,7 +323,7 @@ describe('deactivating and deleting', () => {
     expect(outcome(await create({}))).toBe('201');
   });
 
-  test('ending the sessions of a user leaves the keys alone', async () => {
+  test('ending the sessions of a user leaves the keys unchanged', async () => {
     const someone = await h.person(ACME, ['developer']);
     const key = text((await keyOf(someone)).json, 'key');
     const reply = await h.api('DELETE', `${USERS}/${someone.id}/sessions`, { as: boss.token });

@@ -123,7 +123,7 @@ describe('a policy with weekly hours', () => {
     });
   });
 
-  test('that allows gives nothing that its holder could give on', async () => {
+  test('that allows gives no permission that its holder could grant', async () => {
     const name = 'whole-week';
     const allow = { name, effect: 'allow', actions: ['finetuning:*'], resources: ['*'], attached_roles: ['developer'] };
     const conditions = { weekly_hours: { in: ['Mon-Sun 00:00-24:00'] } };

@@ -81,7 +81,7 @@ describe('who can', () => {
     ['rag:read', 'collections/secret-x', read('/v1/rag/collections/secret-x/documents')],
     ['embeddings:write', 'models/', { method: 'POST', path: '/v1/embeddings', body: '{}' }],
   ])(
-    '%s on %s, is what is decided of every user and key of the tenant, at any time and place',
+    '%s on %s equals the decision for every user and key of the tenant, at any time and address',
     async (permission, resource, request) => {
       // Without a default model a request without a model names none.
       await h.api('PUT', '/v1/iam/tenants/acme', { as: h.root.token, body: { settings: { default_model: null } } });
@@ -101,7 +101,7 @@ describe('who can', () => {
     },
   );
 
-  test('says why: the role, the scopes within the owner, the policy; and on which conditions it hangs', async () => {
+  test('gives the reason: the role, the scopes within the owner, the policy, and the conditions that it depends on', async () => {
     const models = await ask({ permission: 'models:read' });
     expect(one(models, 'gus')).toMatchObject({
       verdict: 'conditional',
@@ -156,7 +156,7 @@ describe('who can', () => {
     expect(await shown()).toEqual(['conditional', 'conditional']);
   });
 
-  test('is without a word about conditions where there are none', async () => {
+  test('has no conditions if there are none', async () => {
     const as = h.root.token;
     await h.api('PUT', '/v1/iam/policies/no-banned-nets', { as, body: { enabled: false } });
     const reply = await ask({ permission: 'chat:write', resource: 'models/phi-3' });
@@ -165,7 +165,7 @@ describe('who can', () => {
     await h.api('PUT', '/v1/iam/policies/no-banned-nets', { as, body: { enabled: true } });
   });
 
-  test('knows no key that is revoked or expired, or whose owner is deactivated', async () => {
+  test('lists no key that is revoked or expired, or whose owner is deactivated', async () => {
     const reply = await ask({ permission: 'chat:write' });
     for (const label of ['k-revoked', 'k-expired', 'k-off', 'off'])
       expect([label, one(reply, label)]).toEqual([label, undefined]);
@@ -185,7 +185,7 @@ test('keys of the same scopes are listed only for owners with the permission', a
 });
 
 describe('platform administrators', () => {
-  test('are listed as such, those of other tenants for platform administrators alone', async () => {
+  test('are listed as such, those of other tenants for platform administrators only', async () => {
     const asked = { permission: 'chat:write' };
     const theirs = await ask({ ...asked, tenant_id: 'acme' }, h.root.token);
     const found = listed(theirs, 'users').find(({ id }) => id === h.root.id);
@@ -206,7 +206,7 @@ describe('platform administrators', () => {
     expect(chatting.json).toMatchObject({ platform_administrators: 'deny' });
   });
 
-  test('alone manage tenants, also where another role has every admin permission', async () => {
+  test('are the only ones that manage tenants, also if another role has every admin permission', async () => {
     const reply = await ask({ permission: 'admin:tenants' });
     expect(everybody(reply)).toEqual([]);
     // A global policy has conditions.
@@ -262,7 +262,7 @@ describe('pages', () => {
     expect(seen.length).toBeGreaterThan(5);
   });
 
-  test('belong to their question', async () => {
+  test('belong to their request', async () => {
     const first = await ask({ permission: 'chat:read' }, boss.token, '?limit=1');
     const cursor = `?cursor=${text(first.json, 'next_cursor')}`;
     expect(outcome(await ask({ permission: 'chat:read' }, boss.token, cursor))).toBe('200');
@@ -274,7 +274,7 @@ describe('pages', () => {
     expect(outcome(await ask({ permission: 'chat:read' }, boss.token, '?limit=0'))).toBe('400 invalid_parameter');
   });
 
-  test('of a large tenant find the few at once, by their roles', async () => {
+  test('of a large tenant find the few holders in the first one, by their roles', async () => {
     await fill('large', 5_000);
     const [one, other] = [await h.person('large', ['developer']), await h.person('large', ['developer', 'auditor'])];
     const reply = await ask({ permission: 'chat:write', tenant_id: 'large' }, h.root.token);
@@ -282,7 +282,7 @@ describe('pages', () => {
     expect(inTenant('large', reply)).toEqual([one.id, other.id]);
   });
 
-  test('find them also where they may hold any of a hundred roles, or need none', async () => {
+  test('find them also if they may hold any of a hundred roles, or need none', async () => {
     await fill('many', 2_500);
     for (let i = 0; i < 100; i++) {
       const role = { tenant_id: 'many', name: `role-${i}`, permissions: ['chat:write'] };

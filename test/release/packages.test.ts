@@ -32,7 +32,7 @@ async function appWith(...packages: readonly string[]): Promise<string> {
 
 const namesIn = ({ components }: Bill): string[] => components.map(({ name }) => name);
 
-it('the packed client is JavaScript that a strict TypeScript project and plain Node take', async () => {
+it('the packed client is JavaScript that works in a strict TypeScript project and in plain Node', async () => {
   const tarball = await packPackage('client', await emptyFolder());
   expect(tarball).toContain(`postern-client-${(await rootManifest()).version}.tgz`);
   const { stdout } = await promisify(execFile)('tar', ['-tzf', tarball]);
@@ -47,7 +47,7 @@ it('the packed client is JavaScript that a strict TypeScript project and plain N
   await tryClientPackage(tarball);
 });
 
-it('the bill of materials lists exactly what the image holds: installed packages, and what the console was built of', async () => {
+it('the bill of materials lists exactly the contents of the image: installed packages, and the packages in the build of the console', async () => {
   const app = await appWith('yaml', 'pg', 'pg-protocol');
   const bill = await billOfMaterials(app, MADE_AT);
   const names = namesIn(bill);
