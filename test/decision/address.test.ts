@@ -117,7 +117,7 @@ describe('networks', () => {
       fc.property(v6, v6, fc.nat(128), style, style, (base, other, bits, wayOfBase, way) => {
         const shift = BigInt(128 - bits);
         const prefix = (base >> shift) << shift;
-        // Half of the addresses asked about lie in the network.
+        // Half of the tested addresses are in the network.
         const asked = other % 2n === 0n ? prefix | (other & ((1n << shift) - 1n)) : other;
         const network = parseNetwork(`${written(prefix, wayOfBase)}/${bits}`);
         const mapped = prefix >> 32n === 0xffffn;

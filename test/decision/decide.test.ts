@@ -80,7 +80,7 @@ function told(decision: Decision): string {
   return decision.policy === undefined ? decision.code : `${decision.code} ${decision.policy}`;
 }
 
-/** The conditions of random worlds ask for the address alone. */
+/** The conditions of random worlds depend on the address only. */
 function holds(policy: PolicyRecord, request: RandomRequest): boolean {
   const { ip_address: ip }: PolicyConditions = policy.conditions;
   if (ip === undefined) return true;

@@ -39,7 +39,7 @@ const abilityArbitrary: fc.Arbitrary<Ability> = fc
   }));
 
 const MANAGED = new Set(['admin:users', 'admin:tenants', 'audit:read']);
-/** The conditions of random worlds ask for the address alone. */
+/** The conditions of random worlds depend on the address only. */
 const ADDRESSES = ['10.0.0.1', '192.0.2.1', undefined];
 
 function principalOf({ key, roles, id }: RandomPrincipal, tenant: string): Principal {

@@ -152,7 +152,7 @@ export interface AskedResource {
   readonly kind: 'models' | 'collections' | 'agents';
   /** Undefined: not named. */
   readonly name: string | undefined;
-  /** True where the effective tenant's default model stands in. */
+  /** True if the effective tenant's default model replaces a missing model. */
   readonly orDefault: boolean;
 }
 
@@ -186,7 +186,7 @@ const streams = fc.constantFrom<{ readonly members: object; readonly isSilent: b
   { members: { stream: true, stream_options: { include_usage: false } }, isSilent: true },
 );
 
-/** Whose streams report their usage only if a request asks for it, and those that always report it. */
+/** Routes whose streams report their usage only on request, and routes whose streams always report it. */
 const paths = fc.constantFrom(
   '/v1/chat/completions',
   '/v1/chat/completions',

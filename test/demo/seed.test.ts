@@ -1,4 +1,4 @@
-/** The seed of `npm start`: what is there after the first start, and what later starts leave alone. */
+/** The seed of `npm start`: the data after the first start, and the data that later starts do not change. */
 
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

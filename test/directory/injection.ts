@@ -63,7 +63,7 @@ export function searchedNames(server: DirectoryServer, log: string): string[] {
   });
 }
 
-/** The names in the DNs below people that were bound as, in order. */
+/** Returns the names in the bind DNs below people, in order. */
 export function boundNames(server: DirectoryServer, log: string): string[] {
   return log.split('\n').flatMap((each) => {
     const dn = / BIND dn="(.*)" method=128/.exec(each)?.[1];

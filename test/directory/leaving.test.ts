@@ -138,7 +138,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(world.failures).toEqual([]);
     expect(await Promise.all(owners.map((owner) => world.statusOf(owner)))).toEqual([401, 401, 401, 200]);
     expect(await world.suspensions()).toEqual(['removed', 'disabled', 'expired']);
-    // Groups that were left are gone with the same lookup.
+    // The same lookup removes the groups that the user left.
     expect(await world.rolesOf(owners[3])).toEqual([]);
     await changing(server, (client) => client.modify(dnOf(server, off), change(enable)));
     await world.lookUpPerson();

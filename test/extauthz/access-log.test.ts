@@ -320,7 +320,7 @@ describe('an entry that cannot be read', () => {
         const batch = readAccessLog(messageOf(entries.map(({ bytes }) => bytes)));
         const alone = entries.map(({ bytes }) => readAccessLog(messageOf([bytes])));
         expect(batch.whole).toBe(true);
-        // Each entry says in the batch what it says alone; a sound one says all of it.
+        // Each entry in the batch has the same members as by itself; a valid entry has all of them.
         expect(batch.finished).toEqual(alone.flatMap(({ finished }) => finished));
         expect(batch.running).toEqual(alone.flatMap(({ running }) => running));
         expect(batch.unreadable).toBe(alone.reduce((sum, { unreadable }) => sum + unreadable, 0));

@@ -29,7 +29,7 @@ const labels = new Map([...keys].map(([label, key]): [string, string] => [key.di
 /** Access tokens of these tests begin so, like JWTs. */
 const TOKEN = 'eyJ.user.';
 
-/** Who a credential of these tests belongs to, in the words of the cases. */
+/** Returns the label that the cases have for the principal of a credential of these tests. */
 function labelOf(credential: CredentialForm): string | null {
   switch (credential.kind) {
     case 'missing':

@@ -144,7 +144,7 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
         });
         let most = 0;
         let wrong = 0;
-        // No more than eight parts have room: the attack is at its height when all the others are refused.
+        // At most eight parts fit. The attack is at its maximum when all the others are rejected.
         while (server.calls.refused < STREAMS - 8 && server.calls.expired === 0) {
           for (const session of [attacker, other]) if (!(await allowed(session))) wrong += 1;
           most = Math.max(most, server.calls.unfinishedBytes);

@@ -33,7 +33,7 @@ function world() {
     opened.push(keys);
     return keys;
   };
-  /** By a process of its own; the ring hears of it from the feed. */
+  /** Rotates in another process; the feed reports it to the ring. */
   const rotate = async (ring: SigningKeys): Promise<void> => {
     await rotateSigningKeys(store, { secretKey: SECRET, times: rotationTimes(HOUR), nowMs: time.nowMs });
     ring.apply([{ kind: 'signing_keys' }]);

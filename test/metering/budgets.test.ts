@@ -118,9 +118,9 @@ function bookedTokens(world: World, { reservation }: Running): number | undefine
 function committed(world: World, told: Told, lastsMs: number): number {
   const young = ({ sinceMs }: Running): boolean => world.nowMs - sinceMs < lastsMs;
   let sum = 0;
-  // A process that hears of an end may crash before it books it. The reservation then lasts as long as that of a
-  // request without an end, and another process books the prompt's estimate instead of the tokens that the request
-  // spent.
+  // A process may crash after it receives the report of an end, and before it books it. The reservation then lasts as
+  // long as that of a request without an end, and another process books the prompt's estimate instead of the tokens
+  // that the request spent.
   for (const [request, tokens] of told.spent) sum += bookedTokens(world, request) ?? (young(request) ? tokens : 0);
   for (const request of world.running) if (young(request)) sum += tokensOf(world, request);
   return sum;

@@ -1,4 +1,4 @@
-/** A fail-over to a standby that lags: the store goes back to an earlier state, and the processes do not. */
+/** A fail-over to a standby that lags: the store returns to an earlier state, and the processes keep theirs. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

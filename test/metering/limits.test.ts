@@ -406,7 +406,7 @@ describe('a reservation', () => {
     await world.live(700);
     const renewedMs = world.nowMs - 200;
     const [processId] = world.processes;
-    // It cannot ask for the news of the others for a while.
+    // For a while, the process cannot read the reports of the others.
     if (processId !== undefined) processId.asleepUntilMs = world.nowMs + TTL_MS / 2;
     await world.live(TTL_MS / 2 + 500);
     expect(limitsOf(world).stats).toMatchObject({ reservationsRenewed: 1 });

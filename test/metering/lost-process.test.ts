@@ -204,7 +204,7 @@ test('a cancelled check, a request that ended here, and one without a report for
   await turn(dies);
   expect(await notes()).toBe(1);
   dies.aheadMs += TTL_MS;
-  // The store answers that no other process has heard of it, then the note goes.
+  // The store answers that no other process has a report of it, and then the note is removed.
   await turn(dies);
   await turn(dies);
   expect(await notes()).toBe(0);

@@ -1,4 +1,4 @@
-/** Reservations of two processes on one real PostgreSQL: renewals that the other process hears of, and releases. */
+/** Reservations of two processes on one real PostgreSQL: renewals that the other process receives, and releases. */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -6,7 +6,7 @@ import { World } from './support/world.ts';
 
 const LIFE_MS = 1000;
 
-/** The watch in a time of its own, with a store that says what the test says. */
+/** The watch with a simulated clock, and a store whose answers the test sets. */
 function stand() {
   const said: number[] = [];
   const state = { nowMs: 0, settled: false as boolean | Error, isRequested: 0 };

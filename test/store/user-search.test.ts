@@ -15,7 +15,7 @@ import { tenantId } from './seed.ts';
 const USERS = 12_000;
 const SMALL = tenantId('small');
 const LARGE = tenantId('large');
-/** By their number, how many have each: all, some, few, and those who came last. */
+/** The texts with a predicate on the number of a user: all, some, few, or the last users have the text. */
 const TEXTS: readonly (readonly [text: string, has: (i: number) => boolean])[] = [
   ['everybody', () => true],
   ['third', (i) => i % 3 === 0],

@@ -1,4 +1,4 @@
-/** Loads a configuration given as text, from a file of its own that is gone afterwards. */
+/** Loads a configuration given as text, from a temporary file. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ export function loaded(result: LoadResult): { readonly config: Config; readonly 
   return result.kind === 'config' ? result : expect.fail(problemsOf(result).join('\n'));
 }
 
-/** The problems as people see them, without the directory. */
+/** Returns the messages of the problems, without the directory. */
 export function problemsOf(result: LoadResult): readonly string[] {
   const problems = result.kind === 'invalid' ? result.errors : [];
   return problems.map((problem) => formatConfigError(problem).replace(/^.*\/postern\.yaml/, 'postern.yaml'));

@@ -98,7 +98,7 @@ export class ModelStore {
     listener.apply(this.changes(after, through));
   }
 
-  /** A standby that had seen no more than `position` takes over. */
+  /** A standby with the changes up to `position` takes over. */
   failOver(position: number): void {
     this.#states = this.#states.slice(0, position + 1);
     this.#changes = this.#changes.slice(0, position);

@@ -27,7 +27,7 @@ export interface Ds389Options {
   readonly certificates?: ServerFiles | undefined;
   /** Answers a bind without a password with success, as an anonymous one (RFC 4513, section 5.1.2). */
   readonly allowUnauthenticated?: boolean;
-  /** People may write every attribute of their own entries that the schema lets them. */
+  /** True if people may write every attribute of their own entries that the schema permits. */
   readonly selfWrite?: boolean;
 }
 

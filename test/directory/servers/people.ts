@@ -19,7 +19,7 @@ export interface Person {
   readonly sn: string;
   readonly password: string;
   readonly state?: AccountState;
-  /** Named by `cn` where others are named by `uid`. */
+  /** True if `cn` names the entry in directories that name the others by `uid`. */
   readonly namedByCn?: boolean;
   /** A POSIX number of `operators`; its primary group in Active Directory. */
   readonly primaryGroup?: 'operators';
@@ -55,7 +55,7 @@ export const PEOPLE = {
   unicode: person('pavel', 'Pavel Unicode', { password: 'Пароль-Grüße-1' }),
   unique: person('uma', 'Uma Unique'),
   posix: person('paul', 'Paul Posix'),
-  /** Whom injections would like to be. */
+  /** The user that injections try to become. */
   admin: person('admin', 'Ad Min'),
 } satisfies Readonly<Record<string, Person>>;
 
@@ -66,7 +66,7 @@ export interface Group {
   readonly cn: string;
   readonly people: readonly PersonKey[];
   readonly groups?: readonly string[];
-  /** Where: beside the other groups, or in another branch of the tree. */
+  /** The branch of the tree: beside the other groups, or another one. */
   readonly elsewhere?: boolean;
 }
 
@@ -84,17 +84,17 @@ export const GROUPS: readonly Group[] = [
   { cn: 'admins', people: ['sameName'], elsewhere: true },
   { cn: 'admins', people: ['admin'] },
 ];
-/** The number that `operators` has, and whom it belongs to by that alone. */
+/** The number of `operators`, and the only attribute by which its member belongs to it. */
 export const OPERATORS_GID = '5001';
 
 export interface Places {
   readonly suffix: string;
   readonly people: string;
   readonly groups: string;
-  /** Where `everyone` is. */
+  /** The branch with `everyone`. */
   readonly large: string;
   readonly elsewhere: string;
-  /** Where a person is moved to. */
+  /** The branch that a person moves to. */
   readonly archive: string;
 }
 

@@ -17,7 +17,7 @@ const READY_LIMIT_MS = 60_000;
 const POLL_MS = 20;
 const STOP_LIMIT_MS = 5_000;
 
-/** Who runs a program; undefined = who runs the tests. */
+/** The user that runs a program; undefined: the user that runs the tests. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;

@@ -20,7 +20,7 @@ export interface DirectoryPlace extends Places {
   readonly url: string;
   readonly secureUrl: string;
   readonly caFile: string;
-  /** May read people and groups, nothing more. */
+  /** May only read people and groups. */
   readonly service: Account;
   /** May change everything. */
   readonly manager: Account;

@@ -21,7 +21,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** A server that answers each piece that it hears by the function. */
+/** Starts a server that answers each received piece with the function. */
 async function listening(answer: (heard: Buffer, socket: Socket) => void) {
   const heard: Buffer[] = [];
   const sockets = new Set<Socket>();

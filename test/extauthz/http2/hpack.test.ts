@@ -107,7 +107,7 @@ function learn(): void {
         else if (code.length < 30) longer.push(code);
       }
     }
-    // No more than the inner nodes of a code of 257 symbols, and what lies behind EOS.
+    // At most the inner nodes of a code of 257 symbols, and the nodes after EOS.
     open = longer.length > 4096 ? [] : longer;
   }
 }

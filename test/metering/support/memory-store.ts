@@ -74,7 +74,7 @@ export class MemoryStore implements MeteringStore {
     return made;
   }
 
-  /** Returns what puts the store back to how it is now: as a standby has it that lags and becomes the primary later. */
+  /** Returns a function that restores the present state, as of a standby that lags and becomes the primary later. */
   snapshot(): () => void {
     const { windows, budgets, collections, creations, usage } = this;
     const kept = structuredClone({

@@ -1,4 +1,4 @@
-/** As root: whom the embedded server runs as, and what a process of another user can do to it. */
+/** As root: the user that runs the embedded server, and the access that processes of other users have to it. */
 
 import { execFile, spawn } from 'node:child_process';
 import {
