@@ -64,7 +64,7 @@ async function guess(address: string, times: number): Promise<readonly number[]>
   return seen;
 }
 
-/** As many failures as lock the account, each address below its own limit. */
+/** Causes enough failures to lock the account, with each address below its own limit. */
 async function lockFromEverywhere(): Promise<void> {
   for (let i = 0; i < ACCOUNT / PAIR; i++)
     expect(await guess(`203.0.113.${i}`, PAIR)).toEqual(Array<number>(PAIR).fill(401));

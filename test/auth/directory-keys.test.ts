@@ -422,7 +422,7 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       expect(rows).toEqual([{ n: 0 }]);
       expect(await running).toBe(8);
       expect(failures).toMatchObject([{ directory: DIRECTORY, lookups: 8 }]);
-      // The directory is left alone for a while then.
+      // The lookups then pause before the next request to the directory.
       await aDayLater();
       expect(await slow.run()).toBe(0);
     });

@@ -229,7 +229,7 @@ await describeWithSlapd('logging in by a directory', () => {
     });
   });
 
-  /** In the directory's group that gives `admin`. */
+  /** Adds a person to the directory's group that gives `admin`. */
   async function anAdministrator(): Promise<string> {
     const admin = `admin${++n}`;
     await world.add(admin);

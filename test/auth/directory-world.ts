@@ -1,6 +1,6 @@
 /**
- * A company's directory for tests of logging in by it: a real slapd with a few groups, behind a wire that can be cut
- * and clogged.
+ * A company's directory for tests of logins through it: a real slapd with a few groups, behind a connection that a test
+ * can cut and block.
  */
 
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ export type WireState = 'open' | 'gone' | 'hanging';
 
 export interface ServiceOptions {
   readonly maxAtOnce?: number;
-  /** Another directory, asked after this one. */
+  /** Another directory, queried after this one. */
   readonly beside?: Partial<DirectorySettings> & Pick<DirectorySettings, 'name'>;
 }
 
@@ -36,7 +36,7 @@ export interface DirectoryWorld {
   readonly server: DirectoryServer;
   /** Every report since the last `forget`. */
   readonly reports: DirectoryReport[];
-  /** The way to the directory from a server of Postern's; several may share one. */
+  /** The directory service of a server; several servers may share one. */
   service(changes?: Partial<DirectorySettings>, options?: ServiceOptions): DirectoryService;
   setWire(state: WireState): void;
   /** Cuts every connection to the directory. */
@@ -46,12 +46,12 @@ export interface DirectoryWorld {
   /** Adds a person without groups. */
   add(name: string, attributes?: Readonly<Record<string, string>>): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Sets one attribute; undefined takes it away. */
+  /** Sets one attribute; undefined removes it. */
   set(name: string, attribute: string, value: string | undefined): Promise<void>;
   rename(name: string, to: string): Promise<void>;
   join(group: string, name: string): Promise<void>;
   leave(group: string, name: string): Promise<void>;
-  /** Puts a reference to another server among the people, and takes it away. */
+  /** Adds a reference to another server to the people, and removes it. */
   refer(name: string): Promise<void>;
   unrefer(name: string): Promise<void>;
   stop(): Promise<void>;
@@ -62,12 +62,12 @@ export const LDAP_PASSWORD = 'Secret-Pass1';
 const GROUP_ROLES = { developers: 'developer', analysts: 'analyst', operators: 'admin', testers: 'tester' };
 const GROUP_TENANTS = { acme: 'acme', globex: 'globex', nowhere: 'nowhere' };
 const GROUPS = [...Object.keys(GROUP_ROLES), ...Object.keys(GROUP_TENANTS)];
-/** By an administrator, for good. */
+/** A permanent lock by an administrator. */
 export const LOCKED = ['pwdAccountLockedTime', '000001010000Z'] as const;
 
 /**
- * Tests that need a slapd: where there is none and none can be had they are skipped with what is missing, and fail
- * under CI.
+ * Runs tests that need a slapd. Without one, and without a way to install one, the tests are skipped with the reason,
+ * and fail under CI.
  */
 export async function describeWithSlapd(title: string, tests: () => void): Promise<void> {
   const missing = (await findParts(['openldap'])).get('openldap');

@@ -40,7 +40,7 @@ interface Replica {
   readonly tokens: AccessTokens;
 }
 
-/** @param clock may go wrong by some seconds, as the clocks of real servers do */
+/** @param clock may differ by some seconds, as the clocks of real servers do */
 async function replica(clock: () => number): Promise<Replica> {
   const keys = new SigningKeys({
     store: signingKeyStore(database.db),

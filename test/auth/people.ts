@@ -85,7 +85,7 @@ export async function auditOf(db: Database): Promise<readonly AuditLine[]> {
   return rows;
 }
 
-/** Everything in the tables that hold what belongs to logging in, as one text. */
+/** Returns all rows of the tables that logins write, as one text. */
 export async function everythingStored(db: Database): Promise<string> {
   const texts: string[] = [];
   for (const table of [

@@ -1,6 +1,6 @@
 /**
- * The installation changes its secret-key: nothing that the former key sealed is lost, and the former key is good for
- * nothing afterwards.
+ * The installation changes its secret-key: all data that the former key sealed stays readable, and the former key is
+ * not valid afterwards.
  */
 
 import { createHmac } from 'node:crypto';

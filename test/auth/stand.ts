@@ -63,7 +63,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 export const SECRET_KEY = 'a secret key of tests that is long enough';
 
-/** The address of the client is what X-Forwarded-For says. */
+/** The header that sets the address of the client. */
 export function fromAddress(address: string): Headers {
   return { 'x-forwarded-for': address };
 }
@@ -106,7 +106,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   const { maxWaitingPasswords: maxWaiting } = options;
   const real = maxWaiting === undefined ? await makePasswords() : await Passwords.start({ maxRunning: 2, maxWaiting });
   const listeners: ChangeListener[] = [keys];
-  // Nothing arrives by itself in the time of a test: what counts at once does so because the server saw to it.
+  // The feed does not poll during a test, so every immediate effect comes from the server itself.
   const feed = new ChangeFeed({ db, listeners, notifications: false, pollIntervalMs: MINUTE_MS });
   const live = new CredentialCache({
     builtinRoles,

@@ -1,4 +1,4 @@
-/** docs/api.md says what the server does. */
+/** docs/api.md agrees with the endpoints of the server. */
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';

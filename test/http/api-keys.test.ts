@@ -119,7 +119,7 @@ describe('making a key', () => {
       '403 escalation',
     );
     expect(outcome(await h.api('PUT', child.path, { as: maker.key, body: { expires_in_days: 9 } }))).toBe('200');
-    // A new secret of a key that lives on would be a life beyond its own.
+    // A new secret of a key with a later expiry would outlive the key of the caller.
     const older = await made({ expires_in_days: 300 });
     expect(outcome(await h.api('POST', `${older.path}/rotate`, { as: maker.key }))).toBe('403 escalation');
     expect(outcome(await h.api('POST', `${child.path}/rotate`, { as: maker.key }))).toBe('200');

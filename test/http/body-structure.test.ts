@@ -10,7 +10,7 @@ import { BODY_BOUNDS, structureOf } from '../../src/http/body-structure.ts';
 const { maxDepth, maxMembers, maxNameLength, maxValues } = BODY_BOUNDS;
 const MIB = 1_048_576;
 
-/** Parses the text and counts what came of it; blind to repeated members, which JSON.parse drops. */
+/** Parses the text and counts the result, without repeated members, which JSON.parse drops. */
 function naive(text: string): { readonly depth: number; readonly members: number; readonly name: number } {
   const found = { depth: 0, members: 0, name: 0 };
   const look = (value: unknown, depth: number): void => {

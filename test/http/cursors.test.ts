@@ -1,4 +1,4 @@
-/** Cursors: pages stay true while rows come and go, and a cursor is good for the list that it came from alone. */
+/** Cursors: pages stay correct while rows are created and deleted, and a cursor is valid only for its own list. */
 
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

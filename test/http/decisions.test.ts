@@ -13,7 +13,7 @@ let h: Harness;
 let auditor: Person;
 let nobody: Person;
 
-/** As a server writes it down. */
+/** Records a decision as a server does. */
 async function count(tenant: string, minute: string, code: string, route: string, decisions: number): Promise<void> {
   await h.db.query({
     text: 'insert into decision_counts (tenant_id, minute, code, route, decisions) values ($1, $2, $3, $4, $5)',

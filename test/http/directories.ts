@@ -1,10 +1,10 @@
-/** Directories for tests of the HTTP door. */
+/** Directories for tests of the HTTP API. */
 
 import { openDirectories } from '../../src/directory/directories.ts';
 import { DEFAULT_TENANT } from '../../src/domain/ids.ts';
 import { createDirectoryService, type DirectoryService } from '../../src/iam/auth/directory-service.ts';
 
-/** One named `corp` whose server is not there: nothing ever listens on port 1 of loopback. */
+/** A directory named `corp` without a server: nothing listens on port 1 of loopback. */
 export function nowhere(): DirectoryService {
   const settings = {
     name: 'corp',
@@ -32,7 +32,7 @@ export function nowhere(): DirectoryService {
   return createDirectoryService({ directories: openDirectories([settings]), names: ['corp'] });
 }
 
-/** One that takes every password, and says that it has expired. */
+/** A directory that accepts every password and reports it as expired. */
 export function expired(): DirectoryService {
   return createDirectoryService({
     names: ['corp'],

@@ -58,7 +58,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const asRoot = (method: string, path: string, body?: object, headers = {}): Promise<Reply> =>
   h.api(method, path, { as: h.root.token, headers, ...(body === undefined ? {} : { body }) });
 
-/** A platform request, as Envoy asks about it. */
+/** A check of a platform request, as Envoy sends it. */
 async function check(as: string | undefined, spec: RequestSpec = {}): Promise<Refused> {
   const authorization = as === undefined ? [] : [['authorization', `Bearer ${as}`] as const];
   const body = {
@@ -82,7 +82,7 @@ async function limited(refusal: LimitDecision): Promise<Refused> {
 
 const RATE = { limit: 1, remaining: 0, resetSeconds: 30, windowSeconds: 60 };
 
-/** How each code comes about. `undefined`: nothing answers with it, which is tested below. */
+/** The request that causes each code. `undefined`: no answer has the code, which a test below verifies. */
 const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> = {
   malformed_request: () => raw('GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n'),
   malformed_path: () => check(h.root.token, { path: '/v1//chat/completions' }),

@@ -1,4 +1,4 @@
-/** Every decision demanded of the world of the cases, as a running server explains it from a real database. */
+/** The expected decision of every case, as a running server explains it from a real database. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askCases, demanded, usersOfWorld } from '../support/explain-cases.ts';
@@ -9,7 +9,7 @@ import { type Harness, startHarness } from './harness.ts';
 const file = loadCases();
 const ENDS_AT = new Date('2027-01-01T00:00:00Z');
 
-// The world has tenants with fixed ids.
+// The cases have tenants with fixed ids.
 let h: Harness;
 beforeAll(async () => {
   h = await startHarness();

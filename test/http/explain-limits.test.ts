@@ -55,7 +55,7 @@ const outcomes = (json: Json) =>
   list(json, 'steps')
     .slice(14)
     .map((step) => step['outcome']);
-/** Uses up a rate in the window of now and the next, so that a border between them changes nothing. */
+/** Uses up a rate in the current window and the next, so that a border between them has no effect. */
 const grant = (subject: string, granted: number) =>
   h.db.knex.raw(
     `insert into rate_windows (subject, number, granted)

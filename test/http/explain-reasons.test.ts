@@ -12,7 +12,7 @@ const GLOBEX = unique('globex');
 let h: Harness;
 let boss: Person;
 let stranger: Person;
-/** May ask for explanations, and manages neither keys nor users. */
+/** A user that may request explanations and manages neither keys nor users. */
 let reader: Person;
 it.beforeAll(async ({ harness }) => {
   h = harness;

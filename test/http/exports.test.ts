@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { MAX_EXPORT_MS } from '../../src/iam/list/export.ts';
 import { type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
 
-/** Together far more than a connection holds whose reader does not read. */
+/** More rows than a connection buffers while its client does not read. */
 const ROWS = 2000;
 const ROW_BYTES = 16_000;
 const MODELS = 20_000;
@@ -183,7 +183,7 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
   },
 };
 
-/** Begins an export, lets it end in the middle, and reads on. */
+/** Begins an export, ends it in the middle, and reads the rest. */
 async function stopped(name: string, path: string, accept: string) {
   const ending = ENDINGS[name];
   if (ending === undefined) throw new Error(name);

@@ -1,4 +1,4 @@
-/** Messages about a member or parameter: which one, what is allowed, what was sent, and never a secret. */
+/** Messages about a member or parameter: its name, the allowed values and the sent one, but never a secret. */
 
 import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';

@@ -63,7 +63,7 @@ export interface Harness {
   readonly databaseUrl: string;
   /** The endpoints that the server serves. */
   readonly routes: readonly Endpoint[];
-  /** For a gate beside it. */
+  /** The cache, for an Envoy check handler beside the API. */
   readonly live: CredentialCache;
   readonly platformRoutes: RouteTable;
   readonly tokens: AccessTokens;
@@ -74,7 +74,7 @@ export interface Harness {
   person(tenant: string, roles: readonly string[], source?: 'local' | 'ldap'): Promise<Person>;
   /** Rows of the audit log, oldest first. */
   audit(action?: string): Promise<readonly Json[]>;
-  /** Cuts the database off, and lets it be reached again. */
+  /** Cuts the database off, and restores the access. */
   cutDatabase(): Promise<void>;
   restoreDatabase(): Promise<void>;
   close(): Promise<void>;
@@ -276,7 +276,7 @@ export function column(reply: Reply, name: string): readonly unknown[] {
   return rows(reply).map((row) => row[name]);
 }
 
-/** `201`, or `403 escalation`: what a test mostly looks at. */
+/** Returns the status with the code of an error, such as `201` or `403 escalation`. */
 export function outcome(reply: Reply): string {
   const code = reply.json['code'];
   return reply.status >= 400 ? `${reply.status} ${String(code)}` : String(reply.status);

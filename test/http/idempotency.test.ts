@@ -354,7 +354,7 @@ describe('concurrent requests with one key', () => {
   });
 
   test('an answer lost after the commit is returned again: the change and its answer are in one transaction', async () => {
-    // The commit is done, the client hears nothing of it.
+    // The commit is done, but the client gets no answer.
     const lost = await post('users', newBody('users'));
     const { rows: kept } = await h.db.knex.raw<{ rows: { xmin: string }[] }>(
       `select xmin::text from users where id = ? union all

@@ -136,7 +136,7 @@ export function importedKey() {
 /** The query that the other parameters require. */
 const QUERIES: Readonly<Record<string, string>> = { 'GET /v1/iam/usage': 'group_by=model' };
 
-/** Bodies that would do, for routes that ask for one. */
+/** Valid bodies, for routes that need one. */
 const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/users': { email: 'somebody-new@acme.example', name: 'Somebody' },
   'POST /v1/iam/roles': { name: 'made-by-a-probe', permissions: [] },

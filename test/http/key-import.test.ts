@@ -176,7 +176,7 @@ describe('importing keys', () => {
     expect(again.json).toEqual(first.json);
     expect(await proves(keys[999] ?? '')).toBe(PROVED);
     expect((await h.audit('api_key.import')).length).toBeGreaterThanOrEqual(1000);
-    // Sent again without it, nothing is new.
+    // Repeated without the header, the import creates nothing.
     expect((await send(all.slice(0, 1000))).json['imported']).toBe(0);
   });
 

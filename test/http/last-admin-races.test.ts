@@ -199,7 +199,7 @@ async function run(operation: Operation, { users }: State): Promise<Told> {
   }
 }
 
-/** As the command line does it: a plan that changed before it was carried out is made again. */
+/** Applies like the command line: a plan that changed before its execution is computed again. */
 async function applied(operation: Extract<Operation, { kind: 'apply' }>, home: TenantName): Promise<Told> {
   const { user, status, admin, tenant: other, tenantStatus } = operation;
   const users = [{ email: emailOf(user), name: 'Somebody', roles: admin ? ['admin'] : [], status }];
@@ -320,7 +320,7 @@ const REMOVALS = [
 ] as const;
 type Removal = (typeof REMOVALS)[number];
 
-/** Removes the administrator `user`, alone in `tenant`. */
+/** Removes the administrator `user`, the only one in `tenant`. */
 function removal(how: Removal, user: number, tenant: 'x' | 'y'): Operation {
   const keep = { kind: 'apply', user, status: 'active', admin: true, tenant, tenantStatus: 'active' } as const;
   switch (how) {

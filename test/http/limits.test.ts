@@ -1,4 +1,4 @@
-/** GET /v1/iam/tenants/{id}/limits and PUT …/usage: what is left of each limit, and setting what is used right. */
+/** GET /v1/iam/tenants/{id}/limits and PUT …/usage: the remainder of each limit, and corrections of the usage. */
 
 import { describe, expect, test } from 'vitest';
 import { type Harness, it, type Json, outcome, type Person, unique } from './harness.ts';

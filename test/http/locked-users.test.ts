@@ -42,7 +42,7 @@ const login = async (email: string, password: string) =>
   outcome(await h.api('POST', '/v1/auth/login', { body: { email, password } }));
 const show = async ({ path }: Made) => (await h.api('GET', path, { as: h.root.token, tenant: ACME })).json;
 
-/** Addresses have a limit too, and all tests come from one. */
+/** Addresses have a limit too, and all tests use one address. */
 async function forgetAddresses(): Promise<void> {
   await h.db.query({ text: `delete from login_failures where scope = 'address'` });
 }

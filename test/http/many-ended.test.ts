@@ -1,4 +1,4 @@
-/** Users who have left a great many ended things behind are deactivated and deleted like all others. */
+/** Users with many ended sessions and keys are deactivated and deleted like all others. */
 
 import { beforeEach, expect, test } from 'vitest';
 import { transaction } from '../../src/store/transaction.ts';

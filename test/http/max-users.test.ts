@@ -1,4 +1,4 @@
-/** `max_users` is never passed, however many come at once. */
+/** `max_users` is never exceeded, with any number of concurrent creations. */
 
 import { beforeEach, expect, test } from 'vitest';
 import { type Harness, it, outcome, type Person, rows, unique } from './harness.ts';

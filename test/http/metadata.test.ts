@@ -1,4 +1,4 @@
-/** Metadata of users and tenants: what is written is shown everywhere, and nothing larger is written. */
+/** Metadata of users and tenants: every answer shows the written value, and no larger value is accepted. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

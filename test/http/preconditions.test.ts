@@ -1,4 +1,4 @@
-/** Entity tags: what changes them, and what If-Match and If-None-Match keep from happening. */
+/** Entity tags: the changes that alter them, and the requests that If-Match and If-None-Match prevent. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { entityTag } from '../../src/iam/change/preconditions.ts';
@@ -251,7 +251,7 @@ describe('If-Match', () => {
       const tag = await currentTag(path);
       const member = kind === 'users' || kind === 'tenants' ? 'name' : 'description';
       const blocker = await h.db.knex.transaction();
-      // Both are past everything that they read without the row before either may go on.
+      // Both requests have passed every read without the row lock before either may continue.
       await blocker.raw(`select from ${table} where ${NAMED.has(kind) ? 'name' : 'id'} = ? for update`, [id]);
       const replies = ['First', 'Second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
       await expect.poll(() => waiting(h), { interval: 10, timeout: 5000 }).toBe(2);

@@ -1,4 +1,4 @@
-/** Schemathesis asks a running server what its own description allows and forbids, with every check on. */
+/** Schemathesis sends a running server the requests that its description allows and forbids, with every check on. */
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -75,7 +75,7 @@ test('are not made for HEAD, which shows their headers', async () => {
   ]);
 });
 
-/** Reads what a connection holds when its reader begins late. */
+/** Returns the bytes of a connection whose reader begins late. */
 async function readLate(url: string, wait: (answer: IncomingMessage) => Promise<void>) {
   const asked = request(`${url}/pieces`, { agent: false });
   asked.end();

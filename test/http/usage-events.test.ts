@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 
 let h: Harness;
 let admin: Person;
-/** Metered by Envoy; the usage of all others comes by events. */
+/** The tenant that Envoy meters; the usage of all others comes from events. */
 const METERED = 'initech';
 const unused = Array.from({ length: 64 }, (_, index) => `tenant-${index}`);
 

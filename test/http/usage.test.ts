@@ -29,7 +29,7 @@ interface Booked {
   readonly estimated?: boolean;
 }
 
-/** As the end of a request is booked, whenever it was. */
+/** Books usage like the end of a request, for any time. */
 async function book(...entries: readonly Booked[]): Promise<void> {
   const list = entries.map(({ tenant = ACME, day, model = '', key = '', user = '', ...rest }) => {
     const { prompt = 0, completion = 0, cached = 0, estimated = false } = rest;

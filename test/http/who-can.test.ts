@@ -56,7 +56,7 @@ const one = (reply: Reply, label: string) => everybody(reply).find(({ id }) => i
 describe('who can', () => {
   const chat = (model: string) => ({ method: 'POST', path: '/v1/chat/completions', body: JSON.stringify({ model }) });
   const read = (path: string) => ({ method: 'GET', path });
-  /** Some day after today, so that keys that have expired are so then too. */
+  /** A later day, so that expired keys are expired at that time too. */
   const next = (weekday: number, time: string): string => {
     const day = new Date(Date.now() + 86_400_000);
     while (day.getUTCDay() !== weekday) day.setUTCDate(day.getUTCDate() + 1);

@@ -1,4 +1,4 @@
-/** The Dockerfile says what the image is, and the readers of it and of .dockerignore follow a builder's rules. */
+/** The image that the Dockerfile defines. The readers of it and of .dockerignore follow a builder's rules. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

@@ -117,7 +117,7 @@ export const ENDINGS: readonly Ending[] = [
   },
 ];
 
-/** Whether the caller could use the endpoint at all, and by what this ending takes. */
+/** Reports whether the caller could use the endpoint before this ending, and cannot use it afterwards. */
 export function concerns(ending: Ending, caller: Case['caller'], operation: Operation): boolean {
   const aboutItself = operation.needs === '';
   if (!ending.callers.includes(caller) || (caller === 'key' && (aboutItself || needsPlatformAdmin(operation))))
@@ -130,7 +130,10 @@ export function needsPlatformAdmin({ needs }: Operation): boolean {
   return needs.includes('`admin:tenants`') || needs.includes('platform administrator');
 }
 
-/** Without the role a user still makes keys for itself, but none that can do what it lacks. */
+/**
+ * Returns the expected answer. Without the role a user may still create keys for itself, but only with permissions that
+ * it has.
+ */
 export function answerTo(ending: Ending, caller: Case['caller'], { id }: Operation): string {
   return ending.answer === MISSING && caller === 'session' && id === 'createApiKey' ? '403 escalation' : ending.answer;
 }

@@ -77,7 +77,7 @@ export interface Operation {
   readonly method: string;
   /** With `{name}` for its parameters. */
   readonly path: string;
-  /** As the description says it; empty if a credential is enough. */
+  /** The permission in the description; empty if a credential is enough. */
   readonly needs: string;
   readonly onlyReads: boolean;
 }

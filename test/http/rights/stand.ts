@@ -17,7 +17,7 @@ export const AT_ONCE = 6;
 export interface Sending {
   /** `<status> <code>`, with the detail of a problem. */
   readonly answer: Promise<{ readonly outcome: string; readonly detail: string | undefined }>;
-  /** Sends what is left of the body. */
+  /** Sends the rest of the body. */
   finish(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Schemathesis from PyPI in the user's cache: fetched once, by the Python that is there. */
+/** Schemathesis from PyPI in the user's cache: installed once, by the Python of the machine. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
@@ -13,12 +13,12 @@ const INSTALL_TIMEOUT_MS = 240_000;
 const run = promisify(execFile);
 
 export type SchemathesisSearch =
-  /** To be on PYTHONPATH of `python3`. */
+  /** The value of PYTHONPATH for `python3`. */
   | { readonly kind: 'found'; readonly path: string }
-  /** One sentence: what is missing and how to get it. */
+  /** One sentence with the missing program and the way to install it. */
   | { readonly kind: 'missing'; readonly message: string };
 
-/** Looks in the cache, else installs there. */
+/** Returns the installation in the cache, after installing it there if necessary. */
 export async function findSchemathesis(env: NodeJS.ProcessEnv): Promise<SchemathesisSearch> {
   const python = await pythonVersion();
   if (python === undefined || python.minor < MIN_PYTHON_MINOR) {
