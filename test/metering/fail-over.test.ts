@@ -1,4 +1,4 @@
-/** A fail-over to a standby that lags: the store returns to an earlier state, and the processes keep theirs. */
+/** A fail-over to a standby that lags: the store returns to an earlier state, and the processes keep their state. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
