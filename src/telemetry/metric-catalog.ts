@@ -80,13 +80,13 @@ export const METRICS = {
   postern_http_aborted_uploads_total: counter([], 'API requests whose client disconnected before they were complete.', {
     explanation: 'A request that is not complete within 30 s counts as well.',
   }),
-  postern_cache_entries: gauge(['cache', 'kind'], 'Entries of the live cache.', {
+  postern_cache_entries: gauge(['cache', 'kind'], 'Entries of the credential cache.', {
     explanation: '`present`, `absent` (known not to exist) or `tombstone`.',
   }),
-  postern_cache_lookups_total: counter(['cache', 'result'], 'Look-ups in the live cache.', {
+  postern_cache_lookups_total: counter(['cache', 'result'], 'Lookups in the credential cache.', {
     explanation: '`hit` or `miss`.',
   }),
-  postern_cache_in_flight: gauge(['kind'], 'Work that the live cache has in progress.', {
+  postern_cache_in_flight: gauge(['kind'], 'Work that the credential cache has in progress.', {
     explanation: '`fill` (loads), `verification` (of signatures), and checks that are `waiting`.',
   }),
   postern_cache_refused_landings_total: counter(

@@ -53,7 +53,7 @@ const KINDS: readonly LoadedKind[] = ['key', 'user', 'session', 'tenant', 'globa
 const WRITES = 30;
 
 export function liveSourceConformance(name: string, makeWorld: () => Promise<SourceWorld>): void {
-  describe(`a live source: ${name}`, () => {
+  describe(`a cache loader: ${name}`, () => {
     let world: SourceWorld;
     beforeAll(async () => {
       world = await makeWorld();
