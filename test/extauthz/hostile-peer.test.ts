@@ -115,6 +115,10 @@ async function allowed(session: ClientHttp2Session): Promise<boolean> {
 /** The port of a server. */
 const portOf = (server: ExtAuthzServer): number => Number(server.address.split(':')[1]);
 
+/** Streams that a peer opens and resets, in all and at once. */
+const RESETS = 20_000;
+const AT_ONCE = 500;
+
 describe.each(TRANSPORTS)('on the transport $transport', (current) => {
   beforeAll(() => {
     on = current;
@@ -279,43 +283,38 @@ describe.each(TRANSPORTS)('on the transport $transport', (current) => {
     );
   });
 
-  describe('streams that are reset', () => {
-    const RESETS = 20_000;
-    const AT_ONCE = 500;
-
-    // nghttp2 permits 1,000 resets at once and 33/s, and then closes the connection. grpc-js has no option for it.
-    current.builtInTest.each([
-      ['in the packet that opened them', true],
-      ['after they may have been answered', false],
-    ])(
-      '20,000 of them on one connection, %s, cost none of the checks beside them',
-      async (_name, inOnePacket) => {
-        const peer = await connectFrames(portOf(await serve()));
-        cleanups.push(() => peer.destroy());
-        let refused = 0;
-        for (let done = 0; done < RESETS; done += AT_ONCE) {
-          const ids = Array.from({ length: AT_ONCE }, () => peer.nextStream());
-          // With and without a message.
-          const opening = ids.map((id, i) => (i % 2 === 0 ? callOf(id, CHECK_PATH, CHAT) : headersOf(id, CHECK_PATH)));
-          const resets = ids.map((id, i) => resetOf(id, i % 3 === 0 ? 0 : 8));
-          if (inOnePacket) peer.write(...opening.flatMap((frame, i) => [frame, resets[i] ?? frame]));
-          else {
-            peer.write(...opening);
-            await new Promise(setImmediate);
-            peer.write(...resets);
-          }
-          const { grpc, body } = await peer.call(CHECK_PATH, CHAT);
-          if (grpc !== '0' || readAnswer(body.subarray(5)).code !== 0) refused += 1;
+  // nghttp2 permits 1,000 resets at once and 33/s, and then closes the connection. grpc-js has no option for it.
+  current.builtInTest.each([
+    ['in the packet that opened them', true],
+    ['after they may have been answered', false],
+  ])(
+    '20,000 reset streams on one connection, %s, cost none of the checks beside them',
+    async (_name, inOnePacket) => {
+      const peer = await connectFrames(portOf(await serve()));
+      cleanups.push(() => peer.destroy());
+      let refused = 0;
+      for (let done = 0; done < RESETS; done += AT_ONCE) {
+        const ids = Array.from({ length: AT_ONCE }, () => peer.nextStream());
+        // With and without a message.
+        const opening = ids.map((id, i) => (i % 2 === 0 ? callOf(id, CHECK_PATH, CHAT) : headersOf(id, CHECK_PATH)));
+        const resets = ids.map((id, i) => resetOf(id, i % 3 === 0 ? 0 : 8));
+        if (inOnePacket) peer.write(...opening.flatMap((frame, i) => [frame, resets[i] ?? frame]));
+        else {
+          peer.write(...opening);
+          await new Promise(setImmediate);
+          peer.write(...resets);
         }
-        expect({ refused, goaway: peer.goaway, cut: peer.isClosed }).toEqual({
-          refused: 0,
-          goaway: undefined,
-          cut: false,
-        });
-      },
-      120_000,
-    );
-  });
+        const { grpc, body } = await peer.call(CHECK_PATH, CHAT);
+        if (grpc !== '0' || readAnswer(body.subarray(5)).code !== 0) refused += 1;
+      }
+      expect({ refused, goaway: peer.goaway, cut: peer.isClosed }).toEqual({
+        refused: 0,
+        goaway: undefined,
+        cut: false,
+      });
+    },
+    120_000,
+  );
 });
 
 // docs/security.md states this limit: grpc-js has no option that raises it.
