@@ -266,6 +266,13 @@ describe('beside a server that runs', () => {
     expectOneSentence(nobody, /subject/);
   });
 
+  it('policy disable names a global policy as one', async () => {
+    const policy = { name: 'no-audio', effect: 'deny', actions: ['audio:*'], resources: ['*'], global: true };
+    await done(server.http, 'POST', '/v1/iam/policies', { token: admin, body: policy });
+    const { code, stdout, stderr } = await stand.run(['policy', 'disable', 'no-audio'], env);
+    expect([code, stdout, stderr]).toEqual([0, 'Disabled: no-audio, a global policy.\n', '']);
+  });
+
   it('policy disable lets an author back in who locked itself out', async () => {
     await done(server.http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'locked', name: 'Locked' } });
     const author = await makeUser(server.http, admin, { roles: ['tenant-admin'], tenant: 'locked' });
