@@ -5,7 +5,7 @@ import type { BrowserContext, Page, Request } from 'playwright-core';
 export interface Ready {
   /** A selector of the rows. */
   readonly rows: string;
-  /** Each of them has this in its text, in any case; default: any text. */
+  /** The text that each of them contains. The comparison ignores case. Absent if the rows may have other texts. */
   readonly text?: string;
   /** There are no rows, and this selector instead. */
   readonly none?: string;

@@ -1,8 +1,8 @@
 /**
- * A platform of many users for the lists to be measured on, lucky and unlucky: one tenant with nine tenths of the users
- * beside a thousand small ones, roles held by everybody, by some, by the latest few and by nobody, names that many
- * share and names that are one person's, keys of which the older half has expired. Plain SQL with the triggers off, so
- * what they would fill is filled here.
+ * Creates the users and keys for the benchmark of lists, with easy and difficult cases. One tenant has nine tenths of
+ * the users, and a thousand tenants share the rest. Roles are held by all users, by some, by the latest few or by none.
+ * Names are shared or unique. The older half of the keys has expired. The statements run without triggers, so they
+ * also fill the columns that triggers would fill.
  */
 
 import type pg from 'pg';

@@ -45,10 +45,7 @@ export type Load = (patience: Patience) => Promise<boolean>;
 /** The loads that the lookup needs before it can continue. */
 export interface Missing {
   readonly missing: readonly Load[];
-  /**
-   * True if `KnownCredentials` does not have the credential: any client can invent
-   * such credentials.
-   */
+  /** True if `KnownCredentials` does not have the credential. Clients can invent such credentials. */
   readonly unseen?: boolean;
 }
 
