@@ -25,7 +25,6 @@ export interface RoleRecord {
 export type StoredConditions = Readonly<Record<string, unknown>>;
 
 export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
-export type DayName = (typeof DAY_NAMES)[number];
 
 export interface PolicyRecord {
   readonly name: PolicyName;

@@ -4,13 +4,10 @@ import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
 import {
   type KeyId,
-  type PolicyName,
   parseId,
-  parsePolicyName,
   parseRoleName,
   parseTenantId,
   type RoleName,
-  type SessionId,
   type TenantId,
   type UserId,
 } from '../domain/ids.ts';
@@ -65,13 +62,9 @@ export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly ma
 }
 
 /** Returns the page of rows that a statement of `withinBytes` read. */
-export function pageRows<Row extends BoundedRow, T>(
-  rows: readonly Row[],
-  page: Page,
-  read: (row: Row) => T,
-): PageRows<T> {
+export function pageRows<Row extends BoundedRow>(rows: readonly Row[], page: Page): PageRows<Row> {
   const found = rows[0]?.rows_found ?? 0;
-  return { rows: rows.map(read), more: found === page.take || found > rows.length };
+  return { rows, more: found === page.take || found > rows.length };
 }
 
 /** Returns a condition on `column`, with the binding `:tenant` for a scope of one tenant. */
@@ -104,7 +97,5 @@ function stored<T>(kind: string, parsed: T | undefined): T {
 
 export const storedTenant = (text: string): TenantId => stored('tenant id', parseTenantId(text));
 export const storedUser = (text: string): UserId => stored('user id', parseId('usr', text));
-export const storedSession = (text: string): SessionId => stored('session id', parseId('ses', text));
 export const storedKey = (text: string): KeyId => stored('key id', parseId('key', text));
 export const storedRole = (text: string): RoleName => stored('role name', parseRoleName(text));
-export const storedPolicy = (text: string): PolicyName => stored('policy name', parsePolicyName(text));

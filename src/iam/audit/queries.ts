@@ -106,7 +106,7 @@ export async function listAudit(
     ...bytesBinding(page),
     take: page.take,
   });
-  return pageRows(rows, page, (row) => row);
+  return pageRows(rows, page);
 }
 
 /**
@@ -125,5 +125,5 @@ export async function auditRows(
     ids,
     ...bytesBinding(page),
   });
-  return pageRows(rows, page, (row) => row);
+  return pageRows(rows, page);
 }

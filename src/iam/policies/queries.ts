@@ -92,7 +92,7 @@ export async function listPolicies(
       ...bytesBinding(page),
       take: page.take,
     });
-    return pageRows(rows, page, (row) => row);
+    return pageRows(rows, page);
   }
   // Names are unique among a tenant's and the global policies, so the page consists of the first rows of both.
   const of = (owner: string): string =>
@@ -108,7 +108,7 @@ export async function listPolicies(
     ...bytesBinding(page),
     take: page.take,
   });
-  return pageRows(rows, page, (row) => row);
+  return pageRows(rows, page);
 }
 
 /** Counts the policies of a list, up to `most`. */
@@ -183,7 +183,7 @@ export async function policiesOfRole(
     ...bytesBinding(page),
     take: page.take,
   });
-  return pageRows(rows, page, (row) => row);
+  return pageRows(rows, page);
 }
 
 /** Counts the policies that are attached to a role, up to `most`. */

@@ -62,7 +62,7 @@ export async function listRoles(
       take: page.take,
     },
   );
-  return pageRows(rows, page, (row) => row);
+  return pageRows(rows, page);
 }
 
 /** Counts the roles of a list, up to `most`. */
