@@ -186,16 +186,21 @@ describe('the explanation of a denial through Envoy', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says so if the current rules decide the request otherwise', async () => {
+  it('leads with the recorded reason, and the verdict of the current rules stands beside it', async () => {
     const http = stand.server.http;
     const { id: keyId, key } = await makeKey(http, stand.token, { scopes: ['chat:read'] });
     const { id } = await refused(key, 'GET', '/v1/models');
     await recorded(id, 'default');
-    await done(http, 'PUT', `/v1/iam/api-keys/${keyId}`, { token: stand.token, body: { scopes: ['models:read'] } });
     const { page, problems } = await stand.asAdmin({ path: `/console/explain?request_id=${id}` });
-    await page.getByText('Denied · insufficient_permission').waitFor();
-    await page.getByText('The rules of now decide it otherwise.').waitFor();
-    await page.getByText('200 allow · decided at step 18 of 18').waitFor();
+    const verdict = page.getByRole('status').filter({ hasText: 'insufficient_permission' });
+    const today = page.locator('section', { has: page.getByRole('heading', { name: 'By the rules of today' }) });
+    await expect.poll(() => verdict.textContent()).toContain('Denied.');
+    await expect.poll(() => today.textContent()).toContain('The same.');
+    await done(http, 'PUT', `/v1/iam/api-keys/${keyId}`, { token: stand.token, body: { scopes: ['models:read'] } });
+    await page.reload();
+    await expect.poll(() => today.textContent()).toContain('Allowed.');
+    expect(await today.textContent()).toContain('200 allow · decided at step 18 of 18');
+    expect(await verdict.textContent()).toMatch(/^Denied\..*models:read.*insufficient_permission · /);
     expect(problems).toEqual([]);
   });
 

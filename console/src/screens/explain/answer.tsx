@@ -19,23 +19,45 @@ interface AnswerProps {
 }
 
 export function Answer({ explanation, search }: AnswerProps) {
-  const subject = subjectOf(search);
-  const last = explanation.steps.find(({ outcome }) => outcome !== 'passed')?.line;
   return (
     <>
       <Verdict isOpen={explanation.decision === 'allow'}>
         <Sentence>
-          {subject === undefined ? (
-            <SaysOnly explanation={explanation} />
-          ) : (
-            <Says explanation={explanation} subject={subject} />
-          )}
+          <Headline explanation={explanation} search={search} />
         </Sentence>
-        <p className={styles.at}>
-          {explanation.status} {explanation.code}
-          {last === undefined ? null : ` · ${text.at(last)}`}
-        </p>
+        <Decided explanation={explanation} />
       </Verdict>
+      <Way explanation={explanation} search={search} />
+    </>
+  );
+}
+
+/** The verdict in one sentence. */
+export function Headline({ explanation, search }: AnswerProps) {
+  const subject = subjectOf(search);
+  return subject === undefined ? (
+    <SaysOnly explanation={explanation} />
+  ) : (
+    <Says explanation={explanation} subject={subject} />
+  );
+}
+
+/** The status, the code, and the step that decides. */
+export function Decided({ explanation: { status, code, steps } }: Pick<AnswerProps, 'explanation'>) {
+  const last = steps.find(({ outcome }) => outcome !== 'passed')?.line;
+  return (
+    <p className={styles.at}>
+      {status} {code}
+      {last === undefined ? null : ` · ${text.at(last)}`}
+    </p>
+  );
+}
+
+/** The steps, and the changes after which the deciding one would pass. */
+export function Way({ explanation, search }: AnswerProps) {
+  const subject = subjectOf(search);
+  return (
+    <>
       <Passage label={text.passage} steps={passageOf(explanation, subject)} />
       {explanation.decision === 'deny' ? <Changes explanation={explanation} subject={subject} /> : null}
     </>

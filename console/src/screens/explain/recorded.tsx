@@ -13,11 +13,12 @@ import { Button } from '../../ui/button.tsx';
 import { classes } from '../../ui/classes.ts';
 import { type Fact, Facts } from '../../ui/facts.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { Empty, Id, Note, Skeleton } from '../../ui/mark.tsx';
-import { SectionHead } from '../../ui/page.tsx';
+import { Empty, Id, Note, Skeleton, Small } from '../../ui/mark.tsx';
+import { SectionHead, Sentence } from '../../ui/page.tsx';
+import { Verdict } from '../../ui/passage.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
-import { Answer } from './answer.tsx';
+import { Decided, Headline, Way } from './answer.tsx';
 import styles from './explain.module.css';
 import type { ExplainSearch } from './search.ts';
 
@@ -95,21 +96,68 @@ function ElsewhereNote({ tenant, requestId }: { readonly tenant: string; readonl
   );
 }
 
+/**
+ * The recorded decision leads, because it is the answer that the client got. The verdict of the current rules stands
+ * beside it, and the steps below are those of the current rules.
+ */
 function Explained({ decision }: { readonly decision: ExplainedDecision }) {
-  const { explanation, not_explained: why } = decision;
-  if (explanation === null) {
-    return <Note tone="care">{why === null ? text.notExplained.unreadable : text.notExplained[why]}</Note>;
+  const { explanation, not_explained: why, outcome } = decision;
+  const search = subjectOf(decision);
+  return (
+    <>
+      <div className={styles.beside}>
+        <Verdict isOpen={outcome === 'allow'}>
+          <Sentence>
+            {explanation?.same === true ? (
+              <Headline explanation={explanation} search={search} />
+            ) : (
+              <RecordedReason decision={decision} />
+            )}
+          </Sentence>
+          {explanation?.same === true ? (
+            <Decided explanation={explanation} />
+          ) : (
+            <p className={styles.at}>
+              {decision.code} · <Moment time={decision.time} />
+            </p>
+          )}
+        </Verdict>
+        <section className={styles.today}>
+          <SectionHead title={text.today} />
+          {explanation === null ? (
+            <p>{why === null ? text.notExplained.unreadable : text.notExplained[why]}</p>
+          ) : explanation.same ? (
+            <p>{text.sameToday}</p>
+          ) : (
+            <>
+              <p>
+                <Headline explanation={explanation} search={search} />
+              </p>
+              <Decided explanation={explanation} />
+            </>
+          )}
+          {explanation === null ? null : <Small>{explanation.note}</Small>}
+        </section>
+      </div>
+      {explanation === null ? null : <Way explanation={explanation} search={search} />}
+    </>
+  );
+}
+
+/** The outcome and the reason as the client got them. */
+function RecordedReason({ decision: { outcome, policy, detail } }: { readonly decision: ExplainedDecision }) {
+  if (outcome === 'allow') return <span className={styles.yes}>{text.allowed}.</span>;
+  const denied = <span className={styles.no}>{text.denied}</span>;
+  if (policy === null) {
+    return (
+      <>
+        {denied}. {detail}
+      </>
+    );
   }
   return (
     <>
-      {explanation.same ? null : (
-        <div className={styles.since}>
-          <Note tone="care">
-            {text.changedSince} {explanation.note}
-          </Note>
-        </div>
-      )}
-      <Answer explanation={explanation} search={subjectOf(decision)} />
+      {denied} {text.byPolicy} <b>{policy}</b>.
     </>
   );
 }
