@@ -140,7 +140,8 @@ function writeCursor(binding: string, position: readonly string[]): string {
   return Buffer.concat([checkOf(binding, text), Buffer.from(text)]).toString('base64url');
 }
 
-const MAX_CURSOR_LENGTH = 1024;
+/** A position may hold a name of 200 characters of four bytes each. */
+export const MAX_CURSOR_LENGTH = 2048;
 
 function readCursor(binding: string, cursor: string): readonly string[] {
   const bytes = cursor.length > MAX_CURSOR_LENGTH ? undefined : Buffer.from(cursor, 'base64url');

@@ -4,7 +4,7 @@ import { type TArrayOptions, type TSchema, Type } from 'typebox';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
-import { MAX_COUNTED, MAX_LIMIT } from '../list/list.ts';
+import { MAX_COUNTED, MAX_CURSOR_LENGTH, MAX_LIMIT } from '../list/list.ts';
 import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID_PATTERN } from './grammar.ts';
 import { asksAlso } from './keywords.ts';
 
@@ -98,7 +98,7 @@ export const page = {
   cursor: Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: 1024,
+      maxLength: MAX_CURSOR_LENGTH,
       description: 'The `next_cursor` of the previous page, or of the export that stopped.',
     }),
   ),
