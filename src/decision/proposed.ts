@@ -1,10 +1,10 @@
 /** Snapshots with proposed roles and policies, which are decided as if they were stored. */
 
-import type { RoleName } from '../domain/ids.ts';
+import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, RoleRecord } from '../domain/records.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import type { Snapshot, TenantView } from './model.ts';
-import { compilePolicy, type PolicySet, policyList } from './policies.ts';
+import { type CompiledPolicy, compilePolicy, type PolicyList, type PolicySet, policyList } from './policies.ts';
 
 export interface Proposal {
   /** Custom roles of the effective tenant. */
@@ -12,7 +12,18 @@ export interface Proposal {
   /** Policies of the effective tenant. A disabled policy only replaces the stored policy of its name. */
   readonly policies: readonly PolicyRecord[];
   readonly globalPolicies: readonly PolicyRecord[];
+  /** Stored rules that the proposal deletes. Default: none. */
+  readonly removed?: RemovedRules;
 }
+
+export interface RemovedRules {
+  /** Custom roles of the effective tenant. The tenant's policies are detached from them. */
+  readonly roles: ReadonlySet<RoleName>;
+  /** Policies of the effective tenant and global ones. */
+  readonly policies: ReadonlySet<PolicyName>;
+}
+
+const NO_REMOVED_RULES: RemovedRules = { roles: new Set(), policies: new Set() };
 
 /** Proposed policies are compiled without the shared cache, so that nothing proposed is kept. */
 function proposedSet(set: PolicySet, proposed: readonly PolicyRecord[], replaced: ReadonlySet<string>): PolicySet {
@@ -25,24 +36,46 @@ function proposedSet(set: PolicySet, proposed: readonly PolicyRecord[], replaced
   return { denies: listed('denies'), allows: listed('allows') };
 }
 
-function proposedRoles(roles: TenantView['roles'], proposed: readonly RoleRecord[]): ReadonlyMap<RoleName, Grant> {
+/** Returns the policy without the removed roles. A policy without any role left applies to no principal. */
+function detached(policy: CompiledPolicy, removed: ReadonlySet<RoleName>): CompiledPolicy {
+  const attachedRoles = policy.record.attachedRoles.filter((role) => !removed.has(role));
+  return attachedRoles.length === policy.record.attachedRoles.length
+    ? policy
+    : compilePolicy({ ...policy.record, attachedRoles });
+}
+
+function detachedSet(set: PolicySet, removed: ReadonlySet<RoleName>): PolicySet {
+  if (removed.size === 0) return set;
+  const listed = (list: PolicyList) => policyList(list.policies.map((policy) => detached(policy, removed)));
+  return { denies: listed(set.denies), allows: listed(set.allows) };
+}
+
+function proposedRoles(
+  roles: TenantView['roles'],
+  proposed: readonly RoleRecord[],
+  removed: ReadonlySet<RoleName>,
+): ReadonlyMap<RoleName, Grant> {
   return new Map([
-    ...roles,
+    ...[...roles].filter(([name]) => !removed.has(name)),
     ...proposed.map((role): [RoleName, Grant] => [role.name, makeGrant(role.permissions, role.constraints)]),
   ]);
 }
 
 /**
- * Returns the snapshot with the proposal in place of the stored roles and policies of the same names. The principal's
- * own tenant changes only if it is the effective one.
+ * Returns the snapshot with the proposal in place of the stored roles and policies of the same names, and without those
+ * that it removes. A name that it both removes and proposes counts as proposed. The principal's own tenant changes only
+ * if it is the effective one.
  */
 export function withProposal(snapshot: Snapshot, proposal: Proposal): Snapshot {
   const { own, effective, global } = snapshot;
-  const replaced = new Set([...proposal.policies, ...proposal.globalPolicies].map((policy) => policy.name));
+  const { removed = NO_REMOVED_RULES } = proposal;
+  const written = [...proposal.policies, ...proposal.globalPolicies].map((policy) => policy.name);
+  const replaced = new Set([...written, ...removed.policies]);
+  const lost = removed.roles.difference(new Set(proposal.roles.map((role) => role.name)));
   const proposed = effective && {
     ...effective,
-    roles: proposedRoles(effective.roles, proposal.roles),
-    policies: proposedSet(effective.policies, proposal.policies, replaced),
+    roles: proposedRoles(effective.roles, proposal.roles, lost),
+    policies: proposedSet(detachedSet(effective.policies, lost), proposal.policies, replaced),
   };
   return {
     own: own?.id === effective?.id ? proposed : own,
