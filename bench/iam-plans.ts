@@ -1,6 +1,7 @@
 /** What PostgreSQL does for each kind of list: EXPLAIN (ANALYZE, BUFFERS) of the statements that find a page. */
 
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { TenantId, UserId } from '../src/domain/ids.ts';
 import { type KeyFilter, keyIdsInOrder } from '../src/iam/api-keys/list-queries.ts';
 import { idsByText, idsInOrder, type UserFilter } from '../src/iam/users/list-queries.ts';
@@ -64,6 +65,7 @@ export async function explainLists(url: string, file: string): Promise<number> {
       await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
   }
   await db.close();
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, written.join('\n'));
   return written.length;
 }

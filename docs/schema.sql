@@ -219,6 +219,13 @@ CREATE TABLE idempotent_answers (
 );
 CREATE INDEX idempotent_answers_by_time ON idempotent_answers USING btree (answered_at);
 
+CREATE TABLE key_counts (
+  owner text NOT NULL,
+  active integer,
+  created integer,
+  CONSTRAINT key_counts_pkey PRIMARY KEY (owner)
+);
+
 CREATE TABLE login_addresses (
   account bytea NOT NULL,
   address bytea NOT NULL,

@@ -27,7 +27,7 @@ interface Seeded {
   readonly revoked?: boolean;
 }
 
-/** Keys made behind the API's back. @param owner undefined = the tenant itself */
+/** Keys made behind the API's back, which then has not counted the owner's. @param owner undefined = the tenant itself */
 async function seed(owner: Person | undefined, count: number, { expires = '30 days', revoked = false }: Seeded = {}) {
   const first = made + 1;
   made += count;
@@ -39,6 +39,10 @@ async function seed(owner: Person | undefined, count: number, { expires = '30 da
       from generate_series($1::int, $2::int) n`,
     values: [first, made, owner?.id ?? null, expires, revoked],
   });
+  await h.db
+    .knex('key_counts')
+    .where({ owner: owner?.id ?? 'acme' })
+    .delete();
   return Array.from({ length: count }, (_, i) => `key_${String(first + i).padStart(26, '0')}`);
 }
 
@@ -75,6 +79,29 @@ describe('an owner has a bounded number of active keys:', () => {
     ]);
   });
 
+  test('keys that ended free their places, for as many concurrent creations', async () => {
+    const ada = await h.person('acme', ['developer']);
+    const seeded = await seed(ada, MAX_ACTIVE_KEYS.user - 1);
+    expect(outcome(await create(ada.token))).toBe('201');
+    for (const id of seeded.slice(0, 2)) await h.api('DELETE', `${KEYS}/${id}`, { as: ada.token });
+    await h.db
+      .knex('api_keys')
+      .where({ id: seeded[2] })
+      .update({ expires_at: h.db.knex.raw('clock_timestamp()') });
+    const refused = Array.from({ length: 3 }, () => '409 quota_exceeded');
+    const replies = await outcomes(Array.from({ length: 6 }, () => create(ada.token)));
+    expect(replies).toEqual(['201', '201', '201', ...refused]);
+  });
+
+  test('a deletion of the owner leaves no number of its keys', async () => {
+    const ada = await h.person('acme', ['developer']);
+    const numbers = () => h.db.knex('key_counts').where({ owner: ada.id }).select('active', 'created');
+    for (const key of [await create(ada.token), await create(ada.token)]) expect(outcome(key)).toBe('201');
+    expect(await numbers()).toEqual([{ active: 2, created: 2 }]);
+    expect(outcome(await h.api('DELETE', `/v1/iam/users/${ada.id}`, { as: boss.token }))).toBe('204');
+    expect(await numbers()).toEqual([]);
+  });
+
   test('an expired key that is prolonged counts as another one, an active one that is prolonged does not', async () => {
     const ada = await h.person('acme', ['developer']);
     const active = await seed(ada, MAX_ACTIVE_KEYS.user - 1);
@@ -89,8 +116,9 @@ describe('an owner has a bounded number of active keys:', () => {
     const { rows } = await h.db.knex.raw<{ rows: { own: number }[] }>(
       `select count(*)::int as own from api_keys where user_id is null and tenant_id = 'acme'`,
     );
-    // The feed does not need these rows.
+    // Neither the feed nor a search needs these rows.
     await h.db.knex.raw('alter table api_keys disable trigger user');
+    await h.db.knex.raw('drop index api_keys_by_lexeme');
     for (let left = MAX_ACTIVE_KEYS.tenant - 2 - (rows[0]?.own ?? 0); left > 0; left -= 5_000)
       await seed(undefined, Math.min(left, 5_000));
     await h.db.knex.raw('alter table api_keys enable trigger user');

@@ -14,7 +14,7 @@ import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { type IssuedKey, keyResource, type NewKey } from './entity.ts';
 import { insertKey } from './queries.ts';
-import { refuseManyNewKeys, reserveActiveKey } from './quota.ts';
+import { reserveNewKey } from './quota.ts';
 import { permittedExpiry, refuseFaster, refuseOutliving, requestedColumns, requestedExpiry } from './request.ts';
 
 /** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded` */
@@ -34,8 +34,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       const held = await shareTenantNow(trx, caller.tenant);
       if (held === undefined) throw tenantGone();
       await mayOwn(trx, caller, owner);
-      await reserveActiveKey(trx, caller.tenant, owner);
-      await refuseManyNewKeys(trx, caller.tenant, owner, held.at.date.getTime());
+      await reserveNewKey(trx, caller.tenant, owner, held.at.date.getTime());
       const expiresAt = permittedExpiry(held.tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
       await refuseFaster(trx, caller, undefined, columns.rate_limit_rpm);

@@ -20,7 +20,7 @@ import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { parseOwner, unknownOwner } from './create.ts';
 import { keyResource } from './entity.ts';
-import { insertNewKeys, type KeyRef, lockActiveKeys, type NewKeyRow, shareKeysOfDigests } from './queries.ts';
+import { insertNewKeys, type KeyRef, type NewKeyRow, shareKeysOfDigests } from './queries.ts';
 import { ActiveKeyReservations } from './quota.ts';
 import { permittedExpiry, requestedColumns, requestedExpiry } from './request.ts';
 import type { ApiKeyImport, ImportedKey } from './schemas.ts';
@@ -37,10 +37,11 @@ export async function importKeys(parts: AdminParts, caller: Caller, requests: re
     if (held === undefined) throw tenantGone();
     const rows: (ReadRow | Refusal)[] = [];
     for (const request of requests) rows.push(await orRefusal(() => readRow(caller, held.tenant, request)));
-    const refusedOwners = await lockOwners(trx, caller, rows);
+    const reservations = new ActiveKeyReservations(trx, rows.length);
+    const refusedOwners = await lockOwners(trx, caller, rows, reservations);
     const digests = rows.flatMap((row) => (row instanceof Refusal ? [] : [row.digest]));
     const existing = await shareKeysOfDigests(trx, digests);
-    const decisions = await decide(trx, rows, refusedOwners, existing, (row) => ({
+    const decisions = await decide(reservations, rows, refusedOwners, existing, (row) => ({
       ...row,
       id: makeId('key', caller.nowMs, parts.random(10)),
       at: held.at,
@@ -72,14 +73,13 @@ type Decision =
 
 /** Decides each row in the order of the request. A digest that occurs twice is accepted once. */
 async function decide(
-  trx: Transaction,
+  reservations: ActiveKeyReservations,
   rows: readonly (ReadRow | Refusal)[],
   refusedOwners: ReadonlyMap<UserId, Refusal>,
   existing: ReadonlyMap<KeyDigest, KeyRef>,
   newKey: (row: ReadRow) => NewKeyRow,
 ): Promise<readonly Decision[]> {
   const known = new Map(existing);
-  const reservations = new ActiveKeyReservations(trx);
   const decisions: Decision[] = [];
   for (const row of rows) {
     if (row instanceof Refusal) {
@@ -148,19 +148,20 @@ async function lockOwners(
   trx: Transaction,
   caller: HeldCaller,
   rows: readonly (ReadRow | Refusal)[],
+  reservations: ActiveKeyReservations,
 ): Promise<ReadonlyMap<UserId, Refusal>> {
   const ids = rows.flatMap((row) => (row instanceof Refusal || row.user_id === null ? [] : [row.user_id]));
   const allowPolicies = await enabledAllowPolicies(trx, caller.tenant);
   const refusals = new Map<UserId, Refusal>();
   // Sorted, so that concurrent imports lock the owners in one order.
-  await lockActiveKeys(trx, caller.tenant, null);
+  await reservations.lock(caller.tenant, null);
   for (const id of [...new Set(ids)].sort((left, right) => (left < right ? -1 : 1))) {
     const user = (await lockUser(trx, caller.tenant, id, 'share')) ? await findUser(trx, caller.tenant, id) : undefined;
     if (user === undefined) {
       refusals.set(id, unknownOwner());
       continue;
     }
-    await lockActiveKeys(trx, caller.tenant, id);
+    await reservations.lock(caller.tenant, id);
     const refusal = await orRefusal(() => mayActOnUser(trx, caller, user, allowPolicies));
     if (refusal instanceof Refusal) refusals.set(id, refusal);
   }

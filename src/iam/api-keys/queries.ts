@@ -12,8 +12,6 @@ import type { RequestedColumns } from './request.ts';
 
 const COLUMNS = columnsOf(apiKey);
 
-/** The user that owns a key; null = its tenant. */
-type KeyOwner = KeyRow['user_id'];
 /** The tenant of a key and its id. */
 export type KeyRef = Pick<KeyRow, 'id' | 'tenant_id'>;
 
@@ -163,7 +161,7 @@ export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly K
 }
 
 /** The active keys. `expiry_month` finds them in an index. */
-const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_timestamp())
+export const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_timestamp())
   and (expires_at is null or expires_at > statement_timestamp())`;
 
 /**
@@ -176,50 +174,8 @@ export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: U
     .whereRaw(ACTIVE_NOW)
     .update({ revoked_at: q.raw('clock_timestamp()'), updated_at: q.raw('clock_timestamp()') })
     .returning('id');
+  await q('key_counts').where({ owner: userId }).delete();
   return revoked.map(({ id }) => id);
-}
-
-/** The first of two numbers of an advisory lock; the second is the owner's. */
-const KEYS_LOCK = 726543499;
-
-/**
- * Makes the callers that add active keys to an owner wait for each other, until the transaction ends. Ids of users and
- * tenants differ.
- */
-export async function lockActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner): Promise<void> {
-  await q.raw(`select pg_advisory_xact_lock(${KEYS_LOCK}, hashtext(:owner))`, { owner: owner ?? tenant });
-}
-
-/** Returns the number of active keys of an owner, counted up to `most`. */
-export async function countActiveKeys(q: Queryable, tenant: TenantId, owner: KeyOwner, most: number): Promise<number> {
-  // No column, so that an index alone has all that the statement reads.
-  const active = keys(q)
-    .where({ tenant_id: tenant, user_id: owner })
-    .whereRaw(ACTIVE_NOW)
-    .limit(most)
-    .select(q.raw('1'));
-  const [row] = await q.count<{ active: string }[]>({ active: '*' }).from(active.as('counted'));
-  return Number(row?.active ?? 0);
-}
-
-/**
- * Returns the milliseconds until an owner may get another new key, with at most `most` new keys within `withinMs`.
- * @param since the least id of a key that is created at the beginning of that period
- */
-export async function newKeyDelayMs(
-  q: Queryable,
-  tenant: TenantId,
-  owner: KeyOwner,
-  { most, withinMs, since }: { readonly most: number; readonly withinMs: number; readonly since: KeyId },
-): Promise<number> {
-  // Ids begin with the time, so the newest keys are first.
-  const oldest: { readonly age_ms: number } | undefined = await keys(q)
-    .where({ tenant_id: tenant, user_id: owner })
-    .where('id', '>', since)
-    .orderBy('id', 'desc')
-    .offset(most - 1)
-    .first(q.raw('cast(extract(epoch from clock_timestamp() - created_at) * 1000 as float8) as age_ms'));
-  return oldest === undefined ? 0 : Math.max(0, withinMs - oldest.age_ms);
 }
 
 /**

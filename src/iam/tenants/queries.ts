@@ -70,6 +70,7 @@ export async function updateTenantRow(q: Queryable, values: TenantValues): Promi
 export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q('roles').where('tenant_id', id).delete();
+  await q('key_counts').where({ owner: id }).delete();
   const now = q.raw('clock_timestamp()');
   await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
 }
