@@ -315,6 +315,16 @@ export type DecisionsOfMinute = {
   readonly count: number;
 };
 
+export type Directories = {
+  /** In the order of the configuration. */
+  readonly directories: readonly {
+    /** `ldap.name`. */
+    readonly name: string;
+    /** Whether the directory answered the last login, refresh or lookup of this server. `unknown`: there was none since its start. */
+    readonly status: 'up' | 'down' | 'unknown';
+  }[];
+};
+
 export type DirectoryTest = {
   /** The steps in order, up to the first that failed. */
   readonly steps: readonly {
@@ -2903,6 +2913,15 @@ export interface Paths {
       readonly answers: {
         /** One page of users and keys. It may be empty although there are more. */
         readonly '200': WhoCan;
+      };
+    };
+  };
+  readonly '/v1/iam/directory': {
+    /** List the configured directories, and whether each answers. */
+    readonly GET: {
+      readonly answers: {
+        /** The configured directories. */
+        readonly '200': Directories;
       };
     };
   };

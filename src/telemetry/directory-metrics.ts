@@ -17,9 +17,12 @@ const NAMES = {
   test: 'postern_directory_tests_total',
 } as const;
 
-const DOWN = 'unavailable';
-/** The server did not query the directory. */
-const NOT_QUERIED = 'too_many_at_once';
+/** Reports whether the directory answered; undefined: the server did not query one, or the report does not show it. */
+export function hasAnswered({ operation, directory, outcome }: DirectoryReport): boolean | undefined {
+  if (directory === undefined || outcome === 'too_many_at_once') return undefined;
+  // The outcome of a test is the step that failed, for example a wrong password.
+  return operation === 'test' ? undefined : outcome !== 'unavailable';
+}
 
 /** Returns the function that counts each report. */
 export function directoryReports(metrics: Metrics): (report: DirectoryReport) => void {
@@ -35,10 +38,11 @@ export function directoryReports(metrics: Metrics): (report: DirectoryReport) =>
       }),
     );
   }
-  return ({ operation, directory = '', outcome }) => {
+  return (report) => {
+    const { operation, directory = '', outcome } = report;
     const key = `${outcome}\n${directory}`;
     counts[operation].set(key, (counts[operation].get(key) ?? 0) + 1);
-    // The outcome of a test is the step that failed, for example a wrong password.
-    if (directory !== '' && operation !== 'test' && outcome !== NOT_QUERIED) down.set(directory, outcome === DOWN);
+    const answered = hasAnswered(report);
+    if (answered !== undefined) down.set(directory, !answered);
   };
 }

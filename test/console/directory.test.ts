@@ -11,7 +11,7 @@ import {
   startDirectoryWorld,
   WRONG,
 } from '../auth/directory-world.ts';
-import { makeUser } from '../server/support/client.ts';
+import { call, makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -53,6 +53,18 @@ await describeWithSlapd('the console with a directory', () => {
   afterAll(async () => {
     await world?.stop();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('says at once which directories are configured, and after a login whether each answers', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/directory' });
+    const line = page.getByRole('listitem').filter({ hasText: 'corp' });
+    await line.getByText('No login needed it since this server started.').waitFor();
+    const { http } = stand.server;
+    const body = { auth_type: 'ldap', username: 'ada', password: LDAP_PASSWORD };
+    expect((await call(http, 'POST', '/v1/auth/login', { body })).status).toBe(200);
+    await page.reload();
+    await line.getByText('It answered the last login of this server.').waitFor();
+    expect(problems).toEqual([]);
   });
 
   it('takes a login apart: every step, the groups of the person and what they become, and keeps no password', async () => {
@@ -144,9 +156,8 @@ describe('the console without a directory', () => {
     stand = shared;
   });
 
-  it('says that none is configured, and shows what to write into the configuration', async () => {
+  it('says at once that none is configured, and shows what to write into the configuration', async () => {
     const tab = await stand.asAdmin({ path: '/console/directory' });
-    await test(tab, 'ada');
     await tab.page.getByText('No directory is configured').waitFor();
     await tab.page.getByRole('radio', { name: 'OpenLDAP' }).click();
     await tab.page.getByText('group-search-base: ou=groups,dc=example,dc=com').waitFor();

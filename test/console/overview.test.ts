@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { call, done, type MadeUser, makeUser, tryLogin } from '../server/support/client.ts';
+import { call, done, type MadeUser, makeKey, makeUser, tryLogin } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { send } from '../support/http.ts';
 import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
@@ -204,13 +204,22 @@ async function tokenOf(user: MadeUser): Promise<string> {
 }
 
 describe('a tenant without requests', () => {
-  it('shows the next step', async () => {
+  it('says once that there are none, and the next step: the first key, or a request with one of its keys', async () => {
     await done(http, 'POST', '/v1/iam/tenants', { token: stand.token, body: { id: 'quiet', name: 'Quiet' } });
     const { page, problems } = await stand.asAdmin({ path: '/console/?tenant=quiet' });
     await page.getByText('No request was decided in the last 24 hours').waitFor();
+    expect(await page.getByText('0 requests').count()).toBe(0);
     await page.getByText('Nothing needs care.').waitFor();
     await page.getByRole('link', { name: 'Create an API key' }).click();
-    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/keys');
+    await page.getByText('There is no API key yet').waitFor();
+    await page.getByRole('dialog', { name: 'Create key' }).waitFor();
+    await makeKey(http, stand.token, { tenant: 'quiet', scopes: ['chat:*'] });
+    await page.goto('/console/?tenant=quiet');
+    await page.getByRole('link', { name: 'Connect a client' }).last().waitFor();
+    await page.getByText('A request with one of the active API keys shows here').waitFor();
+    expect(await page.getByRole('link', { name: 'Create an API key' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Look at another tenant' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/tenants');
     expect(problems).toEqual([]);
   });
 });

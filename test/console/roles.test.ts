@@ -1,6 +1,6 @@
 import { afterAll, describe, expect } from 'vitest';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, faultsInEveryLook } from './support/browser.ts';
+import { accessibilityFaults, cutTexts, faultsInEveryLook } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -27,6 +27,10 @@ describe('the list of roles', () => {
     await page.getByRole('row', { name: 'developer' }).waitFor();
     await page.getByRole('searchbox', { name: 'Search roles' }).fill('list-own');
     await expect.poll(() => page.getByRole('row').count()).toBe(2);
+    await page.getByRole('searchbox', { name: 'Search roles' }).fill('no-such-role');
+    await page.getByText('No role matches').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await expect.poll(() => page.getByRole('searchbox', { name: 'Search roles' }).inputValue()).toBe('');
     await page.getByRole('row', { name: 'list-own' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles/list-own');
     expect(problems).toEqual([]);
@@ -34,6 +38,17 @@ describe('the list of roles', () => {
 });
 
 describe('the permission picker', () => {
+  it('begins without an error, and shows every meaning whole', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/new-role' });
+    await page.getByText('Choose what the holders of this role may do.').waitFor();
+    await page.getByRole('option', { name: 'chat:write' }).waitFor();
+    expect(await page.locator('[class*=error]').count()).toBe(0);
+    expect(await cutTexts(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Create role' }).click();
+    await page.getByText('This field is needed.').waitFor();
+    expect(problems).toEqual([]);
+  });
+
   it("offers the permissions of the operator's own routes with what they call, and counts them in a wildcard", async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/new-role' });
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('reports');

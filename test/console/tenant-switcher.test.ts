@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { done, makeUser } from '../server/support/client.ts';
+import { ADMIN, done, makeUser } from '../server/support/client.ts';
 import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
-import { type ConsoleStand, it } from './support/stand.ts';
+import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 const MANY = 24;
 
@@ -71,6 +71,31 @@ describe('the tenant switcher', () => {
     await expect.poll(() => option.textContent()).toContain('Suspended');
     await option.click();
     await page.getByText('This tenant is suspended: every request of its users and keys is refused.').waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a sign-in', () => {
+  const shown = (page: Page) => page.getByRole('button', { name: /^Change the tenant:/ });
+
+  it('leads to the tenant in which the user acted last in this browser, or to its own if that one is gone', async () => {
+    await api('POST', '/v1/iam/tenants', { id: 'brief', name: 'Brief' });
+    const { page, problems } = await stand.signIn({ path: '/console/keys?tenant=brief' });
+    await expect.poll(() => shown(page).textContent()).toContain('Brief');
+    const signInAgain = async () => {
+      await page.getByRole('button', { name: 'Account and sessions' }).click();
+      await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+      await page.goto('/console/');
+      await enter(page, ADMIN);
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    };
+    await signInAgain();
+    await expect.poll(() => addressOf(page)).toBe('/console/?tenant=brief');
+    await expect.poll(() => shown(page).textContent()).toContain('Brief');
+    await api('DELETE', '/v1/iam/tenants/brief');
+    await signInAgain();
+    await expect.poll(() => addressOf(page)).toBe('/console/');
+    await expect.poll(() => shown(page).textContent()).toContain('Default');
     expect(problems).toEqual([]);
   });
 });

@@ -93,10 +93,13 @@ describe('the list of tenants', () => {
 });
 
 describe('the drawer of a tenant', () => {
-  it('makes a tenant of what is set and nothing else, and opens it', async () => {
+  it('says at each field what is missing, makes a tenant of what is set and nothing else, and opens it', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants' });
     await page.getByRole('button', { name: 'Create tenant' }).click();
     const drawer = page.getByRole('dialog');
+    await drawer.getByRole('button', { name: 'Create tenant' }).click();
+    await expect.poll(() => drawer.getByText('This field is needed.').count()).toBe(2);
+    expect(await page.evaluate('document.activeElement.value')).toBe('');
     await drawer.getByRole('textbox', { name: 'Id' }).fill('Kestrel');
     await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Kestrel Health');
     await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('100000000');

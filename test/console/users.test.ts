@@ -53,6 +53,8 @@ describe('the list of users', () => {
     await page.getByRole('menuitem', { name: 'removed' }).click();
     await page.getByRole('button', { name: 'Remove the filter by the directory' }).waitFor();
     await expect.poll(() => new URL(page.url()).searchParams.get('directory')).toBe('removed');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('');
     expect(problems).toEqual([]);
   });
 

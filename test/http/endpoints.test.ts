@@ -486,6 +486,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       asRoot('POST', '/v1/iam/explain/who-can', { body: { permission: 'chat:write', resource: 'models/llama-3' } }),
     shows: () => ({ permission: 'chat:write', resource: 'models/llama-3' }),
   },
+  listDirectories: {
+    guarantee: 'the configured directories are listed with their status',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/directory'),
+    shows: () => ({ directories: [{ name: 'corp', status: 'unknown' }] }),
+  },
   testDirectory: {
     guarantee: 'a directory is tested up to the failing step',
     status: 200,

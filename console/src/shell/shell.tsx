@@ -4,7 +4,8 @@ import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
 import { onSessionEnd } from '../api/client.ts';
-import { TenantProvider, useTenantOfAddress } from '../api/session.ts';
+import { keepTenant } from '../api/last-tenant.ts';
+import { TenantProvider, useMe, useTenantOfAddress } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
 import overlay from '../ui/overlay.module.css';
@@ -20,6 +21,7 @@ import { ThemeMenu } from './theme-menu.tsx';
 export function Shell() {
   const tenant = useTenantOfAddress();
   useSignInWhenOver();
+  useKeptTenant(tenant.id);
   return (
     <TenantProvider value={tenant}>
       <a className={styles.skip} href="#content">
@@ -62,6 +64,14 @@ function useSignInWhenOver(): void {
       }),
     [navigate, router],
   );
+}
+
+/** The next sign-in of this user in this browser begins in the tenant. */
+function useKeptTenant(tenant: string): void {
+  const me = useMe();
+  useEffect(() => {
+    if (me.platform_admin) keepTenant(me, tenant);
+  }, [me, tenant]);
 }
 
 function PhoneMenu() {

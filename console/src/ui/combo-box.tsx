@@ -51,7 +51,7 @@ export function ComboBox(props: ComboBoxProps) {
       allowsCustomValue={isFree}
       allowsEmptyCollection={says !== undefined}
       menuTrigger="focus"
-      isInvalid={error !== undefined}
+      isInvalid={error === undefined ? undefined : true}
       validationBehavior={validationBehavior(error)}
       isRequired={props.isRequired}
     >

@@ -47,7 +47,7 @@ export function TextField(props: TextFieldProps) {
       className={styles.field}
       value={value}
       onChange={onChange}
-      isInvalid={error !== undefined}
+      isInvalid={error === undefined ? undefined : true}
       validationBehavior={validationBehavior(error)}
       type={props.type ?? 'text'}
       isRequired={props.isRequired}
@@ -87,14 +87,22 @@ export function FieldLabel({
   );
 }
 
-/** The text under a field: the error, or the hint if there is none. */
+/** The text under a field: the error, or the hint if there is none, and why the browser does not submit the field. */
 export function Below({ hint, error }: { readonly hint?: ReactNode; readonly error?: string | undefined }) {
   if (error !== undefined) return <FieldError className={styles.error}>{error}</FieldError>;
-  if (hint === undefined) return null;
   return (
-    <Text slot="description" className={styles.hint}>
-      {hint}
-    </Text>
+    <>
+      <FieldError className={styles.error}>
+        {({ validationDetails, defaultChildren }) =>
+          validationDetails.valueMissing ? common.required : defaultChildren
+        }
+      </FieldError>
+      {hint === undefined ? null : (
+        <Text slot="description" className={styles.hint}>
+          {hint}
+        </Text>
+      )}
+    </>
   );
 }
 

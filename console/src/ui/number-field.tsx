@@ -37,7 +37,7 @@ export function NumberField({ label, value, onChange, hint, error, placeholder, 
       onFocusChange={setFocus}
       inputMode="numeric"
       autoComplete="off"
-      isInvalid={error !== undefined}
+      isInvalid={error === undefined ? undefined : true}
       validationBehavior={validationBehavior(error)}
     >
       <FieldLabel isOptional={isOptional}>{label}</FieldLabel>

@@ -7,7 +7,7 @@ import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UnavailableDirectory } from '../../directory/faults.ts';
 import type { Directories } from '../../directory/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { DirectoryReport } from '../../telemetry/directory-metrics.ts';
+import { type DirectoryReport, hasAnswered } from '../../telemetry/directory-metrics.ts';
 import { createResponseTimer, type ResponseTimer } from './response-timer.ts';
 
 export interface DirectoryService {
@@ -20,6 +20,8 @@ export interface DirectoryService {
   readonly queues: Readonly<Record<DirectoryReport['operation'], Semaphore>>;
   readonly responseTimer: ResponseTimer;
   readonly report: (report: DirectoryReport) => void;
+  /** True if the directory answered the last login, refresh or lookup; undefined: there was none since the start. */
+  readonly isUp: (name: string) => boolean | undefined;
 }
 
 export interface DirectoryServiceOptions {
@@ -53,7 +55,20 @@ export function createDirectoryService(options: DirectoryServiceOptions): Direct
     lookup: semaphore(MAX_LOOKUPS),
     test: semaphore(MAX_TESTS),
   };
-  return { directories, names, lookedUp, queues, report, responseTimer: createResponseTimer() };
+  const up = new Map<string, boolean>();
+  return {
+    directories,
+    names,
+    lookedUp,
+    queues,
+    responseTimer: createResponseTimer(),
+    report: (one) => {
+      const answered = hasAnswered(one);
+      if (one.directory !== undefined && answered !== undefined) up.set(one.directory, answered);
+      report(one);
+    },
+    isUp: (name) => up.get(name),
+  };
 }
 
 /**

@@ -6,6 +6,7 @@ import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
+import { listDirectories } from './list.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
 
 const question = component(
@@ -62,8 +63,37 @@ const steps = component(
   }),
 );
 
+const configured = component(
+  'Directories',
+  Type.Object({
+    directories: Type.Array(
+      Type.Object({
+        name: Type.String({ description: '`ldap.name`.' }),
+        status: Type.Unsafe<'up' | 'down' | 'unknown'>({
+          ...oneOf('up', 'down', 'unknown'),
+          description:
+            'Whether the directory answered the last login, refresh or lookup of this server. `unknown`: there was none since its start.',
+        }),
+      }),
+      { description: 'In the order of the configuration.' },
+    ),
+  }),
+);
+
 export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint[] {
   return [
+    callerEndpoint({
+      method: 'GET',
+      path: '/v1/iam/directory',
+      operationId: 'listDirectories',
+      summary: 'List the configured directories, and whether each answers.',
+      permission: 'admin:tenants',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The configured directories.', configured),
+      refusals: [],
+      handler: async ({ caller }) => ({ status: 200, body: listDirectories(parts.directory, caller) }),
+    }),
     callerEndpoint({
       method: 'POST',
       path: '/v1/iam/directory/test',

@@ -198,6 +198,13 @@ export async function faultsInEveryLook(page: Page): Promise<readonly string[]> 
   return faults;
 }
 
+/** The texts of the options on the page that are wider than their places. */
+export async function cutTexts(page: Page): Promise<readonly string[]> {
+  return page.evaluate(`[...document.querySelectorAll('[role=option], [role=option] *')]
+    .filter((element) => element.scrollWidth > element.clientWidth && getComputedStyle(element).overflowX !== 'visible')
+    .map((element) => element.textContent)`);
+}
+
 /**
  * A tag turns on its rules of level AAA too, which axe-core leaves off by itself and which the console does not have to
  * meet.

@@ -7,7 +7,8 @@ import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable } from '../../ui/list.tsx';
-import { Empty, Id, Note, State } from '../../ui/mark.tsx';
+import { ListEmpty } from '../../ui/list-empty.tsx';
+import { Id, Note, State } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { useTyped } from '../../ui/use-typed.ts';
@@ -55,6 +56,8 @@ export function Audit() {
   const opened = list.kind === 'loaded' ? list.rows.find(({ id }) => id === search.open) : undefined;
   const show = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+  const isFiltered = Object.values(query).some((value) => value !== undefined);
+  const showAll = (): void => void navigate({ search: ({ tenant }) => ({ tenant }) });
   return (
     <Page
       title={text.title}
@@ -91,7 +94,7 @@ export function Audit() {
         list={list}
         idOf={(row: AuditRow) => row.id}
         onOpen={({ id }) => show({ open: id })}
-        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
         columns={COLUMNS}
       />
       {opened === undefined ? null : <AuditDrawer row={opened} onClose={() => show({})} onFilter={show} />}

@@ -9,6 +9,7 @@ import { directory as text } from '../../text/en/directory.ts';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { TwoColumns } from '../../ui/two-columns.tsx';
+import { Configured, useDirectories } from './configured.tsx';
 import { NotConfigured } from './not-configured.tsx';
 import { Question } from './question.tsx';
 import { Recent } from './recent.tsx';
@@ -23,6 +24,7 @@ type State =
 export function Directory() {
   const me = useMe();
   const queries = useQueryClient();
+  const directories = useDirectories();
   const [state, setState] = useState<State>({ kind: 'idle' });
   // Not by a mutation or a query: their caches would keep the password.
   const run = async (request: DirectoryTestRequest): Promise<void> => {
@@ -35,9 +37,18 @@ export function Directory() {
       setState({ kind: 'failed', error, directory });
     }
     await queries.invalidateQueries({ queryKey: [me.tenant_id, 'directory-tests'] });
+    await directories.refetch();
   };
+  if (directories.data?.length === 0) {
+    return (
+      <Page title={text.title} says={text.says}>
+        <NotConfigured />
+      </Page>
+    );
+  }
   return (
     <Page title={text.title} says={text.says}>
+      <Configured read={directories} />
       <TwoColumns side={<Question isRunning={state.kind === 'running'} onRun={(request) => void run(request)} />}>
         <Outcome state={state} />
         <Recent />
@@ -67,7 +78,6 @@ function Outcome({ state }: { readonly state: State }) {
 
 function Failed({ error, directory }: { readonly error: unknown; readonly directory: string | undefined }) {
   const isMissing = error instanceof ProblemError && error.code === 'not_found';
-  if (isMissing && directory === undefined) return <NotConfigured />;
   return (
     <>
       <Problem error={error} />

@@ -12,7 +12,8 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { Empty, Id, Small, shortened, Tags } from '../../ui/mark.tsx';
+import { ListEmpty } from '../../ui/list-empty.tsx';
+import { Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
@@ -74,6 +75,10 @@ export function Keys() {
     setSelected(NONE);
     void navigate({ search: (before) => ({ ...before, open: undefined, act: undefined, ...change }) });
   };
+  const showAll = (): void => {
+    setTyped('');
+    show({ q: undefined, status: undefined, user: undefined, creator: undefined });
+  };
   const query = queryOf(search);
   const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query], (cursor, signal) =>
     tenant.client.request('GET', '/v1/iam/api-keys', { query: { ...query, limit: PAGE, cursor }, signal }),
@@ -131,7 +136,7 @@ export function Keys() {
         idOf={(key: ApiKey) => key.id}
         onOpen={({ id }) => show({ open: id })}
         {...(denied === undefined ? { selected, onSelect: setSelected } : {})}
-        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        empty={<ListEmpty texts={text} onShowAll={Object.keys(query).length === 0 ? undefined : showAll} />}
         columns={COLUMNS}
       />
       {search.open === 'new' ? (

@@ -1,11 +1,10 @@
 /** The first screen: what the tenant's requests come to, and what needs care. */
 
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useDenied } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Courses } from '../../ui/courses.tsx';
 import { Segments } from '../../ui/field.tsx';
-import { Empty } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { Page, SectionHead, Sentence } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -15,6 +14,7 @@ import { Chart, magnified } from './chart.tsx';
 import type { Decided } from './decided.ts';
 import { useDecided } from './decisions.ts';
 import { Expiring } from './expiring.tsx';
+import { NoRequests } from './no-requests.tsx';
 import styles from './overview.module.css';
 import { Latest, Reasons, reasonOf } from './reasons.tsx';
 import { SPANS, type Span } from './search.ts';
@@ -74,20 +74,7 @@ export function Overview() {
 }
 
 function Requests({ decided, span }: { readonly decided: Decided; readonly span: Span }) {
-  if (decided.allowed + decided.denied === 0) {
-    return (
-      <Empty
-        title={`${text.nothing} ${text.lately[span]}`}
-        action={
-          <Link to="/keys" search={{ open: 'new' }}>
-            {text.toKeys}
-          </Link>
-        }
-      >
-        {text.nothingSays}
-      </Empty>
-    );
-  }
+  if (decided.allowed + decided.denied === 0) return <NoRequests span={span} />;
   const caption = text.caption(magnified(decided));
   return (
     <section>
@@ -103,13 +90,15 @@ const percent = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 function Summary({ decided, span }: { readonly decided: Decided; readonly span: Span }) {
   const { allowed, denied, reasons } = decided;
   const all = allowed + denied;
+  // The empty state below says it.
+  if (all === 0) return null;
   const [first] = reasons;
   // Rounded down: one denied of many is not "100 % passed".
-  const share = percent.format(Math.floor((1000 * allowed) / Math.max(1, all)) / 10);
+  const share = percent.format(Math.floor((1000 * allowed) / all) / 10);
   return (
     <Sentence>
       <b>{count(all)}</b> {text.requests(all)} {text.lately[span]}.{' '}
-      {all === 0 ? null : denied === 0 ? (
+      {denied === 0 ? (
         text.passedAll
       ) : (
         <>

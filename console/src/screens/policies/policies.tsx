@@ -9,7 +9,8 @@ import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable } from '../../ui/list.tsx';
-import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { ListEmpty } from '../../ui/list-empty.tsx';
+import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
@@ -30,6 +31,11 @@ export function Policies() {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
   const list = usePolicies({ q: searched, effect, enabled: state === undefined ? undefined : state === 'enabled' });
+  const isFiltered = searched !== undefined || effect !== undefined || state !== undefined;
+  const showAll = (): void => {
+    setTyped('');
+    void navigate({ search: (before) => ({ ...before, q: undefined, effect: undefined, state: undefined }) });
+  };
   const create = (
     <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: {} })}>
       {text.create}
@@ -61,7 +67,7 @@ export function Policies() {
         list={list}
         idOf={(policy) => policy.name}
         onOpen={({ name }) => void navigate({ to: '/policies/$name', params: { name } })}
-        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
         columns={[
           {
             id: 'name',

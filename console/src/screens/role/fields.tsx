@@ -51,7 +51,8 @@ export function RoleForm({ draft, set, error, isReadOnly = false, noted = [] }: 
         label={text.permissions}
         selected={permissions}
         onChange={(patterns) => set({ permissions: patterns })}
-        error={fieldError(error, '/permissions') ?? (permissions.length === 0 ? text.noPermissions : undefined)}
+        error={fieldError(error, '/permissions')}
+        hint={text.noPermissions}
         isReadOnly={isReadOnly}
         noted={noted}
       />

@@ -19,6 +19,8 @@ interface PermissionPickerProps {
   readonly selected: readonly string[];
   readonly onChange: (patterns: readonly string[]) => void;
   readonly error?: string | undefined;
+  /** Shown while nothing is chosen. */
+  readonly hint?: string;
   readonly isReadOnly?: boolean;
   /** Patterns that a notice lists as matching no permission. */
   readonly noted?: readonly string[];
@@ -31,6 +33,7 @@ export function PermissionPicker({
   selected,
   onChange,
   error,
+  hint,
   isReadOnly = false,
   noted = [],
 }: PermissionPickerProps) {
@@ -57,7 +60,7 @@ export function PermissionPicker({
       empty={catalog.isLoading ? common.loading : text.noPermission}
       error={isMalformed ? words.notAPattern : error}
       isReadOnly={isReadOnly}
-      below={<Below patterns={selected} noted={noted} catalog={catalog} />}
+      below={<Below patterns={selected} noted={noted} catalog={catalog} hint={hint} />}
     />
   );
 }
@@ -66,13 +69,15 @@ interface BelowProps {
   readonly patterns: readonly string[];
   readonly noted: readonly string[];
   readonly catalog: Catalog;
+  readonly hint: string | undefined;
 }
 
 /** The permissions that the chosen patterns cover, and the patterns that cover none. */
-function Below({ patterns, noted, catalog }: BelowProps) {
+function Below({ patterns, noted, catalog, hint }: BelowProps) {
   const { known, isPart, isLoading, failure } = catalog;
   if (failure !== undefined) return <Problem error={failure.error} onRetry={failure.retry} />;
-  if (isLoading || patterns.length === 0) return null;
+  if (isLoading) return null;
+  if (patterns.length === 0) return hint;
   const all = covered(patterns, known);
   const idle = isPart ? [] : unneeded(patterns, known).filter((pattern) => !noted.includes(pattern));
   return (

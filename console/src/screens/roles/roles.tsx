@@ -11,7 +11,8 @@ import { roles as text } from '../../text/en/roles.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { Empty, State, Tags } from '../../ui/mark.tsx';
+import { ListEmpty } from '../../ui/list-empty.tsx';
+import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
@@ -39,6 +40,10 @@ export function Roles() {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
   const list = useRoles(search.q ?? '', search.kind);
+  const showAll = (): void => {
+    setTyped('');
+    void navigate({ search: (before) => ({ ...before, q: undefined, kind: undefined }) });
+  };
   return (
     <Page
       title={text.title}
@@ -64,7 +69,7 @@ export function Roles() {
         list={list}
         idOf={(role) => role.name}
         onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
-        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        empty={<ListEmpty texts={text} onShowAll={search.q === undefined ? undefined : showAll} />}
         columns={COLUMNS}
       />
     </Page>

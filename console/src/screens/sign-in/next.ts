@@ -1,4 +1,5 @@
-const HOME = '/console/';
+/** The page after a sign-in that no address asked for. */
+export const HOME = '/console/';
 
 /**
  * Returns the page after the sign-in. It accepts only paths of the console, so a link to the sign-in page cannot

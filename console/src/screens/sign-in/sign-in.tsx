@@ -5,13 +5,14 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { type Credentials, ProblemError } from '../../../../client/index.ts';
 import { signIn } from '../../api/client.ts';
+import { lastTenant } from '../../api/last-tenant.ts';
 import { session as text } from '../../text/en/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Segments, TextField } from '../../ui/field.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { sentenceOf } from '../../ui/problem.tsx';
 import { Door } from './door.tsx';
-import { insidePath } from './next.ts';
+import { HOME, insidePath } from './next.ts';
 import styles from './sign-in.module.css';
 
 type By = 'password' | 'directory';
@@ -35,7 +36,9 @@ export function SignIn() {
     try {
       await signIn(credentials);
       queries.clear();
-      await navigate({ href: insidePath(next) });
+      const href = insidePath(next);
+      if (href === HOME) await navigate({ to: '/', search: { tenant: await lastTenant() } });
+      else await navigate({ href });
     } catch (reason) {
       setPassword('');
       setError(reason);

@@ -37,7 +37,6 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
   const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const idError = isTaken ? sentenceOf(error) : fieldError(error, '/id');
   const isShownInPlace = idError !== undefined || (error instanceof ProblemError && error.errors.length > 0);
-  const missing = id.trim() === '' || form.name.trim() === '' ? text.needsName : undefined;
   return (
     <Drawer
       title={text.create}
@@ -45,7 +44,7 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
       foot={
         <>
           <Button onPress={onClose}>{common.cancel}</Button>
-          <Button tone="primary" type="submit" form={FORM} disabledReason={missing} isPending={create.isPending}>
+          <Button tone="primary" type="submit" form={FORM} isPending={create.isPending}>
             {text.create}
           </Button>
         </>
@@ -56,7 +55,7 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          if (missing === undefined) create.mutate();
+          create.mutate();
         }}
       >
         {error === null || isShownInPlace ? null : <Problem error={error} />}

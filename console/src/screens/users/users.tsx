@@ -9,7 +9,7 @@ import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { Empty } from '../../ui/mark.tsx';
+import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useLate } from '../../ui/use-late.ts';
@@ -52,6 +52,10 @@ export function Users() {
     tenant.client.request('GET', '/v1/iam/users', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
   const isFiltered = Object.values(query).some((value) => value !== undefined);
+  const showAll = (): void => {
+    setTyped('');
+    show({ q: undefined, status: undefined, role: undefined, directory: undefined });
+  };
   const create = (
     <Button tone="primary" disabledReason={denied} onPress={() => show({ open: 'new' })}>
       {text.create}
@@ -75,13 +79,7 @@ export function Users() {
         list={list}
         idOf={(user) => user.id}
         onOpen={({ id }) => void navigate({ to: '/users/$id', params: { id } })}
-        empty={
-          isFiltered ? (
-            <Empty title={text.nothing}>{text.nothingSays}</Empty>
-          ) : (
-            <Empty title={text.empty}>{text.emptySays}</Empty>
-          )
-        }
+        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
         columns={COLUMNS}
       />
       {search.open === 'new' ? <CreateUser onClose={() => show({})} /> : null}

@@ -1,6 +1,7 @@
 /** Words that many screens share. */
 export const common = {
   optional: 'optional',
+  required: 'This field is needed.',
   cancel: 'Cancel',
   close: 'Close',
   save: 'Save',
@@ -9,6 +10,7 @@ export const common = {
   copyOf: (what: string) => `Copy ${what}`,
   loading: 'Loading',
   more: 'Show more',
+  showAll: 'Show all',
   moreFor: (name: string) => `More for ${name}`,
   tryAgain: 'Try again',
   never: 'never',

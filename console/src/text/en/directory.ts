@@ -2,6 +2,13 @@
 export const directory = {
   title: 'Directory',
   says: 'People sign in with the name and password of the directory. It gives them their roles and their tenant; nothing is written to it.',
+  configured: 'Configured directories',
+  statuses: { up: 'Answers', down: 'Does not answer', unknown: 'Not asked yet' },
+  statusSays: {
+    up: 'It answered the last login of this server.',
+    down: 'It did not answer the last login of this server: its people cannot sign in. The test shows the step that fails.',
+    unknown: 'No login needed it since this server started. The test shows whether it answers.',
+  },
   test: 'Test a login',
   testSays: 'Goes through a login step by step. Nobody is signed in or made.',
   username: 'User name',

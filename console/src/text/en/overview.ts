@@ -10,8 +10,11 @@ export const overview = {
   wereDenied: (n: number) => (n === 1 ? 'was denied' : 'were denied'),
   mostly: 'most often:',
   nothing: 'No request was decided',
-  nothingSays: 'Create an API key and send a request with it: it shows here within seconds.',
-  toKeys: 'Create an API key',
+  noKey: 'There is no active API key. Create one and send a request with it: it shows here within seconds.',
+  toNewKey: 'Create an API key',
+  hasKeys: 'A request with one of the active API keys shows here within seconds.',
+  toConnect: 'Connect a client',
+  toTenants: 'Look at another tenant',
   chart: { '24h': 'Requests per hour', '7d': 'Requests per day' },
   caption: (times: string | undefined) =>
     times === undefined

@@ -30,7 +30,6 @@ export const tenants = {
   activate: 'Activate',
   delete: 'Delete',
   firstStays: 'The first tenant stays, and stays active.',
-  needsName: 'Give an id and a name.',
   saved: 'Saved. All replicas apply it within a second.',
   created: 'Created',
   changed: 'Last change',
