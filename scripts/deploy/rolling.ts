@@ -18,7 +18,7 @@ import { ServerEnded, startServer } from '../lib/rolling/server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENVOY = { name: 'envoy', version: ENVOY_VERSION };
-/** As docs/operations.md advises for the configurations in envoy/. */
+/** As docs/upgrades.md advises for the configurations in envoy/. */
 const DRAIN_NOTICE = '5s';
 const BETWEEN = 300;
 

@@ -129,7 +129,7 @@ export async function schemaDifference(
   return lacks.length > 0 ? { kind: 'older', lacks } : undefined;
 }
 
-/** A migration declares so that older servers can run and start on its schema. docs/operations.md has the rule. */
+/** A migration declares so that older servers can run and start on its schema. docs/upgrades.md has the rule. */
 const ADDITIVE = /^-- Additive: /;
 
 /** Returns the names of additive migrations. */

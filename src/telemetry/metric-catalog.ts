@@ -1,5 +1,5 @@
 /**
- * The catalog of metrics. A metric is one entry here; `npm run docs` writes the tables of docs/operations.md from it.
+ * The catalog of metrics. A metric is one entry here; `npm run docs` writes the tables of docs/metrics.md from it.
  * The process that counts gives the values with `Metrics.show`.
  */
 
@@ -61,7 +61,7 @@ export const METRICS = {
     },
   ),
   postern_grpc_tls_reloads_total: counter(['outcome'], 'TLS files that changed on disk, by outcome.', {
-    explanation: '`taken` (loaded) or `refused`. Alert on `refused`. See [TLS files](#tls-files).',
+    explanation: '`taken` (loaded) or `refused`. Alert on `refused`. See [TLS files](operations.md#tls-files).',
   }),
   postern_logins_total: counter(['outcome'], 'Logins by outcome.', {
     explanation: '`success`, `failure`, `refused` or `throttled`.',
@@ -179,7 +179,7 @@ export const METRICS = {
   postern_recent_denials_dropped_total: counter(
     [],
     "Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.",
-    { explanation: 'See [Recent decisions](#recent-decisions).' },
+    { explanation: 'See [Recent decisions](operations.md#recent-decisions).' },
   ),
   postern_decision_log_dropped_total: counter(
     ['outcome'],

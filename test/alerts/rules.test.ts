@@ -17,7 +17,8 @@ import { CHART, helm, MINIMAL } from '../helm/support.ts';
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const RULES = path('helm/postern/files/alerts.yaml');
 const TESTS = path('test/alerts/alerts.promtool.yaml');
-const GUIDE = readFileSync(path('docs/operations.md'), 'utf8');
+const GUIDE = readFileSync(path('docs/disasters.md'), 'utf8');
+const METRICS = readFileSync(path('docs/metrics.md'), 'utf8');
 
 interface Rule {
   readonly alert: string;
@@ -56,7 +57,7 @@ beforeAll(async () => {
  * The metrics that the guide explains, which are those of a server, and those of every Node process that are used here.
  */
 function known(): ReadonlySet<string> {
-  const told = [...GUIDE.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name = '']) => name);
+  const told = [...METRICS.matchAll(/`(postern_\w+)(?:\{[\w,]+\})?`/g)].map(([, name = '']) => name);
   return new Set([
     ...told.flatMap((name) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`]),
     'process_resident_memory_bytes',
@@ -95,7 +96,7 @@ describe('the alert rules', () => {
       expect(unknownIn(rule.expr)).toEqual([]);
       expect(['critical', 'warning', 'info']).toContain(rule.labels['severity']);
       // The anchor of a heading of one word is the word in small letters.
-      expect(rule.annotations.runbook_url).toBe(`https://postern.dev/docs/operations.md#${rule.alert.toLowerCase()}`);
+      expect(rule.annotations.runbook_url).toBe(`https://postern.dev/docs/disasters.md#${rule.alert.toLowerCase()}`);
       const section = GUIDE.split(`\n### ${rule.alert}\n`)[1]?.split('\n#')[0] ?? '';
       for (const part of ['**Means**', '**See**', '**Do**']) expect(section, `${rule.alert} ${part}`).toContain(part);
     },

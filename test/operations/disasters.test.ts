@@ -1,5 +1,5 @@
 /**
- * Each section of docs/operations.md "Disasters", tried on real servers: what is seen, what to do, and what is lost.
+ * Each section of docs/disasters.md "Disasters", tried on real servers: what is seen, what to do, and what is lost.
  */
 
 import { execFile } from 'node:child_process';
@@ -46,7 +46,7 @@ function envOf({ url }: Pick<FreshDatabase, 'url'>, secretKey = SECRET_KEY): Nod
   return { POSTERN_DATABASE_URL: url, POSTERN_SECRET_KEY: secretKey, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
 }
 
-const GUIDE = new URL('../../docs/operations.md', import.meta.url);
+const GUIDE = new URL('../../docs/disasters.md', import.meta.url);
 
 /** The SQL of a section of the guide, so that what it advises is what is tried. */
 async function statementOfGuide(heading: string): Promise<string> {

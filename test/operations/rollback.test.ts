@@ -11,7 +11,7 @@ import { newerMigrations } from '../support/newer-migrations.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** A statement of each kind that the rule in docs/operations.md allows. */
+/** A statement of each kind that the rule in docs/upgrades.md allows. */
 const ADDITIVE = `-- Additive: a table, columns with a default, an index.
 create table later (id text primary key);
 alter table api_keys add column later text, add column later_count int not null default 0;

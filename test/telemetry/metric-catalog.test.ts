@@ -51,8 +51,8 @@ test('a process shows every metric of the catalog, with its type and its help, a
   );
 });
 
-test('docs/operations.md names no metric that is not in the catalog', () => {
-  const guide = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+test('docs/metrics.md names no metric that is not in the catalog', () => {
+  const guide = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
   const named = [...guide.matchAll(/`(postern_\w+?)(?:_bucket|_sum|_count)?(?:\{[\w,]+\})?`/g)].map(([, name]) => name);
   expect(new Set(named)).toEqual(new Set(Object.keys(METRICS)));
 });

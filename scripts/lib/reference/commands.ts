@@ -36,8 +36,8 @@ const GUIDES: Readonly<Record<string, string>> = {
   'audit follow': 'decision-log.md#the-audit-log-in-a-siem',
   'ldap test': 'ldap.md#troubleshooting',
   'remove-data': 'operations.md#removing-the-embedded-database',
-  'rotate-secret-key': 'operations.md#changing-secret-key',
-  'reset-admin': 'operations.md#disasters',
+  'rotate-secret-key': 'upgrades.md#changing-secret-key',
+  'reset-admin': 'disasters.md#no-administrator-left',
 };
 
 const DATABASE: Readonly<Record<Command['database'], string>> = {

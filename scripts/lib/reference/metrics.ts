@@ -1,4 +1,4 @@
-/** The tables of metrics in docs/operations.md. */
+/** The tables of metrics in docs/metrics.md. */
 
 import { METRICS, type MetricDefinition } from '../../../src/telemetry/metric-catalog.ts';
 import { table, tableCell } from './markdown.ts';

@@ -17,8 +17,8 @@ export function referencePages(): ReadonlyMap<string, string> {
     ['docs/cli.md', commandsPage()],
     ['docs/errors.md', errorsPage()],
     [
-      'docs/operations.md',
-      withTables(page('docs/operations.md'), {
+      'docs/metrics.md',
+      withTables(page('docs/metrics.md'), {
         'metrics of directory': metricTable('directory'),
         'metrics of server': metricTable('server'),
         'metrics of limits': metricTable('limits'),
