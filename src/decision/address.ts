@@ -158,3 +158,36 @@ export function inNetwork(address: Address, net: Network): boolean {
     (address.d & net.maskD) >>> 0 === net.d
   );
 }
+
+const WORD = 32n;
+/** The position of the first IPv6 address: all IPv4 addresses come before it. */
+export const FIRST_IPV6 = 1n << WORD;
+/** The position after the last address. */
+export const LAST_POSITION = FIRST_IPV6 + (1n << 128n);
+
+/** Returns the position of an address in one order of all addresses. */
+export function addressPosition({ family, a, b, c, d }: Address): bigint {
+  if (family === 4) return BigInt(a);
+  return FIRST_IPV6 + ((((((BigInt(a) << WORD) | BigInt(b)) << WORD) | BigInt(c)) << WORD) | BigInt(d));
+}
+
+/** Returns the position of a network's first address and the position after its last; empty for any other text. */
+export function networkBorders(text: string): readonly bigint[] {
+  const net = parseNetwork(text);
+  if (net === undefined) return [];
+  const { family, maskA, maskB, maskC, maskD } = net;
+  const first = addressPosition(net);
+  const mask = addressPosition({ family, a: maskA, b: maskB, c: maskC, d: maskD });
+  const last = family === 4 ? FIRST_IPV6 - mask : LAST_POSITION - mask;
+  return [first, first + last];
+}
+
+/** Writes the address at a position. */
+export function addressAt(position: bigint): string {
+  const value = position < FIRST_IPV6 ? position : position - FIRST_IPV6;
+  const groupAt = (index: number, bits: number) =>
+    Number((value >> BigInt(index * bits)) & ((1n << BigInt(bits)) - 1n));
+  if (position < FIRST_IPV6) return [3, 2, 1, 0].map((index) => groupAt(index, 8)).join('.');
+  const groups = [7, 6, 5, 4, 3, 2, 1, 0].map((index) => groupAt(index, 16).toString(16)).join(':');
+  return groups.replace(/(?:^|:)0(?::0)+(?:$|:)/, '::');
+}

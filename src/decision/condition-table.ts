@@ -5,8 +5,17 @@
  */
 
 import { DAY_NAMES } from '../domain/records.ts';
-import { type Address, inNetwork, type Network, parseAddress, parseNetwork } from './address.ts';
-import { dayOfWeek, minuteOfDay, minuteOfWeek, parseEndOfSpan, parseTimeOfDay, timeText } from './clock.ts';
+import { type Address, inNetwork, type Network, networkBorders, parseAddress, parseNetwork } from './address.ts';
+import {
+  DAY_MINUTES,
+  dayOfWeek,
+  minuteOfDay,
+  minuteOfWeek,
+  parseEndOfSpan,
+  parseTimeOfDay,
+  timeText,
+  WEEK_MINUTES,
+} from './clock.ts';
 import { MAX_ENTRIES, MAX_WEEKLY_WINDOWS } from './limits.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from './weekly-hours.ts';
 
@@ -41,6 +50,11 @@ interface ConditionParts<Operator extends string, Input> {
   readonly inputText: (input: Input, inputs: ConditionInputs) => string | undefined;
   /** Compiles an operand to a predicate of inputs; undefined if this version cannot read the operand. */
   readonly compile: (operand: readonly string[]) => ((input: Input) => boolean) | undefined;
+  /**
+   * Returns the inputs from which on an operand may contain the input or no longer contain it: positions of addresses
+   * (`addressPosition`), or minutes of the week.
+   */
+  readonly borders: (operand: readonly string[]) => readonly bigint[];
   /** Reports whether a text may be the entry of an operand at an index. */
   readonly accepts: (entry: string, index: number) => boolean;
   readonly expectation: string;
@@ -144,6 +158,11 @@ function compileDays(operand: readonly string[]): ((weekMinute: number) => boole
   return days === 0 ? undefined : (weekMinute) => ((days >> dayOfWeek(weekMinute)) & 1) === 1;
 }
 
+/** Returns the minutes of the week at which these minutes of the day begin. */
+function dailyBorders(minutes: readonly number[]): readonly bigint[] {
+  return DAYS.flatMap((_, day) => minutes.map((minute) => BigInt((day * DAY_MINUTES + minute) % WEEK_MINUTES)));
+}
+
 function compileHours(operand: readonly string[]): ((weekMinute: number) => boolean) | undefined {
   const hours = compileWeeklyHours(operand);
   return hours && ((weekMinute) => inWeeklyHours(hours, weekMinute));
@@ -171,6 +190,7 @@ export const CONDITIONS = {
     input: addressOf,
     inputText: (_address, { clientAddress }) => clientAddress,
     compile: compileNetworks,
+    borders: (operand) => operand.flatMap((text) => networkBorders(text)),
     accepts: (entry) => parseNetwork(entry) !== undefined,
     expectation: 'must be an IP address or CIDR block without host bits, leading zeros or zone id',
     fault: notEmpty,
@@ -193,6 +213,7 @@ export const CONDITIONS = {
     ...clock,
     inputText: timeText,
     compile: compileSpan,
+    borders: ([start = '', end = '']) => dailyBorders([parseTimeOfDay(start) ?? 0, parseEndOfSpan(end) ?? 0]),
     accepts: (entry, index) => (index === 0 ? parseTimeOfDay(entry) : parseEndOfSpan(entry)) !== undefined,
     expectation: 'must be HH:MM from 00:00 to 23:59 (an end may be 24:00)',
     fault: ([start, end, ...more]) =>
@@ -216,6 +237,7 @@ export const CONDITIONS = {
     ...clock,
     inputText: dayName,
     compile: compileDays,
+    borders: () => dailyBorders([0]),
     accepts: (entry) => DAYS.includes(entry),
     expectation: `must be one of ${DAY_NAMES.join(', ')}`,
     fault: notEmpty,
@@ -229,6 +251,7 @@ export const CONDITIONS = {
     ...clock,
     inputText: (weekMinute) => `${dayName(weekMinute)} ${timeText(weekMinute)}`,
     compile: compileHours,
+    borders: (operand) => [...(compileWeeklyHours(operand) ?? [])].map(BigInt),
     accepts: (entry) => parseWeeklyWindow(entry) !== undefined,
     expectation:
       'must be days and a window, such as Mon-Fri 08:00-18:00 or Sat 22:00-02:00. The end may be 24:00 and must differ from the start',

@@ -51,6 +51,7 @@ const ENTRY = `
     input: addressOf,
     inputText: ({ family }) => \`ipv\${family}\`,
     compile: (operand) => (operand.length === 0 ? undefined : ({ family }) => operand.includes(\`ipv\${family}\`)),
+    borders: () => networkBorders('::/0'),
     accepts: (entry) => entry === 'ipv4' || entry === 'ipv6',
     expectation: 'must be ipv4 or ipv6',
     fault: notEmpty,
@@ -163,7 +164,7 @@ describe('a further condition, added to a copy of the sources', () => {
     };
     expect(await check(whole)).toBe('');
     const added = whole.slice(whole.indexOf('address_family:'));
-    for (const part of ['description', 'schema', 'accepts', 'inputText', 'bytes']) {
+    for (const part of ['description', 'schema', 'accepts', 'inputText', 'borders', 'bytes']) {
       const line = new RegExp(`\\n {4}${part}: .*`).exec(added)?.[0] ?? '';
       expect(await check(whole.replace(added, added.replace(line, '')))).toContain(`'${part}'`);
     }

@@ -4,8 +4,8 @@
  */
 
 import type { RoleName } from '../../domain/ids.ts';
-import type { Steps } from '../../domain/steps.ts';
-import type { Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
+import type { Principal, Resource, ResourceKind, Snapshot } from '../model.ts';
+import type { RouteTable } from '../routes.ts';
 
 /** Principals that every rule treats alike: users with the same roles, or keys with the same grant and owner's roles. */
 export interface PrincipalGroup {
@@ -28,17 +28,23 @@ export interface DifferenceInput {
   readonly after: Snapshot;
   /** All principals of the tenant. */
   readonly groups: readonly PrincipalGroup[];
-  readonly routes: readonly Route[];
+  readonly routes: RouteTable;
   readonly management: readonly ManagementAccess[];
   /** Milliseconds since the epoch. Witnesses are requests of the following days, where the rules have such hours. */
   readonly nowMs: number;
 }
 
-/** The names of one kind in the requests of a box. */
-export interface NameRegion {
-  /** A name is in the region if a pattern matches it and no exception does. `*` matches every name. */
+/** A set of names: those that one of `patterns` and all of `also` match, and none of `except`. `*` matches every name. */
+export interface NamePatterns {
   readonly patterns: readonly string[];
   readonly except: readonly string[];
+  readonly also: readonly string[];
+}
+
+/** The names of one kind in the requests of a box: the union of its sets. */
+export interface NameRegion {
+  /** At most one set, unless a request can name several resources of the kind. */
+  readonly sets: readonly NamePatterns[];
   /** True if a request that takes such a resource and does not name it is in the region. */
   readonly unnamed: boolean;
 }
@@ -118,8 +124,7 @@ export interface Box {
   readonly addresses: readonly string[] | undefined;
   /** One entry for each time zone in which the hours matter. All must contain the instant. Empty = always. */
   readonly clocks: readonly ClockRegion[];
-  /** Undefined if several rules together cause the change. */
-  readonly by: ResponsibleRule | undefined;
+  readonly by: ResponsibleRule;
   readonly witness: Witness;
   contains(request: BoxRequest): boolean;
   /** Reports whether a request with this resource may be in the box. @param name undefined: not named */
@@ -138,6 +143,3 @@ export interface Difference {
   /** Principals with a request whose outcome changes. */
   readonly affected: { readonly users: number; readonly keys: number };
 }
-
-/** Computes the difference in steps, each of far less than a millisecond, so that other work can run between them. */
-export type ComputeDifference = (input: DifferenceInput) => Steps<Difference>;

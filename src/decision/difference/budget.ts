@@ -1,0 +1,31 @@
+/** The bounds of one computation. Beyond one of them the difference is incomplete, and says so. */
+
+/** Most states of the automata of all globs, and most places in them. */
+const MAX_STATES = 100_000;
+const MAX_PLACES = 3_000_000;
+/** Most comparisons of two regions, of about 1 us each. */
+const MAX_COMPARISONS = 4_000_000;
+
+/** A bound was exceeded. The message is the reason that the difference gives. */
+export class BoundExceeded extends Error {}
+
+export class ComparisonBudget {
+  #states = MAX_STATES;
+  #places = MAX_PLACES;
+  #comparisons = MAX_COMPARISONS;
+
+  /** @throws BoundExceeded */
+  spendStates(states: number, places: number): void {
+    this.#states -= states;
+    this.#places -= places;
+    if (this.#states < 0 || this.#places < 0)
+      throw new BoundExceeded('The names and globs of the rules that matter are too many to compare them exactly.');
+  }
+
+  /** @throws BoundExceeded */
+  spendComparisons(count: number): void {
+    this.#comparisons -= count;
+    if (this.#comparisons < 0)
+      throw new BoundExceeded('The rules overlap in too many ways to compare all of them within the bounds.');
+  }
+}

@@ -1,0 +1,183 @@
+/** One request of a region, decided under both versions by the decision itself. */
+
+import { minuteOfWeek } from '../clock.ts';
+import { decide } from '../decide.ts';
+import { decideManagement } from '../management.ts';
+import type { CheckInput, Decision, Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
+import { matchRoute, type RouteTable } from '../routes.ts';
+import { parseTemplate } from '../templates.ts';
+import type { Witness } from './model.ts';
+import type { Region, RegionPart } from './regions.ts';
+import type { ConditionAxes, KindAxis } from './rules.ts';
+import { KIND_SOURCES, type RequestShape } from './shapes.ts';
+
+export interface Versions {
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+
+const MINUTE_MS = 60_000;
+/** Longest step between two instants that are tried, so that no change of an offset is passed over. */
+const MAX_STEP_MINUTES = 15;
+/** The hours of several time zones are compared over three years. */
+const HORIZON_MS = 3 * 366 * 24 * 60 * MINUTE_MS;
+
+/** Returns the first minute after an instant at which all clocks are in the region; undefined if there is none. */
+export function witnessInstant(
+  conditions: ConditionAxes,
+  parts: readonly RegionPart[],
+  nowMs: number,
+): number | undefined {
+  const from = (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS;
+  for (let timeMs = from; timeMs < from + HORIZON_MS; ) {
+    let wait = 0;
+    for (const [index, axis] of conditions.clocks.entries()) {
+      const mask = parts[index]?.each ?? axis.all;
+      const minute = minuteOfWeek(axis.timezone, timeMs);
+      if (mask !== axis.all && minute !== undefined) wait = Math.max(wait, axis.minutesUntil(mask, minute));
+    }
+    if (wait === 0) return timeMs;
+    timeMs += Math.min(wait, MAX_STEP_MINUTES) * MINUTE_MS;
+  }
+  return undefined;
+}
+
+/** Most names of one set that are tried. */
+const MAX_TRIED = 3;
+
+/** Returns resources of a region, of which routes may accept some more readily than others. */
+function* resourcesIn(kinds: readonly KindAxis[], region: Region): Generator<readonly Resource[]> {
+  const sets = kinds.flatMap(({ kind, names }, index) => {
+    const part = region[index];
+    if (part === undefined) return [];
+    return (part.some.length === 0 ? [part.each] : part.some).map((mask) => ({ kind, names, mask }));
+  });
+  for (let turn = 0; turn < MAX_TRIED; turn++) {
+    const resources = sets.map(({ kind, names, mask }): Resource => {
+      const found = [...names.witnesses(mask)];
+      return { kind, name: found[turn % Math.max(1, found.length)] };
+    });
+    const unnamed = sets.map(({ kind, names, mask }, index): Resource => {
+      const isPossible = (mask & names.unnamed) !== 0n;
+      return isPossible ? { kind, name: undefined } : (resources[index] ?? { kind, name: undefined });
+    });
+    yield resources;
+    if (turn === 0) yield unnamed;
+  }
+}
+
+/** Returns the path of a request that names resources in it; undefined if the template cannot name them. */
+function pathOf(route: Route, named: ReadonlyMap<ResourceKind, string[]>, rest: string): string | undefined {
+  const template = parseTemplate(route.template);
+  if (template.kind === 'error') return undefined;
+  const segments = template.parts.map((part) => {
+    if (part.kind === 'literal') return part.text;
+    if (part.kind === 'rest') return rest;
+    for (const [kind, names] of named) {
+      const { variable, sourceOf } = KIND_SOURCES[kind];
+      if (variable !== part.name || sourceOf(route) === 'none') continue;
+      const name = names.shift();
+      return name?.split('/').map(encodeURIComponent).join('/');
+    }
+    return 'x';
+  });
+  if (segments.includes(undefined)) return undefined;
+  return `/${segments.filter((segment) => segment !== '').join('/')}`;
+}
+
+/** Returns a request of a route with exactly these resources; undefined if it cannot have them. */
+function requestOf(route: Route, resources: readonly Resource[], rest: string) {
+  const named = new Map<ResourceKind, string[]>();
+  for (const { kind, name } of resources) {
+    if (name !== undefined) named.set(kind, [...(named.get(kind) ?? []), name]);
+  }
+  const path = pathOf(route, named, rest);
+  if (path === undefined) return undefined;
+  const model = route.model === 'body' ? named.get('models')?.shift() : undefined;
+  const collections = route.collection === 'body' ? (named.get('collections')?.splice(0) ?? []) : [];
+  if ([...named.values()].some((names) => names.length > 0)) return undefined;
+  const body = { ...(model === undefined ? {} : { model }), ...(collections.length === 0 ? {} : { collections }) };
+  return { method: route.method, path, body: route.readsBody ? JSON.stringify(body) : undefined };
+}
+
+const encoder = new TextEncoder();
+
+export function checkInputOf(
+  request: Pick<Witness, 'body' | 'clientAddress'> & { method: string; path: string },
+): CheckInput {
+  const { method, path, body, clientAddress } = request;
+  return {
+    method,
+    path,
+    authorization: undefined,
+    tenant: undefined,
+    upgrade: undefined,
+    contentType: body === undefined ? undefined : 'application/json',
+    contentEncoding: undefined,
+    body: encoder.encode(body ?? ''),
+    bodyPartial: false,
+    bodyMissing: false,
+    clientAddress,
+  };
+}
+
+/** Reports whether steps 12 to 14 permit a request, which no step before them may deny. */
+function isPermitted(decision: Decision): boolean | undefined {
+  if (decision.kind === 'allow') return true;
+  if (decision.kind !== 'deny') return undefined;
+  switch (decision.code) {
+    case 'max_tokens_exceeded':
+    case 'usage_required':
+      return true;
+    case 'denied_by_policy':
+    case 'insufficient_permission':
+    case 'resource_not_permitted':
+      return false;
+    default:
+      return undefined;
+  }
+}
+
+export interface WitnessQuery {
+  readonly shape: RequestShape;
+  readonly kinds: readonly KindAxis[];
+  readonly conditions: ConditionAxes;
+  readonly region: Region;
+  readonly principal: Principal;
+  readonly nowMs: number;
+}
+
+/** `none`: no request is in the region. `unknown`: none was found, although there may be some. */
+export type WitnessResult = Witness | 'none' | 'unknown';
+
+/** Finds a request of a region whose outcome differs between the versions. */
+export function findWitness(query: WitnessQuery, versions: Versions, routes: RouteTable): WitnessResult {
+  const { shape, kinds, conditions, region, principal, nowMs } = query;
+  const timeMs = witnessInstant(conditions, region.slice(kinds.length + 1), nowMs);
+  if (timeMs === undefined) return 'none';
+  const clientAddress = conditions.address.witness(region[kinds.length]?.each ?? conditions.address.all);
+  const about = { principal, clientAddress, timeMs };
+  if (shape.management) {
+    const permission = shape.permissions[0]?.text ?? '';
+    const [one, other] = [versions.before, versions.after].map(
+      (snapshot) =>
+        decideManagement({ permission, self: shape.self, principal, snapshot, clientAddress, nowMs: timeMs }).kind,
+    );
+    return one === other ? 'unknown' : { ...about, method: undefined, path: undefined, body: undefined, resources: [] };
+  }
+  for (const resources of resourcesIn(kinds, region)) {
+    for (const route of shape.routes) {
+      for (const rest of ['', 'x']) {
+        const request = requestOf(route, resources, rest);
+        if (request === undefined) continue;
+        const input = checkInputOf({ ...request, clientAddress });
+        const match = matchRoute(routes, input);
+        const [one, other] = [versions.before, versions.after].map((snapshot) =>
+          isPermitted(decide(match, input, { kind: 'proved', principal }, snapshot, timeMs)),
+        );
+        if (one !== undefined && other !== undefined && one !== other) return { ...about, ...request, resources };
+      }
+    }
+  }
+  return 'unknown';
+}
