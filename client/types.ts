@@ -1792,7 +1792,7 @@ export type UserList = {
 
 export type WhoCan = {
   /** The permission that the request requires. */
-  readonly permission: string;
+  readonly permission: string | null;
   /** The resource of the permission. */
   readonly resource: string | null;
   /** The id of the tenant. */
@@ -1815,6 +1815,10 @@ export type WhoCan = {
     readonly roles: readonly string[];
     /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
+    /** The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant. */
+    readonly by: string;
+    /** The permissions of the question that it has, at least under conditions. */
+    readonly permissions: readonly string[];
     /** What gives the permission. */
     readonly why: readonly {
       /** `role`, `scopes` or `policy`. */
@@ -1843,6 +1847,10 @@ export type WhoCan = {
     readonly expires_at: string | null;
     /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
+    /** The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant. */
+    readonly by: string;
+    /** The permissions of the question that it has, at least under conditions. */
+    readonly permissions: readonly string[];
     /** What gives the permission. */
     readonly why: readonly {
       /** `role`, `scopes` or `policy`. */
@@ -1857,7 +1865,35 @@ export type WhoCan = {
     /** Names of policies. `policies` has the policies. */
     readonly conditions: readonly string[];
   }[];
-  /** The policies that users and keys on this page name. */
+  /** GET only. The roles that give the access to a user without other roles. */
+  readonly roles?: readonly {
+    /** `user` or `api_key`. */
+    readonly type: 'role';
+    /** The name. */
+    readonly name: string;
+    /** Whether the role is built in and cannot be changed. */
+    readonly builtin: boolean;
+    /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
+    readonly verdict: 'allow' | 'conditional';
+    /** The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant. */
+    readonly by: string;
+    /** The permissions of the question that it has, at least under conditions. */
+    readonly permissions: readonly string[];
+    /** What gives the permission. */
+    readonly why: readonly {
+      /** `role`, `scopes` or `policy`. */
+      readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
+      /** The name of the role or policy. */
+      readonly name: string | null;
+      /** The grant covers only some resources. */
+      readonly constrained: boolean;
+      /** A policy that allows under conditions. */
+      readonly conditional: boolean;
+    }[];
+    /** Names of policies. `policies` has the policies. */
+    readonly conditions: readonly string[];
+  }[];
+  /** The policies that the rows of this page name. */
   readonly policies: readonly {
     /** The name. */
     readonly name: string;
@@ -2901,6 +2937,24 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/explain/who-can': {
+    /** List the roles, users and keys of a tenant with access to a permission, a resource or both, with the reasons: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it. */
+    readonly GET: {
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        readonly tenant_id?: string | undefined;
+        /** One permission, <resource>:<action>, without wildcards. */
+        readonly permission?: string | undefined;
+        /** <kind>/<name>; <kind>/ alone for one that the request does not name. Without `permission`: every permission whose routes name such a resource. */
+        readonly resource?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of roles, users and keys, which may be empty although there are more, or the stream that the Accept header asks for. */
+        readonly '200': WhoCan;
+      };
+    };
     /** List the users and keys of a tenant that have a permission, with the reasons. */
     readonly POST: {
       readonly query?: {

@@ -11,7 +11,6 @@ import { ruleWork } from './limits.ts';
 import { decideManagement } from './management.ts';
 import {
   type CheckInput,
-  type Permission,
   type Principal,
   RESOURCE_KINDS,
   type Resource,
@@ -24,7 +23,8 @@ import { type CompiledPolicy, concerns, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 export interface Ability {
-  readonly permission: Permission;
+  /** As those of a route: a grant of either is enough, and a deny on either applies. */
+  readonly permissions: Route['permissions'];
   /** Empty: the question is about a route without resources. */
   readonly resources: readonly Resource[];
 }
@@ -68,11 +68,11 @@ export function parseResource(text: string): Resource | undefined {
   return { kind, name: name === '' ? undefined : name };
 }
 
-function routeFor({ permission }: Ability): Route {
+function routeFor({ permissions }: Ability): Route {
   return {
     method: '',
     template: '',
-    permissions: [permission],
+    permissions,
     model: 'none',
     collection: 'none',
     agent: 'none',
@@ -107,13 +107,13 @@ function inputIn(snapshot: Snapshot): CheckInput {
 }
 
 function isManagement(ability: Ability): boolean {
-  return MANAGEMENT.has(ability.permission.text) && ability.resources.length === 0;
+  return MANAGEMENT.has(ability.permissions[0].text) && ability.resources.length === 0;
 }
 
 function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): boolean {
   const about = { principal, snapshot, clientAddress: undefined, nowMs: NO_MOMENT_MS };
   const decision = isManagement(ability)
-    ? decideManagement({ ...about, permission: ability.permission.text, self: false })
+    ? decideManagement({ ...about, permission: ability.permissions[0].text, self: false })
     : decide(
         { kind: 'matched', route: routeFor(ability), resources: ability.resources },
         inputIn(snapshot),
@@ -133,7 +133,7 @@ function queryFor(
   if (own === undefined || effective === undefined) return undefined;
   return accessQuery({
     principal,
-    permissions: [ability.permission],
+    permissions: ability.permissions,
     resources: ability.resources,
     own,
     effective,

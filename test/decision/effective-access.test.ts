@@ -34,7 +34,7 @@ const abilityArbitrary: fc.Arbitrary<Ability> = fc
     ),
   )
   .map(([permission, resource]) => ({
-    permission: permissionOf(permission),
+    permissions: [permissionOf(permission)] as const,
     resources: resource === undefined ? [] : [must(parseResource(resource), resource)],
   }));
 
@@ -86,7 +86,8 @@ function isAllowed(
   snapshot: Snapshot,
   clientAddress: string | undefined,
 ): boolean {
-  const { permission, resources } = ability;
+  const { permissions, resources } = ability;
+  const [permission] = permissions;
   if (MANAGED.has(permission.text) && resources.length === 0) {
     const asked = { permission: permission.text, self: false, principal, snapshot, clientAddress, nowMs: 0 };
     return decideManagement(asked).kind === 'allow';
@@ -94,7 +95,7 @@ function isAllowed(
   const line = {
     method: 'GET',
     template: '/',
-    permissions: [permission] as const,
+    permissions,
     model: 'none',
     collection: 'none',
     agent: 'none',
@@ -244,7 +245,7 @@ test('with more roles times policies than one question compares, every user is a
       enabled: true,
     }),
   );
-  const ability: Ability = { permission: permissionOf('chat:write'), resources: [] };
+  const ability: Ability = { permissions: [permissionOf('chat:write')], resources: [] };
   const suffices = (of: readonly PolicyRecord[]) => {
     const id = must(parseTenantId('acme'), 'acme');
     const own = compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies: of });
@@ -262,7 +263,7 @@ describe('the effective access of the users in the decision cases', () => {
     const snapshot = must(snapshotOf(compiled, { kind: 'proved', principal }, undefined), 'snapshot');
     const resources: readonly Resource[] = resource === undefined ? [] : [must(parseResource(resource), resource)];
     const { verdict, dependsOn } = evaluateAccess(
-      { permission: permissionOf(permission), resources },
+      { permissions: [permissionOf(permission)], resources },
       principal,
       snapshot,
     );
@@ -316,7 +317,7 @@ test("the access of a platform administrator depends on global policies only whe
   };
   const root = person([ADMIN], must(home, 'home'));
   const dependsOn = (permission: string) =>
-    evaluateAccess({ permission: permissionOf(permission), resources: [] }, root, snapshot).dependsOn.map(nameOf);
+    evaluateAccess({ permissions: [permissionOf(permission)], resources: [] }, root, snapshot).dependsOn.map(nameOf);
   expect(dependsOn('admin:users')).toEqual(['of-all']);
   expect(dependsOn('chat:write')).toEqual(['of-all', 'of-tenant']);
 });

@@ -492,6 +492,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: () => asRoot('GET', '/v1/iam/directory'),
     shows: () => ({ directories: [{ name: 'corp', status: 'unknown' }] }),
   },
+  listWhoCan: {
+    guarantee: 'the roles, users and keys with access to a resource are listed',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/explain/who-can?resource=models/llama-3'),
+    shows: () => ({ permission: null, resource: 'models/llama-3', roles: expect.any(Array) }),
+  },
   testDirectory: {
     guarantee: 'a directory is tested up to the failing step',
     status: 200,

@@ -134,7 +134,10 @@ export function importedKey() {
 }
 
 /** The query that the other parameters require. */
-const QUERIES: Readonly<Record<string, string>> = { 'GET /v1/iam/usage': 'group_by=model' };
+const QUERIES: Readonly<Record<string, string>> = {
+  'GET /v1/iam/usage': 'group_by=model',
+  'GET /v1/iam/explain/who-can': 'permission=chat:read',
+};
 
 /** Valid bodies, for routes that need one. */
 const BODIES: Readonly<Record<string, Json>> = {

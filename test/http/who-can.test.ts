@@ -1,6 +1,8 @@
 /** The principals that have a permission in a tenant, compared with the decision for each. */
 
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runs } from '../support/properties.ts';
 import { storeKeys, storeWorld } from '../support/stored-world.ts';
 import { loadCases } from '../support/world.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
@@ -36,13 +38,15 @@ const ask = (body: object, as = boss.token, query = '') =>
 
 interface Listed {
   readonly id: string;
+  readonly name?: string;
+  readonly permissions: readonly string[];
   readonly tenant_id?: string;
   readonly verdict: string;
   readonly conditions: readonly string[];
   readonly why: readonly Json[];
 }
 
-function listed(reply: Reply, member: 'users' | 'keys'): readonly Listed[] {
+function listed(reply: Reply, member: 'users' | 'keys' | 'roles'): readonly Listed[] {
   const list = reply.json[member];
   if (!Array.isArray(list)) throw new Error(`${reply.status} ${reply.text}`);
   return list;
@@ -100,6 +104,124 @@ describe('who can', () => {
       }
     },
   );
+
+  /** One request for each permission whose routes name a resource of the kind. */
+  const REQUESTS: Readonly<Record<string, (name: string) => Readonly<Record<string, object>>>> = {
+    models: (name) => {
+      const post = (path: string) => ({ method: 'POST', path, body: JSON.stringify({ model: name }) });
+      return {
+        'chat:write': chat(name),
+        'chat:read': post('/v1/messages/count_tokens'),
+        'embeddings:write': post('/v1/embeddings'),
+        'models:read': read(`/v1/models/${name}`),
+        'models:write': { method: 'DELETE', path: `/v1/models/${name}` },
+        'finetuning:write': post('/v1/finetuning/jobs'),
+        'images:write': post('/v1/images/generations'),
+        'audio:write': post('/v1/audio/speech'),
+        'moderations:write': post('/v1/moderations'),
+        'rerank:write': post('/v1/rerank'),
+      };
+    },
+    collections: (name) => ({
+      'rag:read': read(`/v1/rag/collections/${name}/documents`),
+      'rag:query': { method: 'POST', path: `/v1/rag/collections/${name}/query` },
+      'rag:write': { method: 'DELETE', path: `/v1/rag/collections/${name}` },
+    }),
+    agents: (name) => ({
+      'agents:read': read(`/v1/agents/${name}/x`),
+      'agents:run': { method: 'POST', path: `/v1/agents/${name}/runs/x` },
+      'agents:write': { method: 'DELETE', path: `/v1/agents/${name}/x` },
+    }),
+  };
+
+  test('asked by a resource alone, lists exactly the principals of which explain allows a request that names it', async () => {
+    const subjects = [...world.users, ...world.api_keys].filter(({ tenant_id }) => tenant_id === 'acme');
+    const listedFor = new Map<string, Promise<Reply>>();
+    const whoCan = (resource: string): Promise<Reply> => {
+      const known = listedFor.get(resource);
+      if (known !== undefined) return known;
+      const asked = h.api('GET', `/v1/iam/explain/who-can?limit=200&resource=${resource}`, { as: boss.token });
+      listedFor.set(resource, asked);
+      return asked;
+    };
+    const resources = ['models/phi-3', 'models/gpt', 'collections/hr', 'collections/secret-x', 'agents/a'];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...resources),
+        fc.constantFrom(...subjects),
+        fc.nat(),
+        async (resource, { id: label }, pick) => {
+          const [kind = '', name = ''] = resource.split('/');
+          const requests = Object.entries(REQUESTS[kind]?.(name) ?? {});
+          const [permission = '', request = {}] = requests[pick % requests.length] ?? [];
+          const decided = await Promise.all(
+            circumstances.map((where) =>
+              h.api('POST', '/v1/iam/explain', {
+                as: boss.token,
+                body: { subject: ids.get(label), ...request, ...where },
+              }),
+            ),
+          );
+          const isAllowed = decided.some(({ json }) => json['decision'] === 'allow');
+          const row = one(await whoCan(resource), label);
+          expect([label, permission, row?.permissions.includes(permission) ?? false]).toEqual([
+            label,
+            permission,
+            isAllowed,
+          ]);
+        },
+      ),
+      { numRuns: runs(300) },
+    );
+  });
+
+  test('asked by a resource alone, names the rule that gives the access, for users, keys and roles', async () => {
+    const reply = await h.api('GET', '/v1/iam/explain/who-can?resource=models/phi-3&limit=200', { as: boss.token });
+    expect(reply.json).toMatchObject({ permission: null, resource: 'models/phi-3', has_more: false });
+    expect(one(reply, 'sma')).toMatchObject({ by: 'small-models', permissions: ['chat:write', 'chat:read'] });
+    expect(one(reply, 'gus')).toMatchObject({ by: 'guests-may-try-phi', permissions: ['chat:write', 'models:read'] });
+    expect(one(reply, 'k-ada')).toMatchObject({ by: 'developer' });
+    expect(one(reply, 'k-chat')).toMatchObject({ by: 'scopes', permissions: ['chat:write'] });
+    const roles = listed(reply, 'roles');
+    expect(roles.find(({ name }) => name === 'small-models')).toMatchObject({ by: 'small-models', builtin: false });
+    expect(roles.find(({ name }) => name === 'nothing')).toBeUndefined();
+    expect(roles.find(({ name }) => name === 'developer')).toMatchObject({ by: 'developer', builtin: true });
+  });
+
+  test('exports the rows of all pages as NDJSON and as CSV, and continues an export from a cursor', async () => {
+    const path = '/v1/iam/explain/who-can?resource=models/phi-3';
+    const whole = await h.api('GET', `${path}&limit=200`, { as: boss.token });
+    const shown = [...listed(whole, 'roles'), ...everybody(whole)];
+    const get = (accept: string, query = '') =>
+      fetch(`${h.url}${path}${query}`, { headers: { authorization: `Bearer ${boss.token}`, accept } });
+    const lines = (await (await get('application/x-ndjson')).text()).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(shown);
+    const csv = await get('text/csv');
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="who-can.csv"');
+    const [head, ...rows] = (await csv.text()).trimEnd().split('\r\n');
+    expect(head).toBe('type,id,name,email,tenant_id,user_id,roles,by,permissions,verdict,conditions,expires_at');
+    expect(rows).toHaveLength(shown.length);
+    const first = await h.api('GET', `${path}&limit=3`, { as: boss.token });
+    const rest = await get('application/x-ndjson', `&cursor=${text(first.json, 'next_cursor')}`);
+    expect((await rest.text()).trimEnd().split('\n')).toEqual(lines.slice(3));
+    expect((await get('text/csv', '&limit=3')).status).toBe(400);
+  });
+
+  test('asked by GET, names a permission, a resource or both, of a tenant in which the caller may act', async () => {
+    const get = (query: string, as = boss.token) => h.api('GET', `/v1/iam/explain/who-can${query}`, { as });
+    expect(outcome(await get('?permission=chat:write'))).toBe('200');
+    expect(outcome(await get('?permission=chat:write&resource=models/gpt'))).toBe('200');
+    for (const query of ['', '?permission=chat:*', '?resource=models/*', '?resource=llama', '?resource=models']) {
+      expect([query, outcome(await get(query))]).toEqual([query, '400 invalid_parameter']);
+    }
+    expect(outcome(await get('?resource=models/gpt&tenant_id=globex'))).toBe('403 tenant_mismatch');
+    expect(outcome(await get('?resource=models/gpt&tenant_id=*', h.root.token))).toBe('400 invalid_tenant');
+    const developer = await h.person('acme', ['developer']);
+    expect(outcome(await get('?resource=models/gpt', developer.token))).toBe('403 insufficient_permission');
+    const globex = await get('?resource=models/gpt&tenant_id=globex&limit=200', h.root.token);
+    expect(one(globex, 'glo')).toMatchObject({ by: 'developer' });
+    expect(one(globex, 'ada')).toBeUndefined();
+  });
 
   test('gives the reason: the role, the scopes within the owner, the policy, and the conditions that it depends on', async () => {
     const models = await ask({ permission: 'models:read' });

@@ -3,6 +3,7 @@
 import type { AdminParts } from '../caller/caller.ts';
 import { csvLine } from '../list/csv.ts';
 import {
+  batchOf,
   type ExportCaller,
   type ExportFormat,
   MAX_BATCH_BYTES,
@@ -61,13 +62,10 @@ export async function exportAudit(
 ): Promise<AsyncIterable<string>> {
   const filter = auditFilter(query);
   return startExport(parts, from, cursorsOf(from.caller, 'audit', query), {
-    fetch: (caller, after) =>
-      listAudit(parts.db.knex, scopeOf(caller), filter, {
-        after: positionIn(after),
-        take: BATCH,
-        maxBytes: MAX_BATCH_BYTES,
-      }),
-    position: positionOf,
+    fetch: async (caller, after) => {
+      const page = { after: positionIn(after), take: BATCH, maxBytes: MAX_BATCH_BYTES };
+      return batchOf(await listAudit(parts.db.knex, scopeOf(caller), filter, page), positionOf);
+    },
     format: FORMATS[format],
   });
 }

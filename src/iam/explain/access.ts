@@ -1,4 +1,4 @@
-/** Evaluates which users and keys of one tenant have a permission, with the function of the decision. */
+/** Evaluates which users, keys and roles of one tenant have an ability, with the function of the decision. */
 
 import { compilePolicies } from '../../decision/compile.ts';
 import {
@@ -19,13 +19,15 @@ import type { AccessReason, GrantedAccess } from './schemas.ts';
 import type { CandidateKey, CandidateUser } from './who-can-queries.ts';
 
 export interface AccessEvaluator {
-  /** Only users of the tenant with one of these roles may have the permission. */
+  /** Only users of the tenant with one of these roles may have an ability. */
   readonly suffices: 'any' | readonly RoleName[];
   /** The access of a user whose only role is `admin`. */
   readonly platformAdministrators: Verdict;
-  /** Returns undefined if the user does not have the permission. */
+  /** Returns undefined if the user has none of the abilities. */
   user(user: CandidateUser): GrantedAccess | undefined;
   key(key: CandidateKey): GrantedAccess | undefined;
+  /** The access of a user of the tenant whose only role is this one. */
+  role(name: RoleName): GrantedAccess | undefined;
   /** Returns the policies that the results so far name. */
   named(): ReadonlySet<CompiledPolicy>;
   /** Reports whether the evaluations of one page are used up. */
@@ -40,9 +42,12 @@ const MAX_EVALUATIONS = 500;
 const MAX_POLICIES_READ = 250_000;
 const PLACEHOLDER: UserId = makeId('usr', 0, new Uint8Array(10));
 
-/** @param effective the tenant of the request */
+/**
+ * @param abilities at least one. A principal has access if it has one of them.
+ * @param effective the tenant of the request
+ */
 export function accessEvaluator(
-  ability: Ability,
+  abilities: readonly Ability[],
   effective: TenantView,
   { global, builtinRoles }: Snapshot,
 ): AccessEvaluator {
@@ -55,17 +60,18 @@ export function accessEvaluator(
 
   const evaluate = (principal: Principal, snapshot: Snapshot, key: string): GrantedAccess | undefined => {
     if (known.has(key)) return known.get(key);
-    evaluations++;
-    const access = grantedAccess(evaluateAccess(ability, principal, snapshot), named);
+    evaluations += abilities.length;
+    const access = grantedAccess(abilitiesOf(abilities, principal, snapshot), named);
     known.set(key, access);
     return access;
   };
+  const withRoles = (roles: readonly RoleName[]) => holder(PLACEHOLDER, effective.id, roles);
+  const whileActive: Snapshot = { ...home, own: { ...effective, status: 'active' } };
   return {
-    suffices: rolesThatSuffice(ability, home, (roles) => holder(PLACEHOLDER, effective.id, roles)),
-    platformAdministrators: evaluateAccess(ability, holder(PLACEHOLDER, effective.id, [ADMIN]), {
-      ...home,
-      own: { ...effective, status: 'active' },
-    }).verdict,
+    suffices: union(abilities.map((ability) => rolesThatSuffice(ability, home, withRoles))),
+    platformAdministrators: widest(
+      abilities.map((ability) => evaluateAccess(ability, withRoles([ADMIN]), whileActive).verdict),
+    ),
     user: ({ id, tenant_id: tenantId, roles }) =>
       tenantId === effective.id
         ? evaluate(holder(id, tenantId, roles), home, `user ${roles.join(' ')}`)
@@ -76,6 +82,7 @@ export function accessEvaluator(
       const principal = { kind: 'api_key', id, tenantId: effective.id, grant, owner, rateLimitRpm: undefined } as const;
       return evaluate(principal, home, `key ${JSON.stringify([scopes, constraints, owner?.roles])}`);
     },
+    role: (name) => evaluate(withRoles([name]), home, `user ${name}`),
     named: () => named,
     spent: () => evaluations >= MAX_EVALUATIONS || evaluations * policies >= MAX_POLICIES_READ,
   };
@@ -93,18 +100,53 @@ function elsewhere(id: TenantId): TenantView {
   return { id, status: 'active', settings: {}, quotas: {}, roles: new Map(), policies: compilePolicies([]) };
 }
 
-function grantedAccess(
-  { verdict, grants, allows, dependsOn }: EffectiveAccess,
-  named: Set<CompiledPolicy>,
-): GrantedAccess | undefined {
+/** The access to one of several abilities, with the text of its first permission. */
+interface AbilityAccess extends EffectiveAccess {
+  readonly permission: string;
+}
+
+function abilitiesOf(
+  abilities: readonly Ability[],
+  principal: Principal,
+  snapshot: Snapshot,
+): readonly AbilityAccess[] {
+  return abilities
+    .map((ability) => ({ permission: ability.permissions[0].text, ...evaluateAccess(ability, principal, snapshot) }))
+    .filter(({ verdict }) => verdict !== 'deny');
+}
+
+function grantedAccess(granted: readonly AbilityAccess[], named: Set<CompiledPolicy>): GrantedAccess | undefined {
+  const verdict = widest(granted.map((access) => access.verdict));
   if (verdict === 'deny') return undefined;
-  const listed = { allows: allows.slice(0, MAX_NAMED), dependsOn: dependsOn.slice(0, MAX_NAMED) };
-  for (const policy of [...listed.allows, ...listed.dependsOn]) named.add(policy);
+  const of = <T>(read: (access: AbilityAccess) => readonly T[]): readonly T[] => [...new Set(granted.flatMap(read))];
+  const allows = of((access) => access.allows).slice(0, MAX_NAMED);
+  const dependsOn = of((access) => access.dependsOn).slice(0, MAX_NAMED);
+  for (const policy of [...allows, ...dependsOn]) named.add(policy);
+  const grants = new Map(
+    granted.flatMap((access) => access.grants).map((one) => [`${one.kind} ${one.name}`, ofGrant(one)]),
+  );
+  const why = [...grants.values(), ...allows.map(ofPolicy)];
   return {
     verdict,
-    why: [...grants.map(ofGrant), ...listed.allows.map(ofPolicy)],
-    conditions: listed.dependsOn.map((policy) => policy.name),
+    by: why.find(({ kind }) => kind !== 'scopes')?.name ?? 'scopes',
+    permissions: of((access) => [access.permission]),
+    why,
+    conditions: dependsOn.map((policy) => policy.name),
   };
+}
+
+function widest(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes('allow')) return 'allow';
+  return verdicts.includes('conditional') ? 'conditional' : 'deny';
+}
+
+function union(sets: readonly ('any' | readonly RoleName[])[]): 'any' | readonly RoleName[] {
+  const roles = new Set<RoleName>();
+  for (const set of sets) {
+    if (set === 'any') return 'any';
+    for (const role of set) roles.add(role);
+  }
+  return [...roles];
 }
 
 function ofGrant({ kind, name, grant }: ConsideredGrant): AccessReason {

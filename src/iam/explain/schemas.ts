@@ -12,7 +12,7 @@ import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
-import { closed, oneOf } from '../schema/schemas.ts';
+import { closed, oneOf, page } from '../schema/schemas.ts';
 
 const request = {
   subject: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The id of a user or a key.' })),
@@ -59,29 +59,52 @@ export const simulateRequest = component(
 export type SimulateRequest = Static<typeof simulateRequest>;
 export type ProposalRequest = Pick<SimulateRequest, 'policies' | 'roles'>;
 
+const onePermission = Type.String({
+  maxLength: 128,
+  ...aPermission,
+  description: 'One permission, <resource>:<action>, without wildcards.',
+});
+const RESOURCE_FORM = { pattern: '^(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]*$' };
+const RESOURCE_TEXT = '<kind>/<name>; <kind>/ alone for one that the request does not name.';
+const oneTenant = Type.Optional(Type.String({ maxLength: 63, ...aTenantId }));
+
 export const whoCanRequest = component(
   'WhoCanRequest',
   Type.Object(
     {
-      permission: Type.String({
-        maxLength: 128,
-        ...aPermission,
-        description: 'One permission, <resource>:<action>, without wildcards.',
-      }),
+      permission: onePermission,
       resource: Type.Optional(
         Type.String({
           maxLength: 600,
-          ...asksAlso({ pattern: '^(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
-          description:
-            '<kind>/<name>; <kind>/ alone for one that the request does not name. Absent: a request without resources.',
+          ...asksAlso(RESOURCE_FORM),
+          description: `${RESOURCE_TEXT} Absent: a request without resources.`,
         }),
       ),
-      tenant_id: Type.Optional(Type.String({ maxLength: 63, ...aTenantId })),
+      tenant_id: oneTenant,
     },
     { ...closed, examples: [{ permission: 'chat:write', resource: 'models/llama-3' }] },
   ),
 );
-export type WhoCanRequest = Omit<Static<typeof whoCanRequest>, 'tenant_id'>;
+
+export const whoCanQuery = Type.Object(
+  {
+    ...page,
+    tenant_id: oneTenant,
+    permission: Type.Optional(onePermission),
+    resource: Type.Optional(
+      Type.String({
+        maxLength: 600,
+        ...asksAlso(RESOURCE_FORM),
+        description: `${RESOURCE_TEXT} Without \`permission\`: every permission whose routes name such a resource.`,
+      }),
+    ),
+  },
+  closed,
+);
+
+/** At least one member. */
+export type WhoCanRequest = Pick<Static<typeof whoCanQuery>, 'permission' | 'resource'>;
+export type WhoCanQuery = Omit<Static<typeof whoCanQuery>, 'tenant_id'>;
 
 const step = Type.Object({
   line: Type.Integer(),
@@ -201,6 +224,12 @@ const access = {
     ...oneOf('allow', 'conditional'),
     description: '`conditional`: the result depends on the conditions of the policies in `conditions`.',
   }),
+  by: Type.String({
+    description: 'The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant.',
+  }),
+  permissions: Type.Unsafe<readonly string[]>(
+    Type.Array(text, { description: 'The permissions of the question that it has, at least under conditions.' }),
+  ),
   why: Type.Array(
     Type.Object({
       kind: oneOf('role', 'owner_role', 'scopes', 'policy'),
@@ -237,6 +266,14 @@ const keyWithAccess = Type.Object({
 });
 export type KeyWithAccess = Static<typeof keyWithAccess>;
 
+const roleWithAccess = Type.Object({
+  type: oneOf('role'),
+  name: text,
+  builtin: Type.Boolean(),
+  ...access,
+});
+export type RoleWithAccess = Static<typeof roleWithAccess>;
+
 const namedPolicy = Type.Object({
   name: text,
   effect: oneOf('allow', 'deny'),
@@ -248,12 +285,17 @@ export type NamedPolicy = Static<typeof namedPolicy>;
 export const WhoCan = component(
   'WhoCan',
   Type.Object({
-    permission: text,
+    permission: nullable(text),
     resource: nullable(text),
     tenant_id: tenantId,
     users: Type.Array(userWithAccess),
     keys: Type.Array(keyWithAccess),
-    policies: Type.Array(namedPolicy, { description: 'The policies that users and keys on this page name.' }),
+    roles: Type.Optional(
+      Type.Array(roleWithAccess, {
+        description: 'GET only. The roles that give the access to a user without other roles.',
+      }),
+    ),
+    policies: Type.Array(namedPolicy, { description: 'The policies that the rows of this page name.' }),
     platform_administrators: oneOf('allow', 'conditional', 'deny'),
     has_more: Type.Boolean(),
     next_cursor: Type.Unsafe<string | null>({

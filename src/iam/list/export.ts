@@ -31,10 +31,24 @@ export interface ExportFormat<Row> {
   readonly stopped: (stop: ExportStop) => string;
 }
 
+export interface ExportBatch<Row> {
+  readonly rows: readonly Row[];
+  /** The position of the next batch, which may be empty; undefined: this is the last batch. */
+  readonly next: readonly string[] | undefined;
+}
+
+/** Returns a batch of a list whose positions are rows. */
+export function batchOf<Row>(
+  { rows, more }: PageRows<Row>,
+  position: (row: Row) => readonly string[],
+): ExportBatch<Row> {
+  const last = rows.at(-1);
+  return { rows, next: more && last !== undefined ? position(last) : undefined };
+}
+
 export interface ExportedList<Row> {
   /** Fetches the batch after a position; undefined = the first. */
-  readonly fetch: (caller: Caller, after: readonly string[] | undefined) => Promise<PageRows<Row>>;
-  readonly position: (row: Row) => readonly string[];
+  readonly fetch: (caller: Caller, after: readonly string[] | undefined) => Promise<ExportBatch<Row>>;
   readonly format: ExportFormat<Row>;
 }
 
@@ -74,17 +88,15 @@ async function* pieces<Row>(
   parts: Pick<AdminParts, 'feed' | 'now'>,
   { caller, again }: ExportCaller,
   cursors: Cursors,
-  { fetch, position, format }: ExportedList<Row>,
-  first: PageRows<Row>,
+  { fetch, format }: ExportedList<Row>,
+  first: ExportBatch<Row>,
 ): AsyncGenerator<string> {
   const endsMs = caller.nowMs + MAX_EXPORT_MS;
   if (format.header !== '') yield format.header;
   for (let batch = first; ; ) {
-    const last = batch.rows.at(-1);
-    if (last === undefined) return;
-    yield batch.rows.map(format.line).join('');
-    if (!batch.more) return;
-    const after = position(last);
+    if (batch.rows.length > 0) yield batch.rows.map(format.line).join('');
+    const after = batch.next;
+    if (after === undefined) return;
     try {
       if (parts.now() >= endsMs) throw new TimeLimit();
       batch = await fetch(await admittedAgain(parts, caller, again), after);

@@ -2,7 +2,7 @@
 
 import type { AdminParts } from '../caller/caller.ts';
 import { csvLine } from '../list/csv.ts';
-import { type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
+import { batchOf, type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
 import { monthOf } from './period.ts';
 import { listUsage, sumUsage, type UsageGroupRow } from './queries.ts';
@@ -46,9 +46,8 @@ export async function exportUsage(
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
     fetch: async (now, after) => {
       const rows = await listUsage(knex, scopeOf(now), month, group, { after, take: BATCH });
-      return { rows, more: rows.length === BATCH };
+      return batchOf({ rows, more: rows.length === BATCH }, (row) => [row.member]);
     },
-    position: (row) => [row.member],
     format: {
       header: csvLine(['period', 'tenant_id', group, ...SUMS]),
       line: (row) => csvLine([...start, row.member, ...cellsOf(row)]),
