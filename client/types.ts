@@ -351,7 +351,7 @@ export type DirectoryTestRequest = {
 };
 
 export type ExplainRequest = {
-  /** The id of a user or a key. */
+  /** The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key. */
   readonly subject?: string;
   /** An API key or an access token. */
   readonly credential?: string;
@@ -1385,7 +1385,7 @@ export type SessionList = {
 };
 
 export type SimulateRequest = {
-  /** The id of a user or a key. */
+  /** The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key. */
   readonly subject?: string;
   /** An API key or an access token. */
   readonly credential?: string;

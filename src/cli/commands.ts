@@ -73,9 +73,9 @@ export const COMMANDS: readonly Command[] = [
     words: ['explain'],
     database: 'ready',
     takes:
-      '--subject ID | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
+      '--subject WHO | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
     summary:
-      'Explains why a request is allowed or denied. POSTERN_CREDENTIAL can hold the credential instead of --credential.',
+      'Explains why a request is allowed or denied. WHO is the id or email address of a user, or the id, shown prefix or name of a key. POSTERN_CREDENTIAL can hold the credential instead of --credential.',
     run: async (args) => (await import('./explain.ts')).explainCommand(args),
   },
   {

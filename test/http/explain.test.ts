@@ -188,6 +188,48 @@ describe('access to explanations', () => {
     expect((await explain({ subject: admin.id, tenant_id: 'globex' }, admin.token)).text).toContain('globex-secret');
   });
 
+  test('takes the email address of a user, and the shown prefix or the name of a key, as the subject', async () => {
+    const make = async (body: object, as: string) =>
+      (await h.api('POST', '/v1/iam/api-keys', { as, body: { description: 'k', expires_in_days: 1, ...body } })).json;
+    const named = await make({ name: 'nightly job', scopes: ['chat:write'] }, boss.token);
+    await h.api('PUT', `/v1/iam/users/${ada.id}`, { as: boss.token, body: { email: 'ada@mine.example' } });
+    expect(await decided({ subject: 'ada@mine.example' })).toBe('allow');
+    expect(await decided({ subject: 'Ada@Mine.example' })).toBe('allow');
+    expect(await decided({ subject: text(named, 'prefix') })).toBe('allow');
+    expect(await decided({ subject: 'nightly job' })).toBe('allow');
+    expect(await decided({ subject: 'nightly job', path: '/v1/embeddings' })).toBe('insufficient_permission');
+    const simulated = await h.api('POST', '/v1/iam/explain/simulate', {
+      as: boss.token,
+      body: { ...CHAT, subject: 'nightly job' },
+    });
+    expect(simulated.json['decision']).toBe('allow');
+
+    await make({ name: 'nightly job', scopes: ['chat:write'] }, boss.token);
+    const ambiguous = await explain({ subject: 'nightly job' });
+    expect(outcome(ambiguous)).toBe('404 not_found');
+    expect(ambiguous.json['detail']).toBe('Several keys have this prefix or name. Give the id of the key.');
+  });
+
+  test('does not reveal by an email address, a prefix or a name what other tenants have', async () => {
+    const other = await h.person('globex', ['tenant-admin']);
+    const body = { name: 'abroad', description: 'k', scopes: ['chat:write'], expires_in_days: 1 };
+    const abroad = (await h.api('POST', '/v1/iam/api-keys', { as: other.token, body })).json;
+    await h.api('PUT', `/v1/iam/users/${stranger.id}`, { as: other.token, body: { email: 'eve@there.example' } });
+    const unknown = (await explain({ subject: 'nobody@there.example' })).json;
+    for (const subject of ['eve@there.example', 'abroad', text(abroad, 'prefix')]) {
+      const { status, code, detail } = (await explain({ subject })).json;
+      expect([subject, status, code, detail]).toEqual([subject, 404, unknown['code'], unknown['detail']]);
+      expect(await decided({ subject }, ada.token)).toBe('403 insufficient_permission');
+    }
+    expect(await decided({ subject: 'nobody@there.example' }, ada.token)).toBe('403 insufficient_permission');
+    // A caller may name itself by its address.
+    await h.api('PUT', `/v1/iam/users/${ada.id}`, { as: boss.token, body: { email: 'ada@mine.example' } });
+    expect(await decided({ subject: 'ada@mine.example' }, ada.token)).toBe('allow');
+    expect(await decided({ subject: 'eve@there.example' }, h.root.token)).toBe('allow');
+    const inGlobex = { as: h.root.token, tenant: 'globex', body: { ...CHAT, subject: 'abroad' } };
+    expect((await h.api('POST', '/v1/iam/explain', inGlobex)).json['decision']).toBe('allow');
+  });
+
   test("another tenant's subject or credential is explained as unknown, except to platform administrators", async () => {
     expect(await decided({ subject: stranger.id })).toBe('404 not_found');
     expect(await decided({ credential: stranger.token })).toBe('invalid_credential');

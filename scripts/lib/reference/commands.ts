@@ -12,7 +12,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'envoy drain': 'postern envoy drain --admin 127.0.0.1:9901 --notice 5s --limit 50s',
   health: 'postern health',
   explain:
-    'postern explain --subject usr_01k0m5s6yq5q3v6w2v1y0c8r9t --method POST --path /v1/chat/completions --tenant acme',
+    'postern explain --subject ada@globex.example --method POST --path /v1/chat/completions --tenant acme',
   'policy disable': 'postern policy disable office-hours --tenant acme',
   'reset-admin': 'postern reset-admin --email admin@example.com --yes',
   apply: 'postern apply setup.yaml --dry-run',

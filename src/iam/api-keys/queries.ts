@@ -2,7 +2,7 @@
 
 import { Fault } from '../../domain/errors.ts';
 import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
-import { type TenantScope, within } from '../../store/paging.ts';
+import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
@@ -40,6 +40,31 @@ export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | u
 export async function keyDigest(q: Queryable, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
   const row = await keys(q).where({ id }).modify(within(scope)).first('digest');
   return row && parseKeyDigest(row.digest.toString('hex'));
+}
+
+/**
+ * Returns the ids of keys in the scope with this shown prefix or this name, at most `take`. The names are found by the
+ * index of lexemes.
+ */
+export async function keyIdsNamed(
+  q: Queryable,
+  scope: TenantScope,
+  text: string,
+  take: number,
+): Promise<readonly KeyId[]> {
+  const inScope = scopeCondition(scope, 'k.tenant_id');
+  const { rows } = await q.raw<{ rows: Pick<KeyRow, 'id'>[] }>(
+    `select id from (
+       (select k.id from api_keys k where k.prefix collate "C" = :text and ${inScope} limit :take)
+       union
+       (select k.id from api_keys k
+        where user_lexemes(k.tenant_id, coalesce(k.user_id, ''), '{}', k.search_text)
+            @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:text as text))))
+          and (k.name = :text) is true and (${inScope}) is true limit :take)
+     ) named limit :take`,
+    { ...scopeBinding(scope), tenantMark: scopeBinding(scope).tenant ?? null, text, take },
+  );
+  return rows.map(({ id }) => id);
 }
 
 /**

@@ -10,12 +10,12 @@ import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { readCredential } from '../../identity/credential.ts';
 import type { TenantScope } from '../../store/paging.ts';
-import { keyDigest } from '../api-keys/queries.ts';
+import { keyDigest, keyIdsNamed } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { invalidField, notFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
-import { tenantOfUser } from '../users/queries.ts';
+import { tenantOfUser, userIdOfEmail } from '../users/queries.ts';
 import type { ExplainRequest } from './schemas.ts';
 import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
@@ -90,10 +90,42 @@ async function resolveSubject(
   tenant: string | undefined,
   nowMs: number,
 ): Promise<ResolvedSubject> {
-  authorizeRequester(requester, (caller) => subject === selfId(caller));
-  const found = await resolveById(parts, visibleTenant(requester), subject, tenant, nowMs);
+  const id = await subjectId(parts, requester, subject);
+  const found = id && (await resolveById(parts, visibleTenant(requester), id, tenant, nowMs));
   if (found === undefined) throw notFound('subject');
   return found;
+}
+
+/** An id has no other letters, and a prefix or name that looks like one is none. */
+const isId = (text: string): boolean => parseId('usr', text) !== undefined || parseId('key', text) !== undefined;
+
+/**
+ * Returns the id of a subject: an id, the email address of a user, or the shown prefix or the name of a key.
+ * @returns undefined for none in the tenants that the requester may see
+ * @throws Refusal of the decision about the caller; `not_found` if several keys have the prefix or name
+ */
+async function subjectId(
+  { db }: Pick<ExplainParts, 'db'>,
+  requester: Requester,
+  subject: string,
+): Promise<string | undefined> {
+  const user = subject.includes('@')
+    ? await userIdOfEmail(db.knex, scopeOf(visibleTenant(requester)), subject.toLowerCase())
+    : undefined;
+  const id = isId(subject) ? subject : user;
+  authorizeRequester(requester, (caller) => id !== undefined && id === selfId(caller));
+  if (id !== undefined) return id;
+  // Prefixes and names are unique at most in one tenant, so a platform administrator selects it with X-Tenant-ID.
+  const scope = scopeOf(requester.kind === 'operator' ? undefined : requester.caller.tenant);
+  const [key, ...others] = await keyIdsNamed(db.knex, scope, subject, 2);
+  if (others.length === 0) return key;
+  throw new Refusal('not_found', 'Several keys have this prefix or name. Give the id of the key.', {
+    param: 'subject',
+  });
+}
+
+function scopeOf(tenant: TenantId | undefined): TenantScope {
+  return tenant === undefined ? { kind: 'every' } : { kind: 'one', tenant };
 }
 
 /**
@@ -107,7 +139,7 @@ export async function resolveById(
   tenant: string | undefined,
   nowMs: number,
 ): Promise<ResolvedSubject | undefined> {
-  const scope: TenantScope = visible === undefined ? { kind: 'every' } : { kind: 'one', tenant: visible };
+  const scope = scopeOf(visible);
   const userId = parseId('usr', id);
   if (userId !== undefined) {
     const userTenant = await tenantOfUser(db.knex, scope, userId);

@@ -15,7 +15,14 @@ import { Conditions } from '../schema/resources.ts';
 import { closed, oneOf, page } from '../schema/schemas.ts';
 
 const request = {
-  subject: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The id of a user or a key.' })),
+  subject: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 254,
+      description:
+        'The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key.',
+    }),
+  ),
   credential: Type.Optional(Type.String({ maxLength: 16_384, description: 'An API key or an access token.' })),
   tenant_id: Type.Optional(Type.String({ maxLength: 1024, description: 'The value of X-Tenant-ID.' })),
   method: Type.String({ minLength: 1, maxLength: 64 }),

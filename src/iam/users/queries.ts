@@ -156,3 +156,8 @@ export async function isRoleGiven(q: Queryable, tenant: TenantId, role: RoleName
 export async function tenantOfUser(q: Queryable, scope: TenantScope, id: UserId): Promise<TenantId | undefined> {
   return (await users(q).where({ id }).modify(within(scope)).first('tenant_id'))?.tenant_id;
 }
+
+/** Returns the user with this email address, in lower case, within the scope. */
+export async function userIdOfEmail(q: Queryable, scope: TenantScope, email: string): Promise<UserId | undefined> {
+  return (await users(q).where({ email }).modify(within(scope)).first('id'))?.id;
+}
