@@ -1916,7 +1916,7 @@ export type WhoCanRequest = {
   readonly permission: string;
   /** <kind>/<name>; <kind>/ alone for one that the request does not name. Absent: a request without resources. */
   readonly resource?: string;
-  /** The id of the tenant. */
+  /** The same as X-Tenant-ID. */
   readonly tenant_id?: string;
 };
 
@@ -2869,7 +2869,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/decisions/recent': {
-    /** List denials and a sample of allows of the last 24 hours, newest first. At most 1,000 denials and as many allows of a tenant are kept. */
+    /** List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last 24 hours, newest first. At most 1,000 denials, as many sampled allows, and 10,000 first allows of a tenant are kept. */
     readonly GET: {
       readonly query?: {
         /** The number of rows of a page. Default: 50. */
@@ -2944,6 +2944,7 @@ export interface Paths {
         readonly limit?: number | undefined;
         /** The `next_cursor` of the previous page, or of the export that stopped. */
         readonly cursor?: string | undefined;
+        /** The same as X-Tenant-ID. */
         readonly tenant_id?: string | undefined;
         /** One permission, <resource>:<action>, without wildcards. */
         readonly permission?: string | undefined;

@@ -315,10 +315,12 @@ CREATE UNLOGGED TABLE recent_decisions (
   policy text,
   detail text NOT NULL,
   facts jsonb NOT NULL,
+  first_of text COLLATE "C",
   CONSTRAINT recent_decisions_pkey PRIMARY KEY (request_id),
   CONSTRAINT recent_decisions_outcome_check CHECK (outcome = ANY (ARRAY['allow'::text, 'deny'::text])),
   CONSTRAINT recent_decisions_principal_type_check CHECK (principal_type = ANY (ARRAY['user'::text, 'api_key'::text]))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, autovacuum_analyze_threshold=5000);
+CREATE UNIQUE INDEX recent_decisions_firsts ON recent_decisions USING btree (tenant_id, first_of) WHERE first_of IS NOT NULL;
 CREATE INDEX recent_decisions_of_tenants ON recent_decisions USING btree (tenant_id, outcome, request_id);
 
 CREATE TABLE replicas (

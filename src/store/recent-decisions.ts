@@ -21,15 +21,18 @@ export interface RecentDecisionWriterOptions extends WriterOptions {
   readonly source: RecentDecisionSource;
 }
 
-/** The same batch may be written twice: a connection can break after the commit. */
+/**
+ * The same batch may be written twice: a connection can break after the commit. Several gates may have the first allow
+ * of a principal, route and model, and one of them is stored.
+ */
 const WRITE = {
   name: 'write_recent_decisions',
   text: `
     insert into recent_decisions
     select * from jsonb_to_recordset($1::jsonb) as t(request_id text, time timestamptz, tenant_id text, outcome text, code text,
       sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
-      client_ip text, policy text, detail text, facts jsonb)
-    on conflict (request_id) do nothing`,
+      client_ip text, policy text, detail text, facts jsonb, first_of text)
+    on conflict do nothing`,
 };
 
 export class RecentDecisionWriter extends PeriodicWriter {

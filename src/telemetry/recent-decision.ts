@@ -30,6 +30,8 @@ export interface RecentDecisionRow {
   readonly policy: string | null;
   readonly detail: string;
   readonly facts: RecordedFacts;
+  /** Unique in the tenant: names the day, principal, route and model that this is the first allow of. Null: none. */
+  readonly first_of: string | null;
 }
 
 /** Facts for the explanation only. */
@@ -102,6 +104,7 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
       asked_tokens: denial?.askedTokens ?? null,
       altered: some !== resources,
     },
+    first_of: null,
     bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
   };
 }

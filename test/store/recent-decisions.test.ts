@@ -117,13 +117,16 @@ describe('what is kept', () => {
         async (specs, perGroup, total, batch) => {
           await fresh.db.query({ text: 'truncate recent_decisions' });
           const rows = specs.map((spec) => decisionRow(spec));
-          await storeDecisions(fresh.db, rows);
+          const firsts = ['a', 'b'].map((name) => decisionRow({ outcome: 'allow', first_of: name }));
+          await storeDecisions(fresh.db, [...rows, ...firsts]);
           const removed: number[] = [];
           do {
-            removed.push(await pruneExcessRecent(fresh.db.knex, { perGroup, total }, batch));
+            removed.push(await pruneExcessRecent(fresh.db.knex, 'sampled', { perGroup, total }, batch));
           } while (removed.at(-1) !== 0);
           expect(Math.max(...removed)).toBeLessThanOrEqual(batch);
-          const kept = new Set(await storedIds());
+          const stored = await storedIds();
+          for (const { request_id: id } of firsts) expect(stored).toContain(id);
+          const kept = new Set(stored.filter((id) => !firsts.some((row) => row.request_id === id)));
           const fewest = naivelyKept(rows, perGroup, total);
           // A cap leaves a rest of the total unused; upkeep ends as soon as everything fits, so of small batches more
           // rows stay.
@@ -151,12 +154,26 @@ describe('what is kept', () => {
       all.reduce((sum, { rows, groups }) => sum + Math.min(rows, cap) * groups, 0);
     fc.assert(
       fc.property(sizes, (all) => {
-        const cap = fairCap(all, RECENT_BOUNDS);
-        expect(cap).toBeLessThanOrEqual(RECENT_BOUNDS.perGroup);
-        expect(keptBy(cap, all)).toBeLessThanOrEqual(RECENT_BOUNDS.total);
-        if (cap < RECENT_BOUNDS.perGroup) expect(keptBy(cap + 1, all)).toBeGreaterThan(RECENT_BOUNDS.total);
+        const { sampled: bounds } = RECENT_BOUNDS;
+        const cap = fairCap(all, bounds);
+        expect(cap).toBeLessThanOrEqual(bounds.perGroup);
+        expect(keptBy(cap, all)).toBeLessThanOrEqual(bounds.total);
+        if (cap < bounds.perGroup) expect(keptBy(cap + 1, all)).toBeGreaterThan(bounds.total);
       }),
     );
+  });
+
+  test('of first allows is one of each name in a tenant, and the newest of a tenant up to a bound of their own', async () => {
+    const named = (tenant_id: string, first_of: string, atMs: number) =>
+      decisionRow({ tenant_id, first_of, atMs, outcome: 'allow' });
+    const rows = [1, 2, 3].map((n) => named('acme', `name-${n}`, NOON + n));
+    const other = named('globex', 'name-1', NOON);
+    await storeDecisions(fresh.db, [...rows, named('acme', 'name-2', NOON + 9), other]);
+    expect(await storedIds()).toEqual(idsOf([...rows, other]));
+    await storeDecisions(fresh.db, [decisionRow({ outcome: 'allow', atMs: NOON + 5 })]);
+    expect(await pruneExcessRecent(fresh.db.knex, 'first_allows', { perGroup: 2, total: 100 }, 10)).toBe(1);
+    expect(await storedIds()).toHaveLength(4);
+    expect(await storedIds()).not.toContain(rows[0]?.request_id);
   });
 
   test('is of the last 24 hours, both in what is read and in what upkeep leaves', async () => {

@@ -32,6 +32,7 @@ export function decisionRow({ atMs = Date.now(), facts, ...more }: DecisionSpec 
     policy: null,
     detail: 'Denied in a test.',
     facts: { tenant: null, upgrade: false, reason: null, asked_tokens: null, altered: false, ...facts },
+    first_of: null,
     ...more,
   };
 }

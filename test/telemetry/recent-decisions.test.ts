@@ -2,9 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { REPEATED } from '../../src/decision/model.ts';
+import { type Allow, REPEATED } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
+import { makeId } from '../../src/domain/ids.ts';
 import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
+import { FirstAllows } from '../../src/telemetry/first-allows.ts';
+import type { RecentDecisionRow } from '../../src/telemetry/recent-decision.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
 import { checkInput } from '../support/world.ts';
 import { allowed, denied } from './support/decisions.ts';
@@ -33,6 +36,8 @@ function never(): never {
   throw new Error('there are no routes');
 }
 
+const partition = (rows: readonly RecentDecisionRow[]) =>
+  [rows.filter((row) => row.first_of !== null), rows.filter((row) => row.first_of === null)] as const;
 const deny = (tenant: string | undefined) => outcomeOf(tenant, 'deny');
 const allow = (tenant: string) => outcomeOf(tenant, 'allow');
 
@@ -57,18 +62,27 @@ describe('recent decisions', () => {
         const credits = new Map<string, number>();
         const offered = new Map<string, string[]>();
         let dropped = 0;
+        const firsts = new Map<string, string[]>();
+        const begun = new Set<string>();
         const note = (group: string, outcome: CheckOutcome) => {
-          offered.set(group, [...(offered.get(group) ?? []), outcome.requestId]);
+          const isFirst = group.startsWith('allow') && !begun.has(group);
+          begun.add(group);
+          const list = isFirst ? firsts : offered;
+          list.set(group, [...(list.get(group) ?? []), outcome.requestId]);
           recent.offer(outcome);
         };
         for (const one of [...steps, 'take' as const]) {
           if (one === 'take') {
             const rows = Map.groupBy(recent.take(), (row) => `${row.outcome} ${row.tenant_id}`);
-            for (const group of new Set([...credits.keys(), ...offered.keys()])) {
+            for (const group of new Set([...credits.keys(), ...offered.keys(), ...firsts.keys()])) {
               const [burst, refill] = group.startsWith('deny') ? [32, 4] : [4, 0.1];
               const credit = credits.get(group) ?? burst;
               const ids = offered.get(group) ?? [];
-              const taken = rows.get(group) ?? [];
+              // The first allow of the day is recorded beside the sample.
+              const [first, sample] = partition(rows.get(group) ?? []);
+              expect(first.map((row) => row.request_id)).toEqual(firsts.get(group) ?? []);
+              firsts.delete(group);
+              const taken = sample;
               expect([group, taken.length]).toEqual([group, Math.min(ids.length, Math.floor(credit))]);
               expect(new Set(taken.map((row) => row.request_id)).size).toBe(taken.length);
               for (const row of taken) {
@@ -133,6 +147,76 @@ describe('recent decisions', () => {
     recent.offer(outcomeOf('a', 'deny', { code: 'unavailable', decision: undefined }));
     recent.offer(outcomeOf('a', 'deny', { code: 'public', decision: { kind: 'public' } }));
     expect(recent.take()).toEqual([]);
+  });
+});
+
+describe('the first allow of a principal, route and model', () => {
+  const KEYS = 300;
+  const DAY_MS = 86_400_000;
+  const by = (tenant: string, key: number, model: string | undefined, startedAtMs = 0, route = LINE ?? never()) => {
+    const decision = allowed(tenant, route);
+    const principal = { ...decision.principal, id: makeId('key', key, new Uint8Array(10)) };
+    return outcomeOf(tenant, 'allow', { startedAtMs, decision: { ...decision, principal, model } as Allow });
+  };
+  const firstsOf = (recent: RecentDecisions) => recent.take().filter((row) => row.first_of !== null);
+
+  test('of a day is recorded once, also in a tenant whose budget of sampled allows is spent', () => {
+    const recent = new RecentDecisions();
+    const [line, other] = BUILTIN_ROUTES;
+    for (let i = 0; i < 1000; i++) recent.offer(by('acme', 1, 'llama-3'));
+    recent.take();
+    const kinds = [
+      by('acme', 2, 'llama-3'),
+      by('acme', 1, 'phi-3'),
+      by('acme', 1, undefined),
+      by('globex', 1, 'llama-3'),
+    ];
+    const elsewhere = by('acme', 1, 'llama-3', 0, other ?? line);
+    for (const outcome of [...kinds, elsewhere, ...kinds]) recent.offer(outcome);
+    recent.offer(by('acme', 1, 'llama-3'));
+    expect(new Set(firstsOf(recent).map((row) => row.request_id))).toEqual(
+      new Set([...kinds, elsewhere].map(({ requestId }) => requestId)),
+    );
+    recent.offer(by('acme', 1, 'llama-3', DAY_MS));
+    expect(firstsOf(recent)).toHaveLength(1);
+  });
+
+  test('of many keys waits for its place: each gate writes a bounded number per interval, and records each within a day', () => {
+    const recent = new RecentDecisions();
+    const seen = new Set<string>();
+    let most = 0;
+    for (let second = 0; seen.size < KEYS && second < 1000; second++) {
+      for (let key = 0; key < KEYS; key++) recent.offer(by('acme', key, 'llama-3'));
+      const rows = firstsOf(recent);
+      most = Math.max(most, rows.length);
+      for (const row of rows) {
+        expect(seen.has(String(row.principal_id))).toBe(false);
+        seen.add(String(row.principal_id));
+      }
+    }
+    expect(seen.size).toBe(KEYS);
+    expect(most).toBeLessThanOrEqual(32);
+  });
+
+  test('is bounded by tenant and in memory, so that a tenant that invents models takes no place of others', () => {
+    const recent = new RecentDecisions({ firsts: new FirstAllows({ entries: 64, perTenant: 10 }) });
+    const offerAll = () => {
+      for (let n = 0; n < 1000; n++) recent.offer(by('greedy', 1, `model-${n}`));
+      recent.offer(by('quiet', 2, 'llama-3'));
+      return Map.groupBy(firstsOf(recent), (row) => row.tenant_id);
+    };
+    const first = offerAll();
+    expect([first.get('greedy')?.length, first.get('quiet')?.length]).toEqual([10, 1]);
+    expect(offerAll().size).toBe(0);
+  });
+
+  test('keeps a share of each batch while denials flood', () => {
+    const recent = new RecentDecisions();
+    for (let n = 0; n < 20; n++) for (let i = 0; i < 40; i++) recent.offer(deny(`flood-${n}`));
+    for (let key = 0; key < 8; key++) recent.offer(by('acme', key, 'llama-3'));
+    const rows = recent.take();
+    expect(rows).toHaveLength(128);
+    expect(rows.filter((row) => row.tenant_id === 'acme')).toHaveLength(8);
   });
 });
 

@@ -66,7 +66,8 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
   kind: 'recent_decisions',
   chores: [
     async (trx) => pruneOldRecent(trx, (await databaseTime(trx)).date.getTime(), ROWS),
-    (trx) => pruneExcessRecent(trx, RECENT_BOUNDS, ROWS),
+    (trx) => pruneExcessRecent(trx, 'sampled', RECENT_BOUNDS.sampled, ROWS),
+    (trx) => pruneExcessRecent(trx, 'first_allows', RECENT_BOUNDS.first_allows, ROWS),
   ],
   everyMs: 10_000,
 };

@@ -31,7 +31,10 @@ export interface RecentBounds {
 }
 
 export const RECENT_HOURS = 24;
-export const RECENT_BOUNDS: RecentBounds = { perGroup: 1000, total: 200_000 };
+export const RECENT_BOUNDS: Readonly<Record<RecentKind, RecentBounds>> = {
+  sampled: { perGroup: 1000, total: 100_000 },
+  first_allows: { perGroup: 10_000, total: 100_000 },
+};
 
 const KEPT_MS = RECENT_HOURS * 3_600_000;
 const ZEROS = new Uint8Array(10);
@@ -160,13 +163,28 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
   return rowCount;
 }
 
+/** Decisions with bounds of their own. */
+export type RecentKind = 'sampled' | 'first_allows';
+
+const OF_KIND: Readonly<Record<RecentKind, string>> = {
+  sampled: 'first_of is null',
+  first_allows: 'first_of is not null',
+};
+
 /**
- * Removes the oldest decisions of groups that exceed the bounds. Returns the number of removed rows, at most `batch`.
+ * Removes the oldest decisions of groups that exceed the bounds of their kind. Returns the number of removed rows, at
+ * most `batch`.
  */
-export async function pruneExcessRecent(q: Queryable, bounds: RecentBounds, batch: number): Promise<number> {
+export async function pruneExcessRecent(
+  q: Queryable,
+  kind: RecentKind,
+  bounds: RecentBounds,
+  batch: number,
+): Promise<number> {
+  const ofKind = OF_KIND[kind];
   const { rows: sizes } = await q.raw<{ rows: GroupSize[] }>(
     `select rows, count(*)::int as groups from (
-       select count(*)::int as rows from recent_decisions group by tenant_id, outcome) as sized group by rows`,
+       select count(*)::int as rows from recent_decisions where ${ofKind} group by tenant_id, outcome) as sized group by rows`,
     {},
   );
   const cap = fairCap(sizes, bounds);
@@ -174,11 +192,11 @@ export async function pruneExcessRecent(q: Queryable, bounds: RecentBounds, batc
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from recent_decisions where request_id = any(array(
        select excess.request_id
-       from (select tenant_id, outcome, count(*) as rows from recent_decisions
+       from (select tenant_id, outcome, count(*) as rows from recent_decisions where ${ofKind}
          group by tenant_id, outcome having count(*) > :cap) as large
        cross join lateral (
          select request_id from recent_decisions of_group
-         where of_group.tenant_id = large.tenant_id and of_group.outcome = large.outcome
+         where of_group.tenant_id = large.tenant_id and of_group.outcome = large.outcome and ${ofKind}
          order by request_id limit large.rows - :cap) as excess
        limit :batch))`,
     { cap, batch },

@@ -31,7 +31,8 @@ export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
 }
 
 const RECENT = '/v1/iam/decisions/recent';
-const BOUNDS = `At most ${RECENT_BOUNDS.perGroup.toLocaleString('en-US')} denials and as many allows of a tenant are kept.`;
+const { sampled, first_allows: firsts } = RECENT_BOUNDS;
+const BOUNDS = `At most ${sampled.perGroup.toLocaleString('en-US')} denials, as many sampled allows, and ${firsts.perGroup.toLocaleString('en-US')} first allows of a tenant are kept.`;
 
 export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[] {
   return [
@@ -39,7 +40,7 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       method: 'GET',
       path: RECENT,
       operationId: 'listRecentDecisions',
-      summary: `List denials and a sample of allows of the last ${RECENT_HOURS} hours, newest first. ${BOUNDS}`,
+      summary: `List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last ${RECENT_HOURS} hours, newest first. ${BOUNDS}`,
       permission: 'audit:read',
       body: NOTHING,
       query: recentFilters,

@@ -91,7 +91,7 @@ async function resolveSubject(
   nowMs: number,
 ): Promise<ResolvedSubject> {
   const id = await subjectId(parts, requester, subject);
-  const found = id && (await resolveById(parts, visibleTenant(requester), id, tenant, nowMs));
+  const found = id === undefined ? undefined : await resolveById(parts, visibleTenant(requester), id, tenant, nowMs);
   if (found === undefined) throw notFound('subject');
   return found;
 }
