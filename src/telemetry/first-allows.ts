@@ -90,7 +90,7 @@ export class FirstAllows {
   }
 }
 
-/** FNV-1a of the characters from `from`. Nobody gains by a collision: the sample may still record the allow. */
+/** FNV-1a of the characters from `from`. A collision only leaves the allow to the sample. */
 function hashOf(text: string, from: number, seed: number): number {
   let hash = seed ^ 0x811c9dc5;
   const end = text.length < MAX_NAME ? text.length : MAX_NAME;

@@ -252,7 +252,10 @@ describe('beside a server that runs', () => {
   it('explain says why as JSON; its exit code is 0 for an allow and 1 for a denial', async () => {
     const { key } = await makeKey(server.http, admin);
     const subject = ADMIN.email;
-    const allowed = await stand.run(['explain', '--subject', subject, '--method', 'GET', '--path', '/v1/chat/history'], env);
+    const allowed = await stand.run(
+      ['explain', '--subject', subject, '--method', 'GET', '--path', '/v1/chat/history'],
+      env,
+    );
     expect([allowed.code, allowed.stderr]).toEqual([0, '']);
     expect(JSON.parse(allowed.stdout)).toMatchObject({ decision: 'allow', status: 200, permission: 'chat:read' });
 

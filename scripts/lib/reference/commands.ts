@@ -11,8 +11,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'envoy config': 'postern envoy config --profile production --upstream models.example.com:8000 > envoy.yaml',
   'envoy drain': 'postern envoy drain --admin 127.0.0.1:9901 --notice 5s --limit 50s',
   health: 'postern health',
-  explain:
-    'postern explain --subject ada@globex.example --method POST --path /v1/chat/completions --tenant acme',
+  explain: 'postern explain --subject ada@globex.example --method POST --path /v1/chat/completions --tenant acme',
   'policy disable': 'postern policy disable office-hours --tenant acme',
   'reset-admin': 'postern reset-admin --email admin@example.com --yes',
   apply: 'postern apply setup.yaml --dry-run',
