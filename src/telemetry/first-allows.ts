@@ -20,8 +20,6 @@ const DAY_MS = 86_400_000;
 const MAX_PROBES = 32;
 /** Characters of a model's name that count. */
 const MAX_NAME = 128;
-/** The last characters of an id, which are random. */
-const RANDOM_OF_ID = 16;
 
 export class FirstAllows {
   readonly #entries: number;
@@ -46,10 +44,9 @@ export class FirstAllows {
   isFirst({ tenant, principal, route, model }: Allow, startedAtMs: number): boolean {
     const day = Math.floor(startedAtMs / DAY_MS);
     if (day !== this.#day) this.#begin(day);
-    const { id } = principal;
     const name = model ?? '';
-    let high = hashOf(id, id.length - RANDOM_OF_ID, hashOf(route.template, 0, route.method.length));
-    let low = hashOf(name, 0, hashOf(tenant.id, 0, high));
+    let high = hashOf(principal.id, hashOf(route.template, route.method.length));
+    let low = hashOf(name, hashOf(tenant.id, high));
     high = Math.imul(high ^ low, 0x9e3779b1);
     if (high === 0 && low === 0) low = 1;
     const at = this.#placeOf(high, low);
@@ -90,10 +87,10 @@ export class FirstAllows {
   }
 }
 
-/** FNV-1a of the characters from `from`. A collision only leaves the allow to the sample. */
-function hashOf(text: string, from: number, seed: number): number {
+/** FNV-1a. A collision only leaves the allow to the sample. */
+function hashOf(text: string, seed: number): number {
   let hash = seed ^ 0x811c9dc5;
-  const end = text.length < MAX_NAME ? text.length : MAX_NAME;
-  for (let i = from < 0 ? 0 : from; i < end; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  const end = Math.min(text.length, MAX_NAME);
+  for (let i = 0; i < end; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash;
 }
