@@ -16,6 +16,7 @@ import { ProblemError } from '../../client/index.ts';
 import { isSignedIn } from './api/client.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
+import { accessSearch } from './screens/access/search.ts';
 import { auditSearch } from './screens/audit/search.ts';
 import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
@@ -163,6 +164,14 @@ const explain = createRoute({
   component: lazyRouteComponent(() => import('./screens/explain/explain.tsx'), 'Explain'),
 });
 
+const access = createRoute({
+  getParentRoute: () => inside,
+  path: '/access',
+  staticData: { guarded: 'access' },
+  validateSearch: accessSearch,
+  component: lazyRouteComponent(() => import('./screens/access/access.tsx'), 'Access'),
+});
+
 const usage = createRoute({
   getParentRoute: () => inside,
   path: '/usage',
@@ -213,6 +222,7 @@ const screens = [
   policy,
   newPolicy,
   explain,
+  access,
   usage,
   audit,
   tenants,

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, type MadeUser, makeKey, makeUser } from '../server/support/client.ts';
@@ -304,6 +305,73 @@ describe('the explanation of a credential or a limit', () => {
     await page.getByText("Raise the tenant's limit of tokens a month.").waitFor();
     expect(await page.getByRole('link', { name: 'Open tenant' }).getAttribute('href')).toContain('open=limited');
     expect(await accessibilityFaults(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the access review', () => {
+  it('lists the roles, users and keys that can use a model with the rule, in the address and as CSV', async () => {
+    const http = stand.server.http;
+    const role = {
+      name: 'llama-users',
+      permissions: ['chat:write'],
+      resource_constraints: { models: ['llama-*'] },
+    };
+    await done(http, 'POST', '/v1/iam/roles', { token: stand.token, body: role });
+    const user = await makeUser(http, stand.token, { roles: [role.name] });
+    await done(http, 'PUT', `/v1/iam/users/${user.id}`, { token: stand.token, body: { name: 'Lena Lindqvist' } });
+    const { id: key } = await makeKey(http, stand.token, { owner: user.id, scopes: ['chat:*'] });
+    await done(http, 'PUT', `/v1/iam/api-keys/${key}`, { token: stand.token, body: { description: 'Llama job' } });
+    const { page, problems } = await stand.asAdmin({ path: '/console/explain' });
+    await page.getByRole('link', { name: 'Access review' }).click();
+    await page.getByText('Who can use it?').waitFor();
+    const name = page.getByRole('textbox', { name: 'Name' });
+    await name.fill('llama-3');
+    const rows = page.getByRole('row');
+    const ofRole = rows.filter({ hasText: 'llama-users' });
+    await ofRole.filter({ hasText: 'Role' }).waitFor();
+    expect(await rows.filter({ hasText: 'Lena Lindqvist' }).textContent()).toMatch(
+      /User.*llama-users.*always.*chat:write/,
+    );
+    expect(await rows.filter({ hasText: 'Llama job' }).textContent()).toMatch(/API key.*always.*chat:write/);
+    expect(new URL(page.url()).searchParams.get('name')).toBe('llama-3');
+    expect(await faultsInEveryLook(page)).toEqual([]);
+    await shoot(page, 'access review');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    const lines = await readFile(await (await download).path(), 'utf8');
+    expect(lines).toContain(user.email);
+    expect(lines).toContain('Llama job');
+
+    await name.fill('gpt-4.1');
+    await expect.poll(() => rows.filter({ hasText: 'Lena Lindqvist' }).count()).toBe(0);
+    await page.getByRole('combobox', { name: 'Permission' }).fill('chat:w');
+    await page.getByRole('option', { name: 'chat:write' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('permission')).toBe('chat:write');
+    await rows.filter({ hasText: 'developer' }).first().waitFor();
+    await rows.filter({ hasText: developer.email }).first().click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/users/${developer.id}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('puts no pasted key into the address, and says what to do when nobody has access', async () => {
+    await done(stand.server.http, 'POST', '/v1/iam/policies', {
+      token: stand.token,
+      body: { name: 'no-retired', effect: 'deny', actions: ['*'], resources: ['models/retired-*'] },
+    });
+    const { page, problems } = await stand.asAdmin({ path: '/console/access' });
+    const name = page.getByRole('textbox', { name: 'Name' });
+    await name.fill('retired-1');
+    await page.getByText('Nobody has access').waitFor();
+    const addresses: string[] = [];
+    page.on('request', (request) => addresses.push(request.url()));
+    await name.fill(`psk_${'x'.repeat(50)}`);
+    await page.getByText('Who can use it?').waitFor();
+    expect([...addresses, page.url()].filter((address) => address.includes('xxxx'))).toEqual([]);
+    await name.fill('retired-1');
+    await page.getByText('Nobody has access').waitFor();
+    await page.getByRole('link', { name: 'Open roles' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles');
     expect(problems).toEqual([]);
   });
 });

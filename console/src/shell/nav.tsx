@@ -24,6 +24,7 @@ const GROUPS: readonly (readonly Way[])[] = [
     { screen: 'roles', to: '/roles', icon: 'role' },
     { screen: 'policies', to: '/policies', icon: 'policy' },
     { screen: 'explain', to: '/explain', icon: 'explain' },
+    { screen: 'access', to: '/access', icon: 'access' },
   ],
   [
     { screen: 'usage', to: '/usage', icon: 'usage' },

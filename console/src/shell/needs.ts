@@ -37,6 +37,13 @@ export const NEEDS = {
     request: 'GET /v1/iam/policies?limit=1',
     ask: (client, signal) => client.request('GET', '/v1/iam/policies', { query, signal }),
   },
+  access: {
+    permission: 'admin:policies',
+    isPlatform: false,
+    request: 'GET /v1/iam/explain/who-can?permission=chat:write&limit=1',
+    ask: (client, signal) =>
+      client.request('GET', '/v1/iam/explain/who-can', { query: { ...query, permission: 'chat:write' }, signal }),
+  },
   usage: {
     permission: 'usage:read',
     isPlatform: false,

@@ -29,6 +29,7 @@ export const shell = {
     roles: 'Roles',
     policies: 'Policies',
     explain: 'Explain',
+    access: 'Access review',
     usage: 'Usage',
     audit: 'Audit',
     tenants: 'Tenants',
