@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
 import { applyLook, DESKTOP, faultsInEveryLook, PHONE } from './support/browser.ts';
@@ -11,6 +12,13 @@ it.beforeAll(async ({ stand: shared }) => {
 });
 
 const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
+
+/** Saves what is typed in a drawer, and closes it. */
+async function save(drawer: Locator): Promise<void> {
+  await drawer.getByRole('button', { name: 'Save' }).click();
+  await drawer.getByText('Saved.').waitFor();
+  await drawer.page().keyboard.press('Escape');
+}
 
 /** Through Envoy, as a program would ask. */
 async function models(key: string): Promise<number> {
@@ -148,7 +156,7 @@ describe('the edit of a key', () => {
     await drawer.getByRole('textbox', { name: 'Name 1' }).fill('team');
     await drawer.getByRole('textbox', { name: 'Value 1' }).fill('search');
     await drawer.getByRole('radio', { name: '7 days' }).click();
-    await drawer.getByRole('button', { name: 'Save' }).click();
+    await save(drawer);
     await page.getByRole('dialog', { name: 'edited' }).getByText('at most 60').waitFor();
     await page
       .getByText('A program with this key may see models and send chat and completion requests, only models phi-*.')
@@ -174,7 +182,7 @@ describe('the edit of a key', () => {
     await page.getByRole('button', { name: 'Edit' }).click();
     await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('');
     await drawer.getByRole('button', { name: 'Remove team' }).click();
-    await drawer.getByRole('button', { name: 'Save' }).click();
+    await save(drawer);
     await page.getByRole('dialog', { name: 'edited' }).getByText('no limit of its own').waitFor();
     expect(sent[1]?.body).toEqual({ rate_limit_rpm: null, metadata: {} });
     expect(problems).toEqual([]);
@@ -212,7 +220,7 @@ describe('the edit of a key', () => {
     expect(await drawer.getByRole('textbox', { name: 'Name' }).first().inputValue()).toBe('mine');
     await drawer.getByRole('button', { name: 'Continue with the newest' }).click();
     await expect.poll(() => drawer.getByRole('textbox', { name: 'Value 1' }).inputValue()).toBe('yes');
-    await drawer.getByRole('button', { name: 'Save' }).click();
+    await save(drawer);
     await page.getByRole('dialog', { name: 'mine' }).waitFor();
     expect((await manage('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({
       name: 'mine',

@@ -11,26 +11,41 @@ it.beforeAll(async ({ startConsole }) => {
   stand = await startConsole({ POSTERN_TOKEN_ACCESS_TTL: `${ACCESS_SECONDS}s` });
 });
 
+const admin = (token: string) => makeUser(stand.server.http, token, { roles: ['tenant-admin'] });
+
 describe('a session that ends elsewhere', () => {
-  it('leads from an open form to the sign-in page, and back to the same address afterwards', async () => {
+  it('leads from an open form to the sign-in page, and after the sign-in back to the form with what was typed', async () => {
     const http = stand.server.http;
     const token = await login(http);
-    const person = await makeUser(http, token, { roles: ['tenant-admin'] });
+    const [person, other] = [await admin(token), await admin(token)];
     const address = '/console/users?q=person&status=active&open=new';
-    const tab = await stand.signIn({ person, path: address });
-    const { page, problems } = tab;
+    const { page, problems } = await stand.signIn({ person, path: address });
     const drawer = page.getByRole('dialog');
-    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Half a na');
-    await done(http, 'DELETE', `/v1/iam/users/${person.id}/sessions`, { token: await login(http) });
-    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Half a name');
+    const name = drawer.getByRole('textbox', { name: 'Name', exact: true });
+    const stored = (): Promise<string | null> => page.evaluate("sessionStorage.getItem('postern.drafts')");
+    const endAndSend = async (): Promise<void> => {
+      await done(http, 'DELETE', `/v1/iam/users/${person.id}/sessions`, { token: await login(http) });
+      await drawer.getByRole('button', { name: 'Create user' }).click();
+      await page.getByText('Your session has ended. Sign in to go on where you were.').waitFor();
+    };
+    await drawer.getByRole('radio', { name: 'Set it here' }).click();
+    await name.fill('Half a name');
     await drawer.getByRole('textbox', { name: 'E-mail address' }).fill('half@example.com');
-    await drawer.getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('Your session has ended. Sign in to go on where you were.').waitFor();
+    await drawer.getByLabel('Password', { exact: true }).fill('a sentence that is secret');
+    await endAndSend();
     expect(await page.getByRole('navigation', { name: 'Console' }).count()).toBe(0);
-    await enter(tab.page, person);
+    expect(await stored()).toContain('Half a name');
+    expect(await stored()).not.toContain('secret');
+    await enter(page, person);
     await expect.poll(() => new URL(page.url()).pathname + new URL(page.url()).search).toBe(address);
-    await page.getByRole('dialog').getByRole('textbox', { name: 'Name', exact: true }).waitFor();
-    expect(problems).toEqual([]);
+    await expect.poll(() => name.inputValue()).toBe('Half a name');
+    await drawer.getByText('This is your unsaved input from before the sign-in.').waitFor();
+
+    await drawer.getByLabel('Password', { exact: true }).fill('a sentence that is secret');
+    await endAndSend();
+    await enter(page, other);
+    await expect.poll(() => name.inputValue()).toBe('');
+    expect([await stored(), problems]).toEqual([null, []]);
   });
 });
 

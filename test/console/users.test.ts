@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ADMIN, call, done, login, type MadeUser, makeUser, type Person, tryLogin } from '../server/support/client.ts';
 import { accessibilityFaults, faultsInEveryLook, type Tab } from './support/browser.ts';
@@ -28,6 +29,15 @@ async function edit({ page }: Tab, id: string): Promise<void> {
     .getByRole('dialog')
     .getByRole('option', { name: /^analyst\b/ })
     .waitFor();
+}
+
+/** Saves what is typed in the drawer, and closes it. */
+async function save(page: Page): Promise<void> {
+  const drawer = page.getByRole('dialog');
+  await drawer.getByRole('button', { name: 'Save', exact: true }).click();
+  await drawer.getByText('Saved.').waitFor();
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
 }
 
 describe('the list of users', () => {
@@ -139,13 +149,12 @@ describe('one user', () => {
     await edit(tab, user.id);
     const { page } = tab;
     await page.getByRole('option', { name: /^auditor\b/ }).click();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await save(page);
     await page.getByRole('link', { name: 'auditor' }).first().waitFor();
     await expect.poll(() => explained(user)).toBe('allowed');
     await edit(tab, user.id);
     await page.getByRole('button', { name: 'Remove auditor' }).click();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await save(page);
     await expect.poll(() => explained(user)).toBe('insufficient_permission');
     expect(tab.problems).toEqual([]);
   });
@@ -211,6 +220,7 @@ describe('one user', () => {
     expect(sent).toEqual([]);
     await tab.page.getByRole('textbox', { name: 'Department' }).fill('Research');
     await save.click();
+    await tab.page.getByRole('dialog').getByText('Saved.').waitFor();
     await tab.page.getByText('Research').first().waitFor();
     expect(sent).toEqual([[{ department: 'Research' }, true]]);
     expect(tab.problems).toEqual([]);
@@ -229,8 +239,7 @@ describe('one user', () => {
     expect(await page.getByRole('textbox', { name: 'Department' }).inputValue()).toBe('Ours');
     await page.getByRole('button', { name: 'Continue with the newest' }).click();
     expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('Theirs');
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await save(page);
     const { body } = await manage('GET', `/v1/iam/users/${user.id}`);
     expect([body['name'], body['department']]).toEqual(['Theirs', 'Ours']);
     expect(tab.problems).toEqual([]);
@@ -270,8 +279,7 @@ describe('one user', () => {
     await page.getByRole('status').filter({ hasText: 'Two pairs have the name cost_center.' }).waitFor();
     await page.getByRole('textbox', { name: 'Name 2' }).fill('floor');
     await page.getByRole('textbox', { name: 'Value 2' }).fill('3');
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await save(page);
     expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['metadata']).toEqual({
       cost_center: '4712',
       floor: '3',
@@ -302,8 +310,7 @@ describe('one user', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('The current password is wrong.').waitFor();
     await page.getByLabel('Your current password').fill(user.password);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await save(page);
     expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['email']).toBe(email);
     await page.getByRole('button', { name: 'More actions' }).click();
     await page.getByRole('menuitem', { name: 'Reset password' }).click();
@@ -467,8 +474,7 @@ describe('the role picker', () => {
     const { page } = tab;
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('zz-last');
     await page.getByRole('option').first().filter({ hasText: 'zz-last' }).click();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await save(page);
     expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['roles']).toEqual(['developer', 'zz-last']);
     expect(tab.problems).toEqual([]);
   });

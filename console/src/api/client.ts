@@ -3,6 +3,7 @@
  */
 
 import { type Client, type Credentials, createClient, type SessionEnd } from '../../../client/index.ts';
+import { deleteDrafts, storeDrafts } from './drafts.ts';
 
 /**
  * Present in this browser's storage while a user is signed in. It saves a request for the session when there is none.
@@ -17,6 +18,7 @@ export const client: Client = createClient({
   session: 'cookie',
   onSessionEnd: (end) => {
     localStorage.removeItem(SIGNED_IN);
+    storeDrafts();
     for (const listener of listeners) listener(end);
   },
 });
@@ -32,6 +34,7 @@ export async function signOut({ everywhere }: { readonly everywhere: boolean }):
     if (everywhere) await client.sessions.endOthers();
   } finally {
     localStorage.removeItem(SIGNED_IN);
+    deleteDrafts();
     await client.logout();
   }
 }

@@ -7,13 +7,16 @@ import { useMe } from '../api/session.ts';
 import { session } from '../text/en/session.ts';
 import { Hidden } from '../ui/mark.tsx';
 import { Menu } from '../ui/overlay.tsx';
+import { useMayLeave } from './leave.tsx';
 import styles from './shell.module.css';
 
 export function AccountMenu() {
   const me = useMe();
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const mayLeave = useMayLeave();
   const leave = async (everywhere: boolean): Promise<void> => {
+    if (!(await mayLeave())) return;
     // This page drops the session, also if the call fails.
     await signOut({ everywhere }).catch(() => undefined);
     queries.clear();

@@ -4,6 +4,7 @@ import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
 import { onSessionEnd } from '../api/client.ts';
+import { restoreDrafts } from '../api/drafts.ts';
 import { keepTenant } from '../api/last-tenant.ts';
 import { TenantProvider, useMe, useTenantOfAddress } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
@@ -11,6 +12,7 @@ import { Icon } from '../ui/icon.tsx';
 import overlay from '../ui/overlay.module.css';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
+import { LeaveGuard } from './leave.tsx';
 import { Nav } from './nav.tsx';
 import { PaletteButton } from './palette-button.tsx';
 import styles from './shell.module.css';
@@ -20,35 +22,40 @@ import { ThemeMenu } from './theme-menu.tsx';
 
 export function Shell() {
   const tenant = useTenantOfAddress();
+  const { id: user } = useMe();
+  // Before the first form opens.
+  useState(() => restoreDrafts(user));
   useSignInWhenOver();
   useKeptTenant(tenant.id);
   return (
     <TenantProvider value={tenant}>
-      <a className={styles.skip} href="#content">
-        {shell.skip}
-      </a>
-      <div className={styles.frame}>
-        <aside className={styles.rail}>
-          <Nav />
-          <AccountMenu />
-        </aside>
-        <div>
-          <header className={styles.top}>
-            <PhoneMenu />
-            <TenantSwitcher />
-            <PaletteButton />
-            <ThemeMenu />
-          </header>
-          <TenantNotes />
-          <main id="content" tabIndex={-1}>
-            <KnownTenant>
-              <Guard>
-                <Outlet />
-              </Guard>
-            </KnownTenant>
-          </main>
+      <LeaveGuard>
+        <a className={styles.skip} href="#content">
+          {shell.skip}
+        </a>
+        <div className={styles.frame}>
+          <aside className={styles.rail}>
+            <Nav />
+            <AccountMenu />
+          </aside>
+          <div>
+            <header className={styles.top}>
+              <PhoneMenu />
+              <TenantSwitcher />
+              <PaletteButton />
+              <ThemeMenu />
+            </header>
+            <TenantNotes />
+            <main id="content" tabIndex={-1}>
+              <KnownTenant>
+                <Guard>
+                  <Outlet />
+                </Guard>
+              </KnownTenant>
+            </main>
+          </div>
         </div>
-      </div>
+      </LeaveGuard>
     </TenantProvider>
   );
 }
@@ -60,7 +67,8 @@ function useSignInWhenOver(): void {
   useEffect(
     () =>
       onSessionEnd(({ reason }) => {
-        void navigate({ to: '/sign-in', search: { next: router.state.location.href, over: reason } });
+        const search = { next: router.state.location.href, over: reason };
+        void navigate({ to: '/sign-in', search, ignoreBlocker: true });
       }),
     [navigate, router],
   );

@@ -66,7 +66,12 @@ export function PairsField({ label, pairs, onChange, atMost, maxName, maxValue, 
     change(rows.map((row) => (row.id === id ? { ...row, ...part } : row)));
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset's legend cannot be laid out as labels are
-    <div role="group" aria-label={label} className={fieldStyles.field}>
+    <div
+      role="group"
+      aria-label={label}
+      className={fieldStyles.field}
+      data-fault={error === undefined ? undefined : ''}
+    >
       <span className={fieldStyles.label} aria-hidden="true">
         {label}
         <span className={fieldStyles.optional}>{common.optional}</span>

@@ -46,7 +46,11 @@ export function PickList(props: PickListProps) {
   const { label, note, error, below, items, selected, onChange, isReadOnly = false } = props;
   const id = useId();
   return (
-    <fieldset className={fieldStyles.field} aria-describedby={error === undefined ? undefined : id}>
+    <fieldset
+      className={fieldStyles.field}
+      aria-describedby={error === undefined ? undefined : id}
+      data-fault={error === undefined ? undefined : ''}
+    >
       <legend className={styles.legend}>
         <span className={fieldStyles.label}>{label}</span>
         {note === undefined ? null : <span className={fieldStyles.optional}>{note}</span>}

@@ -1,22 +1,28 @@
 /** Creates a key, and shows its secret once. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
 import type { IssuedApiKey } from '../../../../client/index.ts';
+import { useCreation } from '../../api/edit.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
-import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
-import { Button } from '../../ui/button.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { fieldError } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { useNow } from '../../ui/time.tsx';
 import { SubjectField } from '../explain/subject-field.tsx';
-import { isShownAtField, KeyForm, membersOf, missingOf, NEW_KEY } from './fields.tsx';
+import { type KeyFields, KeyForm, membersOf, missingOf, NEW_KEY } from './fields.tsx';
 import styles from './keys.module.css';
 import { keysChanged } from './queries.ts';
 
 const FORM = 'create-key';
+
+interface NewKeyFields extends KeyFields {
+  /** A user's id. */
+  readonly owner: string | undefined;
+}
+
+const EMPTY: NewKeyFields = { ...NEW_KEY, owner: undefined };
 
 interface CreateKeyProps {
   readonly onClose: () => void;
@@ -30,38 +36,30 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
   const now = useNow();
   // Without the right to manage keys a user makes keys of its own.
   const isManager = useDenied('admin:keys') === undefined;
-  const [draft, setDraft] = useState(NEW_KEY);
-  const [owner, setOwner] = useState<string | undefined>();
-  const create = useMutation({
-    mutationFn: () => {
-      const { description, scopes } = draft;
+  const create = useCreation({
+    form: 'new key',
+    start: EMPTY,
+    send: ({ owner, ...fields }) => {
+      const { description, scopes } = fields;
       return client.apiKeys.create({
-        ...membersOf(draft),
+        ...membersOf(fields),
         description,
         scopes,
         user_id: isManager ? (owner ?? null) : me.id,
       });
     },
-    onSuccess: async (issued) => {
+    onCreated: async (issued) => {
       onCreated(issued);
       await keysChanged(queries, tenant);
     },
   });
+  const { draft, set, error } = create;
   const missing = missingOf(draft, now);
   return (
     <Drawer
       title={text.create}
       onClose={onClose}
-      foot={
-        <>
-          <Button tone="quiet" onPress={onClose}>
-            {common.cancel}
-          </Button>
-          <Button tone="primary" type="submit" form={FORM} disabledReason={missing} isPending={create.isPending}>
-            {text.creating}
-          </Button>
-        </>
-      }
+      foot={<SaveBar work={create} form={FORM} action={text.creating} disabledReason={missing} onClose={onClose} />}
     >
       <form
         noValidate
@@ -69,15 +67,20 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          if (missing === undefined) create.mutate();
+          if (missing === undefined) create.save();
         }}
       >
-        {create.isError && !isShownAtField(create.error) ? <Problem error={create.error} /> : null}
-        <KeyForm draft={draft} set={(change) => setDraft((before) => ({ ...before, ...change }))} error={create.error}>
+        <KeyForm draft={draft} set={set} error={error}>
           {isManager ? (
             <div className={styles.group}>
-              <SubjectField kind="user" id={owner} onChange={setOwner} label={text.owner} isOptional />
-              <Small>{fieldError(create.error, '/user_id') ?? text.ownerHint}</Small>
+              <SubjectField
+                kind="user"
+                id={draft.owner}
+                onChange={(owner) => set({ owner })}
+                label={text.owner}
+                isOptional
+              />
+              <Small>{fieldError(error, '/user_id') ?? text.ownerHint}</Small>
             </div>
           ) : null}
         </KeyForm>

@@ -7,12 +7,10 @@ import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
-import { Button } from '../../ui/button.tsx';
-import { Conflict } from '../../ui/conflict.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
-import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { useNow } from '../../ui/time.tsx';
-import { fieldsOf, isShownAtField, type KeyFields, KeyForm, membersOf, missingOf } from './fields.tsx';
+import { fieldsOf, type KeyFields, KeyForm, membersOf, missingOf } from './fields.tsx';
 import styles from './keys.module.css';
 import { keysChanged, readKey } from './queries.ts';
 
@@ -24,6 +22,7 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
   const now = useNow();
   const { id } = loaded.data;
   const edit = useEdit<ApiKey, KeyFields>({
+    form: `key ${id}`,
     loaded,
     fieldsOf,
     read: () => readKey(tenant, id),
@@ -32,10 +31,7 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/api-keys/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
     },
-    onSaved: () => {
-      onClose();
-      void keysChanged(queries, tenant.id, id);
-    },
+    onSaved: () => void keysChanged(queries, tenant.id, id),
   });
   const { draft, set, error } = edit;
   const missing = edit.isChanged ? missingOf(draft, now) : common.noChange;
@@ -43,16 +39,7 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
     <Drawer
       title={text.editOf(nameOf(loaded.data))}
       onClose={onClose}
-      foot={
-        <>
-          <Button tone="quiet" onPress={onClose}>
-            {common.cancel}
-          </Button>
-          <Button tone="primary" type="submit" form={FORM} disabledReason={missing} isPending={edit.isSaving}>
-            {common.save}
-          </Button>
-        </>
-      }
+      foot={<SaveBar work={edit} form={FORM} action={common.save} disabledReason={missing} onClose={onClose} />}
     >
       <form
         noValidate
@@ -63,8 +50,6 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
           if (missing === undefined) edit.save();
         }}
       >
-        {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
-        {error === undefined || isShownAtField(error) ? null : <Problem error={error} />}
         <KeyForm draft={draft} set={set} error={error} kept={edit.base.expires_at} />
       </form>
     </Drawer>

@@ -1,7 +1,7 @@
 /** The members of a key that a caller writes, apart from its owner. */
 
 import type { ReactNode } from 'react';
-import { type ApiKey, ProblemError, type ResourceConstraints } from '../../../../client/index.ts';
+import type { ApiKey, ResourceConstraints } from '../../../../client/index.ts';
 import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
@@ -41,16 +41,6 @@ export const NEW_KEY: KeyFields = {
 
 const MAX_NAME = 100;
 const MAX_DESCRIPTION = 500;
-
-/** The members of a rejection that are shown at their fields. */
-const SHOWN = [
-  ...['/name', '/description', '/scopes', '/expires_at', '/expires_in_days'],
-  ...['/rate_limit_rpm', '/resource_constraints', '/metadata', '/user_id'],
-];
-
-export function isShownAtField(error: unknown): boolean {
-  return error instanceof ProblemError && SHOWN.some((pointer) => fieldError(error, pointer) !== undefined);
-}
 
 export function fieldsOf(key: ApiKey): KeyFields {
   const { name, description, scopes, rate_limit_rpm: rate, resource_constraints: constraints, metadata } = key;

@@ -11,7 +11,7 @@ import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Ask } from '../../ui/overlay.tsx';
-import { Refused } from '../users/refused.tsx';
+import { Refused } from '../../ui/refused.tsx';
 
 export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; readonly onClose: () => void }) {
   const { name, effect } = policy;

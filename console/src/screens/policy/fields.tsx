@@ -11,20 +11,10 @@ import { fieldError } from '../../ui/problem.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
 import { useLate } from '../../ui/use-late.ts';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
-import { CONDITION_KINDS, isConditionKind } from './condition-kinds.ts';
+import { isConditionKind } from './condition-kinds.ts';
 import { Conditions } from './conditions.tsx';
 import { type PolicyFields, resourceFault } from './draft.ts';
 import styles from './policy.module.css';
-
-/** The members of a refusal that are shown at their fields. */
-export const SHOWN_AT_FIELDS = [
-  '/description',
-  '/actions',
-  '/resources',
-  '/attached_roles',
-  ...CONDITION_KINDS.map((kind) => `/conditions/${kind}`),
-  '/conditions/timezone',
-];
 
 interface PolicyFormProps {
   readonly draft: PolicyFields;

@@ -2,7 +2,7 @@
 
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { type Policy as PolicyResource, ProblemError } from '../../../../client/index.ts';
 import { changedMembers, type Tagged, useEdit } from '../../api/edit.ts';
 import { policiesChanged, readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
@@ -10,20 +10,18 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
-import { classes } from '../../ui/classes.ts';
-import { Conflict } from '../../ui/conflict.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Note, Small } from '../../ui/mark.tsx';
+import { Small } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { Moment } from '../../ui/time.tsx';
-import { Refused } from '../users/refused.tsx';
 import { Affected } from './affected.tsx';
 import { DeletePolicy } from './delete-policy.tsx';
 import { faultOf, fieldsOf, newPolicyOf, type PolicyFields } from './draft.ts';
-import { PolicyForm, SHOWN_AT_FIELDS } from './fields.tsx';
+import { PolicyForm } from './fields.tsx';
 import { LockOut } from './lock-out.tsx';
 import styles from './policy.module.css';
 import { Simulation } from './simulation.tsx';
@@ -78,16 +76,13 @@ function Editor({ loaded, denied }: EditorProps) {
   const tenant = useTenant();
   const zone = useTenantZone();
   const queries = useQueryClient();
-  const force = useRef(false);
-  const [saved, setSaved] = useState(loaded.data);
-  const { name, global: isGlobal } = saved;
+  const { name, global: isGlobal } = loaded.data;
   const edit = useEdit<PolicyResource, PolicyFields>({
+    form: `policy ${name}`,
     loaded,
     fieldsOf,
     read: () => readPolicy(tenant, name),
-    write: async (body, ifMatch) => {
-      const query = force.current ? { force: true } : {};
-      force.current = false;
+    write: async (body, ifMatch, query) => {
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/policies/{name}', {
         path: { name },
         query,
@@ -96,15 +91,11 @@ function Editor({ loaded, denied }: EditorProps) {
       });
       return { data, etag };
     },
-    onSaved: (policy) => {
-      setSaved(policy);
-      void policiesChanged(queries, tenant.id);
-    },
+    onSaved: () => void policiesChanged(queries, tenant.id),
   });
-  const { draft, set, error } = edit;
+  const { base: saved, draft, set, error } = edit;
   const fault = faultOf(draft);
   const changes = Object.keys(changedMembers(fieldsOf(saved), draft)).length;
-  const isAtField = SHOWN_AT_FIELDS.some((pointer) => fieldError(error, pointer) !== undefined);
   const isLockOut = error instanceof ProblemError && error.code === 'would_lock_out';
   return (
     <div className={styles.editor}>
@@ -117,7 +108,6 @@ function Editor({ loaded, denied }: EditorProps) {
               if (fault === undefined) edit.save();
             }}
           >
-            {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
             <Notices notices={saved.notices} />
             <PolicyForm
               draft={draft}
@@ -127,39 +117,15 @@ function Editor({ loaded, denied }: EditorProps) {
               zone={isGlobal ? undefined : zone}
               stored={saved.conditions}
             />
-            {isLockOut ? (
-              <LockOut
-                error={error}
-                onForce={() => {
-                  force.current = true;
-                  edit.save();
-                }}
-              />
-            ) : null}
-            {error === undefined || isAtField || isLockOut ? null : <Refused error={error} />}
-            {edit.isSaved ? (
-              <Note tone="good" isLive>
-                {text.saved}
-              </Note>
-            ) : null}
-            <div className={classes(styles.foot, styles.save)}>
-              <Button
-                tone="primary"
-                type="submit"
-                isPending={edit.isSaving}
-                disabledReason={denied ?? (edit.isChanged ? fault : common.noChange)}
-              >
-                {text.save}
-              </Button>
-              {edit.isChanged ? (
-                <>
-                  <Button tone="quiet" onPress={() => set(fieldsOf(saved))}>
-                    {text.discard}
-                  </Button>
-                  <Small>{text.changes(changes)}</Small>
-                </>
-              ) : null}
-            </div>
+            <SaveBar
+              work={edit}
+              action={text.save}
+              saved={text.saved}
+              disabledReason={denied ?? (edit.isChanged ? fault : common.noChange)}
+              refusal={isLockOut ? <LockOut error={error} onForce={() => edit.save({ force: true })} /> : undefined}
+            >
+              {edit.isChanged ? <Small>{text.changes(changes)}</Small> : null}
+            </SaveBar>
           </form>
         }
         side={

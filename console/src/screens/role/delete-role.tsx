@@ -10,7 +10,7 @@ import { useTenant } from '../../api/session.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Note } from '../../ui/mark.tsx';
-import { Refused } from '../users/refused.tsx';
+import { Refused } from '../../ui/refused.tsx';
 import { rolesChanged, useHolders } from './queries.ts';
 
 interface DeleteRoleProps {

@@ -20,9 +20,6 @@ export interface RoleFields {
   readonly resource_constraints: ResourceConstraints;
 }
 
-/** The members of a refusal that are shown at their fields. */
-export const SHOWN_AT_FIELDS = ['/description', '/permissions', '/resource_constraints'] as const;
-
 interface RoleFormProps {
   readonly draft: RoleFields;
   readonly set: (change: Partial<RoleFields>) => void;

@@ -9,15 +9,14 @@ import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Button } from '../../ui/button.tsx';
-import { Conflict } from '../../ui/conflict.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
-import { Refused } from '../users/refused.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { DeleteRole } from './delete-role.tsx';
-import { orderedConstraints, type RoleFields, RoleForm, SHOWN_AT_FIELDS } from './fields.tsx';
+import { orderedConstraints, type RoleFields, RoleForm } from './fields.tsx';
 import { readRole, rolesChanged, useRole } from './queries.ts';
 import styles from './role.module.css';
 import { Side } from './side.tsx';
@@ -94,6 +93,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
   const denied = useDenied('admin:roles');
   const { name } = loaded.data;
   const edit = useEdit<RoleResource, RoleFields>({
+    form: `role ${name}`,
     loaded,
     fieldsOf,
     read: () => readRole(tenant, name),
@@ -106,7 +106,6 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
   const { draft, set, error } = edit;
   const notices = edit.base.notices?.filter(({ pattern }) => pattern === null || draft.permissions.includes(pattern));
   const noted = (notices ?? []).flatMap(({ pattern }) => pattern ?? []);
-  const isAtField = SHOWN_AT_FIELDS.some((pointer) => fieldError(error, pointer) !== undefined);
   return (
     <form
       className={styles.form}
@@ -115,25 +114,14 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
         edit.save();
       }}
     >
-      {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
       <Notices notices={notices} />
       <RoleForm draft={draft} set={set} error={error} noted={noted} />
-      {error === undefined || isAtField ? null : <Refused error={error} />}
-      {edit.isSaved ? (
-        <Note tone="good" isLive>
-          {text.saved}
-        </Note>
-      ) : null}
-      <div className={styles.foot}>
-        <Button
-          tone="primary"
-          type="submit"
-          isPending={edit.isSaving}
-          disabledReason={denied ?? (edit.isChanged ? undefined : common.noChange)}
-        >
-          {text.save}
-        </Button>
-      </div>
+      <SaveBar
+        work={edit}
+        action={text.save}
+        saved={text.saved}
+        disabledReason={denied ?? (edit.isChanged ? undefined : common.noChange)}
+      />
     </form>
   );
 }

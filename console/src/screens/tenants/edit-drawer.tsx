@@ -1,18 +1,18 @@
 /** One tenant: what it uses, and what may be changed about it. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { ProblemError, type Tenant } from '../../../../client/index.ts';
+import type { Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
-import { Conflict } from '../../ui/conflict.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Id, Note, Skeleton, State } from '../../ui/mark.tsx';
+import { Id, Skeleton, State } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { Limits } from '../usage/limits.tsx';
 import { TenantFields } from './fields.tsx';
@@ -56,6 +56,7 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
   const queries = useQueryClient();
   const { id } = loaded.data;
   const edit = useEdit<Tenant, TenantForm>({
+    form: `tenant ${id}`,
     loaded,
     fieldsOf: formOf,
     read: () => readTenant(id),
@@ -65,29 +66,23 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
     },
     onSaved: () => void tenantChanged(queries, actingIn, id),
   });
-  const { error, conflict } = edit;
   const { name, status, created_at: createdAt, updated_at: updatedAt } = edit.base;
-  const hasFieldErrors = error instanceof ProblemError && error.errors.length > 0;
   return (
     <Drawer
       title={name}
       onClose={onClose}
       foot={
-        <>
-          <span className={styles.apart}>
-            <Button onPress={() => onAct(id)}>{text.actIn}</Button>
-          </span>
-          <Button onPress={onClose}>{common.close}</Button>
-          <Button
-            tone="primary"
-            type="submit"
-            form={FORM}
-            disabledReason={edit.isChanged ? undefined : common.noChange}
-            isPending={edit.isSaving}
-          >
-            {common.save}
-          </Button>
-        </>
+        <SaveBar
+          work={edit}
+          form={FORM}
+          action={common.save}
+          saved={text.saved}
+          disabledReason={edit.isChanged ? undefined : common.noChange}
+          comparable={comparable}
+          onClose={onClose}
+        >
+          <Button onPress={() => onAct(id)}>{text.actIn}</Button>
+        </SaveBar>
       }
     >
       <Facts
@@ -107,21 +102,7 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
           edit.save();
         }}
       >
-        {edit.isSaved ? (
-          <Note tone="good" isLive>
-            {text.saved}
-          </Note>
-        ) : null}
-        {error === undefined || hasFieldErrors ? null : <Problem error={error} />}
-        {conflict === undefined ? null : (
-          <Conflict
-            base={comparable(conflict.base)}
-            newest={comparable(conflict.newest)}
-            onTakeOver={edit.takeNewest}
-            onDiscard={edit.discard}
-          />
-        )}
-        <TenantFields form={edit.draft} onChange={edit.set} error={error} />
+        <TenantFields form={edit.draft} onChange={edit.set} error={edit.error} />
       </form>
     </Drawer>
   );

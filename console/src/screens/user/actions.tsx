@@ -10,7 +10,7 @@ import buttonStyles from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Ask, Menu } from '../../ui/overlay.tsx';
-import { Refused } from '../users/refused.tsx';
+import { Refused } from '../../ui/refused.tsx';
 import { SetupLink } from '../users/setup-link.tsx';
 import { Deactivate, DeleteUser, EndSessions, ResetOwn } from './confirm.tsx';
 import { userChanged } from './queries.ts';

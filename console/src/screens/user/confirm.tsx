@@ -10,7 +10,7 @@ import { Confirm } from '../../ui/confirm.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { fieldError } from '../../ui/problem.tsx';
-import { Refused } from '../users/refused.tsx';
+import { Refused } from '../../ui/refused.tsx';
 import { userChanged } from './queries.ts';
 
 interface QuestionProps {

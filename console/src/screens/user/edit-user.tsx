@@ -11,19 +11,16 @@ import { common } from '../../text/en/common.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { users as text } from '../../text/en/users.ts';
-import { Button } from '../../ui/button.tsx';
-import { Conflict } from '../../ui/conflict.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
-import { Refused } from '../users/refused.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
 import { readUser, userChanged } from './queries.ts';
 import styles from './user.module.css';
 
 const FORM = 'edit-user';
-const FIELDS = ['/email', '/name', '/department', '/roles', '/metadata', '/current_password'] as const;
 
 interface Fields {
   readonly email: string;
@@ -51,6 +48,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
   const [password, setPassword] = useState('');
   const { id } = loaded.data;
   const edit = useEdit<User, Fields>({
+    form: `user ${id}`,
     loaded,
     fieldsOf,
     read: () => readUser(tenant, id),
@@ -65,7 +63,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
       return { data, etag };
     },
     onSaved: () => {
-      onClose();
+      setPassword('');
       void userChanged(queries, tenant.id, id);
     },
   });
@@ -75,26 +73,18 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
   const isKept = source === 'ldap';
   const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const errorOf = (pointer: string): string | undefined => fieldError(error, pointer);
-  const isShown = isTaken || FIELDS.some((pointer) => errorOf(pointer) !== undefined);
   return (
     <Drawer
       title={text.editOf(name)}
       onClose={onClose}
       foot={
-        <>
-          <Button tone="quiet" onPress={onClose}>
-            {common.cancel}
-          </Button>
-          <Button
-            tone="primary"
-            type="submit"
-            form={FORM}
-            isPending={edit.isSaving}
-            disabledReason={fault ?? (edit.isChanged ? undefined : common.noChange)}
-          >
-            {common.save}
-          </Button>
-        </>
+        <SaveBar
+          work={edit}
+          form={FORM}
+          action={common.save}
+          disabledReason={fault ?? (edit.isChanged ? undefined : common.noChange)}
+          onClose={onClose}
+        />
       }
     >
       <form
@@ -105,8 +95,6 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           if (fault === undefined) edit.save();
         }}
       >
-        {edit.conflict === undefined ? null : <Conflict {...edit.conflict} onTakeOver={edit.takeNewest} />}
-        {error === undefined || isShown ? null : <Refused error={error} />}
         <TextField
           label={text.name}
           value={draft.name}

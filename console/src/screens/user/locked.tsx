@@ -6,8 +6,8 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
+import { Refused } from '../../ui/refused.tsx';
 import { Moment } from '../../ui/time.tsx';
-import { Refused } from '../users/refused.tsx';
 import { userChanged } from './queries.ts';
 
 export function Locked({ user, until }: { readonly user: User; readonly until: string }) {

@@ -89,8 +89,6 @@ export const users = {
   removeSays:
     'All sessions end and all keys of this user are revoked for good, on all replicas within a second. The e-mail address is free again. The audit log keeps what the user did.',
   removeHint: 'Deactivate the user instead if the keys may be needed again.',
-  lastAdmin: 'This is the last active administrator of the platform. Give another active user the role admin first.',
-  escalation: 'This user has more permissions than you, or would get some that you do not have.',
   tabs: { access: 'Access', keys: 'Keys', sessions: 'Sessions', activity: 'Activity' },
   parts: 'Parts of this page',
   may: (name: string) => `What ${name} may do`,

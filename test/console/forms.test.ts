@@ -1,0 +1,169 @@
+/** Saving, discarding and leaving, which are the same in all forms. */
+
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect } from 'vitest';
+import { done, makeKey, makeUser } from '../server/support/client.ts';
+import { type ConsoleStand, it } from './support/stand.ts';
+
+let stand: ConsoleStand;
+let http: string;
+it.beforeAll(async ({ stand: shared }) => {
+  stand = shared;
+  http = stand.server.http;
+});
+
+const manage = (method: string, path: string, body?: object) => done(http, method, path, { token: stand.token, body });
+
+/** Low enough that no form fits. */
+const LOW = { width: 1440, height: 560 };
+const PHONE = { width: 390, height: 844 };
+
+interface Editor {
+  readonly path: string;
+  /** The label of a field to type into. */
+  readonly field: string;
+}
+
+let made: Promise<readonly Editor[]> | undefined;
+
+/** All editors of stored resources. */
+function editors(): Promise<readonly Editor[]> {
+  made ??= (async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'form-role', permissions: ['chat:read'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'form-policy',
+      effect: 'deny',
+      actions: ['rag:query'],
+      resources: ['collections/secret'],
+      attached_roles: ['form-role'],
+    });
+    await manage('POST', '/v1/iam/tenants', { id: 'form-tenant', name: 'Of forms' });
+    const user = await makeUser(http, stand.token, { roles: ['developer'] });
+    const key = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    return [
+      { path: '/console/roles/form-role', field: 'Description' },
+      { path: '/console/policies/form-policy', field: 'Description' },
+      { path: '/console/tenants?open=form-tenant', field: 'Name' },
+      { path: `/console/users/${user.id}?open=edit`, field: 'Department' },
+      { path: `/console/keys?open=${key.id}&act=edit`, field: 'Description' },
+    ];
+  })();
+  return made;
+}
+
+/** An optional field says so after its label. */
+const fieldOf = (page: Page, { field }: Editor): Locator =>
+  page.getByRole('textbox', { name: new RegExp(`^${field}`) }).first();
+
+/** Reports whether all of an element is inside the window and nothing covers it. */
+async function isInSight(page: Page, element: Locator): Promise<boolean> {
+  await element.waitFor();
+  const box = await element.boundingBox();
+  const height = page.viewportSize()?.height ?? 0;
+  if (box === null || box.y < 0 || box.y + box.height > height) return false;
+  const at = `document.elementFromPoint(${box.x + box.width / 2}, ${box.y + box.height / 2})`;
+  return (
+    (await element.textContent()) ===
+    (await page.evaluate(`${at}?.closest('button, input, [role=status]')?.textContent`))
+  );
+}
+
+/** The answer to every save: refuses one member. */
+async function refuseSaves(page: Page, member: string): Promise<void> {
+  const refusal = {
+    ...{
+      type: 'about:blank',
+      title: 'Refused',
+      status: 422,
+      code: 'validation_failed',
+      detail: 'Refused by the test.',
+    },
+    errors: [{ path: `/${member}`, message: 'not this' }],
+  };
+  await page.route('**/v1/iam/**', (route) =>
+    route.request().method() === 'PUT'
+      ? route.fulfill({ status: 422, contentType: 'application/problem+json', body: JSON.stringify(refusal) })
+      : route.fallback(),
+  );
+}
+
+describe('every editor', () => {
+  it('shows Save, a refusal and a success inside the window, and moves the focus to the field that is refused', async () => {
+    const { page, problems } = await stand.asAdmin();
+    const outside: string[] = [];
+    for (const [i, editor] of (await editors()).entries()) {
+      const { width, height } = i % 2 === 0 ? LOW : PHONE;
+      await page.setViewportSize({ width, height });
+      await page.goto(editor.path);
+      const field = fieldOf(page, editor);
+      await field.fill('typed by the test');
+      await refuseSaves(page, editor.field.toLowerCase());
+      const see = async (what: string, element: Locator): Promise<void> => {
+        if (!(await isInSight(page, element))) outside.push(`${editor.path} at ${width} px: ${what}`);
+      };
+      const save = page.getByRole('button', { name: /^Save/ });
+      await see('Save', save);
+      await save.click();
+      await see('the refusal', page.getByRole('status').filter({ hasText: 'Not saved. Correct the marked field.' }));
+      await field.and(page.locator(':focus')).waitFor();
+      await see('the refused field', field);
+      await page.unroute('**/v1/iam/**');
+      await save.click();
+      await see('the success', page.getByRole('status').filter({ hasText: /^Saved\./ }));
+    }
+    expect(outside).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('unsaved work', () => {
+  const question = (page: Page): Locator => page.getByRole('alertdialog', { name: 'Your changes are not saved' });
+
+  it('stays when Escape, a press beside the drawer or the back button would close it, until its author leaves it', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/users' });
+    await page.getByRole('button', { name: 'Create a user' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Create a user' });
+    const name = drawer.getByRole('textbox', { name: 'Name', exact: true });
+    await name.fill('Half a name');
+    for (const leave of [
+      () => page.keyboard.press('Escape'),
+      () => page.mouse.click(5, 400),
+      () => page.goBack(),
+      () => drawer.getByRole('button', { name: 'Cancel' }).click(),
+    ]) {
+      await leave();
+      await question(page).getByRole('button', { name: 'Keep editing' }).click();
+      await question(page).waitFor({ state: 'detached' });
+      await drawer.locator(':focus').waitFor();
+      expect(await name.inputValue()).toBe('Half a name');
+    }
+    await page.keyboard.press('Escape');
+    await question(page).getByRole('button', { name: 'Leave without saving' }).click();
+    await drawer.waitFor({ state: 'detached' });
+    expect(problems).toEqual([]);
+  });
+
+  it('stays when a link, a sign-out or the end of the page would lose it, and is no question once it is saved', async () => {
+    const { page, problems } = await stand.asAdmin();
+    await editors();
+    await page.goto('/console/roles/form-role');
+    const description = page.getByRole('textbox', { name: 'Description' });
+    await description.fill('not saved yet');
+    await page.getByRole('link', { name: 'Users', exact: true }).click();
+    await question(page).getByRole('button', { name: 'Keep editing' }).click();
+    await page.getByRole('button', { name: 'Account and sessions' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    await question(page).getByRole('button', { name: 'Keep editing' }).click();
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('void setTimeout(() => location.reload())');
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.dismiss();
+    expect(await description.inputValue()).toBe('not saved yet');
+    await page.getByRole('button', { name: 'Save role' }).click();
+    await page.getByText(/^Saved\./).waitFor();
+    await page.getByRole('link', { name: 'Users', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
