@@ -13,6 +13,9 @@ const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).to
 const USER_FILTERS: readonly (readonly [name: string, query: string])[] = [
   ['all', ''],
   ['a page of 200', 'limit=200'],
+  ['by name', 'sort=name'],
+  ['by last login', 'sort=-last_login_at'],
+  ['role of the last 5 in 100, by name', 'role=newcomer&sort=name'],
   ['status=deactivated (3 in 100)', 'status=deactivated'],
   ['role that everybody holds', 'role=developer'],
   ['role that 1 in 100 holds', 'role=auditor'],
@@ -41,6 +44,11 @@ const USER_FILTERS: readonly (readonly [name: string, query: string])[] = [
 const KEY_FILTERS: readonly (readonly [name: string, query: string])[] = [
   ['all', ''],
   ['a page of 200, active', 'limit=200&status=active'],
+  ['by name', 'sort=name'],
+  ['by last use', 'sort=-last_used_at'],
+  ['by expiry', 'sort=expires_at'],
+  ['unused, by last use', 'unused_days=30&sort=last_used_at'],
+  ['without expiry', 'without_expiry=true'],
   ['status=active', 'status=active'],
   ['status=expired', 'status=expired'],
   ['status=revoked', 'status=revoked'],

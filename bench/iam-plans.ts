@@ -3,11 +3,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { TenantId, UserId } from '../src/domain/ids.ts';
-import { type KeyFilter, keyIdsInOrder } from '../src/iam/api-keys/list-queries.ts';
-import { idsByText, idsInOrder, type UserFilter } from '../src/iam/users/list-queries.ts';
+import { KEY_ORDERS, type KeyFilter, keySearch, NEWEST_FIRST } from '../src/iam/api-keys/list-queries.ts';
+import { NEWEST_USERS_FIRST, USER_ORDERS, type UserFilter, userSearch } from '../src/iam/users/list-queries.ts';
 import { openDatabase } from '../src/store/database.ts';
 import type { TenantScope } from '../src/store/paging.ts';
 import { hideValuesFromPlanner, type NamedQuery } from '../src/store/prepared.ts';
+import { matchingPage, type SortedSearch, scanOf } from '../src/store/sorted-pages.ts';
 import { BIG, UNUSED_ROLE } from './iam-population.ts';
 
 const DAY_MS = 86_400_000;
@@ -58,11 +59,23 @@ export async function explainLists(url: string, file: string): Promise<number> {
     ['one tenant', { kind: 'one', tenant: BIG as TenantId }],
     ['all tenants', { kind: 'every' }],
   ];
+  const explainSearch = async (name: string, search: SortedSearch): Promise<void> => {
+    for (const [i, rows] of search.ordered.entries())
+      await explain(`${name}, in order ${i}`, scanOf(search, rows, PAGE, 10_000));
+    await explain(`${name}, all that match`, matchingPage(search, PAGE));
+  };
   for (const [whose, scope] of scopes) {
-    for (const [name, filter] of USERS) await explain(`users of ${whose}: ${name}`, idsInOrder(scope, filter, PAGE));
-    for (const [name, filter] of SEARCHES) await explain(`users of ${whose}: ${name}`, idsByText(scope, filter, PAGE));
+    for (const [name, filter] of [...USERS, ...SEARCHES])
+      await explainSearch(`users of ${whose}: ${name}`, userSearch(scope, filter, NEWEST_USERS_FIRST));
+    for (const member of USER_ORDERS)
+      await explainSearch(`users of ${whose} by ${member}`, userSearch(scope, {}, { member, descending: true }));
     for (const [name, filter] of KEYS)
-      await explain(`keys of ${whose}: ${name}`, keyIdsInOrder(scope, filter, PAGE, new Date()));
+      await explainSearch(`keys of ${whose}: ${name}`, keySearch(scope, filter, new Date(), NEWEST_FIRST));
+    for (const member of KEY_ORDERS)
+      await explainSearch(
+        `keys of ${whose} by ${member}`,
+        keySearch(scope, {}, new Date(), { member, descending: true }),
+      );
   }
   await db.close();
   mkdirSync(dirname(file), { recursive: true });

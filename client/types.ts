@@ -23,8 +23,8 @@ export type ApiKey = {
   readonly last_four: string;
   /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
-  /** `active`, `expired` or `revoked`. */
-  readonly status: 'active' | 'expired' | 'revoked';
+  /** `active`, `disabled`, `expired` or `revoked`. */
+  readonly status: 'active' | 'disabled' | 'expired' | 'revoked';
   /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
   /** The principal that created or imported the key. */
@@ -40,6 +40,15 @@ export type ApiKey = {
   readonly updated_at: string;
   /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
+  /** The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key. */
+  readonly owner?: {
+    /** The id. */
+    readonly id: string;
+    /** The name. */
+    readonly name: string;
+    /** The user's email address. */
+    readonly email: string | null;
+  } | null;
   /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
@@ -155,16 +164,20 @@ export type ApiKeysToRevoke = {
   /** Keys that match all members. `status` defaults to `active`. */
   readonly filter?: {
     /** The state of the resource. */
-    readonly status?: 'active' | 'expired';
+    readonly status?: 'active' | 'disabled' | 'expired';
     /** The id of the user that owns the key; null if the tenant owns it. */
     readonly user_id?: string;
     /** The id of the user or API key that created the key. */
     readonly created_by?: string;
     /** Only keys that expire before this time. */
     readonly expires_before?: string;
+    /** `true`: keys that never expire. */
+    readonly without_expiry?: true;
+    /** Keys that are at least this many days old and were not used in that time. */
+    readonly unused_days?: number;
     /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
     readonly prefix?: string;
-    /** Any part of the name, description or metadata, in any case. */
+    /** Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address. */
     readonly q?: string;
   };
 };
@@ -449,7 +462,7 @@ export type ExplainedDecision = {
       /** A sentence for people. */
       readonly detail: string;
       /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-      readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+      readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
       /** If step 8 denies: the id of the key. */
       readonly key_id?: string | null;
       /** If step 8 denies: the key's owner, or the user of the token. */
@@ -565,7 +578,7 @@ export type Explanation = {
     /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-    readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
     /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
     /** If step 8 denies: the key's owner, or the user of the token. */
@@ -712,8 +725,8 @@ export type IssuedApiKey = {
   readonly last_four: string;
   /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
-  /** `active`, `expired` or `revoked`. */
-  readonly status: 'active' | 'expired' | 'revoked';
+  /** `active`, `disabled`, `expired` or `revoked`. */
+  readonly status: 'active' | 'disabled' | 'expired' | 'revoked';
   /** When the key expires; null if it does not. */
   readonly expires_at: string | null;
   /** The principal that created or imported the key. */
@@ -729,6 +742,15 @@ export type IssuedApiKey = {
   readonly updated_at: string;
   /** When the key last authenticated a request, to the minute; null if it never did. */
   readonly last_used_at: string | null;
+  /** The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key. */
+  readonly owner?: {
+    /** The id. */
+    readonly id: string;
+    /** The name. */
+    readonly name: string;
+    /** The user's email address. */
+    readonly email: string | null;
+  } | null;
   /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
   readonly notices?: readonly Notice[];
   /** The messages of `notices` as one text; absent without notices. */
@@ -1431,7 +1453,7 @@ export type Simulation = {
     /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-    readonly reason?: 'revoked' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
     /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
     /** If step 8 denies: the key's owner, or the user of the token. */
@@ -2044,6 +2066,8 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
+        /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `-created_at`. */
+        readonly sort?: 'created_at' | '-created_at' | 'last_login_at' | '-last_login_at' | 'name' | '-name' | undefined;
         /** Only users with this role. */
         readonly role?: string | undefined;
         /** Only resources in this state. */
@@ -2606,17 +2630,25 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
+        /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `-created_at`. */
+        readonly sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | 'name' | '-name' | undefined;
+        /** `owner`: each key also has `owner`, with the name and email address of its user. Needs `admin:users`. */
+        readonly include?: 'owner' | undefined;
         /** Only resources in this state. */
-        readonly status?: 'active' | 'expired' | 'revoked' | undefined;
+        readonly status?: 'active' | 'disabled' | 'expired' | 'revoked' | undefined;
         /** Only keys of this user. */
         readonly user_id?: string | undefined;
         /** The id of the user or API key that created the key. */
         readonly created_by?: string | undefined;
         /** Only keys that expire before this time. */
         readonly expires_before?: string | undefined;
+        /** `true`: keys that never expire. */
+        readonly without_expiry?: true | undefined;
+        /** Keys that are at least this many days old and were not used in that time. */
+        readonly unused_days?: number | undefined;
         /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
         readonly prefix?: string | undefined;
-        /** Any part of the name, description or metadata, in any case. */
+        /** Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address. */
         readonly q?: string | undefined;
       } | undefined;
       readonly answers: {
@@ -2704,6 +2736,32 @@ export interface Paths {
       readonly answers: {
         /** The API key, with its new text. */
         readonly '200': IssuedApiKey;
+      };
+    };
+  };
+  readonly '/v1/iam/api-keys/{id}/disable': {
+    /** Disable an API key. Requests with it are rejected until it is enabled. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the API key. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The updated API key. */
+        readonly '200': ApiKey;
+      };
+    };
+  };
+  readonly '/v1/iam/api-keys/{id}/enable': {
+    /** Enable a disabled API key. The caller needs what a caller that creates the key needs. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the API key. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The updated API key. */
+        readonly '200': ApiKey;
       };
     };
   };

@@ -452,20 +452,23 @@ CREATE TABLE api_keys (
   metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
   imported boolean DEFAULT false NOT NULL,
   search_text text GENERATED ALWAYS AS (key_search_text(name, description, metadata)) STORED NOT NULL,
+  disabled_at timestamp with time zone,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_digest_key UNIQUE (digest),
   CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 ) WITH (fillfactor=90);
-CREATE INDEX api_keys_by_creator ON api_keys USING btree (created_by, expiry_month, revoked, id) INCLUDE (expires_at);
+CREATE INDEX api_keys_by_creator ON api_keys USING btree (created_by);
 CREATE INDEX api_keys_by_end ON api_keys USING btree (LEAST(revoked_at, expires_at));
-CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expiry_month, revoked, id) INCLUDE (expires_at);
+CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expires_at, id);
 CREATE INDEX api_keys_by_lexeme ON api_keys USING gin (user_lexemes(tenant_id, COALESCE(user_id, ''::text), '{}'::text[], search_text)) WITH (gin_pending_list_limit='256');
 CREATE INDEX api_keys_by_prefix ON api_keys USING btree (prefix COLLATE "C", tenant_id);
 CREATE UNIQUE INDEX api_keys_by_previous_digest ON api_keys USING btree (previous_digest) WHERE previous_digest IS NOT NULL;
 CREATE INDEX api_keys_by_tenant ON api_keys USING btree (tenant_id, id);
-CREATE INDEX api_keys_by_tenant_expiry ON api_keys USING btree (tenant_id, expiry_month, revoked, id) INCLUDE (expires_at);
+CREATE INDEX api_keys_by_tenant_expiry ON api_keys USING btree (tenant_id, expires_at, id);
+CREATE INDEX api_keys_by_tenant_order ON api_keys USING btree (tenant_id, created_at, id);
 CREATE INDEX api_keys_by_user ON api_keys USING btree (user_id, id) WHERE user_id IS NOT NULL;
 CREATE INDEX api_keys_by_user_expiry ON api_keys USING btree (user_id, expiry_month, revoked, id) INCLUDE (expires_at) WHERE user_id IS NOT NULL;
+CREATE INDEX api_keys_in_order ON api_keys USING btree (created_at, id);
 CREATE INDEX api_keys_of_tenant_itself ON api_keys USING btree (tenant_id, expiry_month, revoked) INCLUDE (expires_at) WHERE user_id IS NULL;
 
 CREATE TABLE policies (
@@ -615,12 +618,16 @@ CREATE TABLE users (
 CREATE INDEX users_by_account ON users USING btree (user_account(id, email)) WHERE source = 'local'::text;
 CREATE INDEX users_by_directory_status ON users USING btree (COALESCE(directory_suspension, 'active'::text), id) WHERE source = 'ldap'::text;
 CREATE INDEX users_by_lexeme ON users USING gin (user_lexemes(tenant_id, status, role_names, search_text)) WITH (fastupdate='on', gin_pending_list_limit='256');
+CREATE INDEX users_by_name ON users USING btree (lower(name) COLLATE "C", id);
 CREATE INDEX users_by_status ON users USING btree (status, id);
 CREATE INDEX users_by_tenant ON users USING btree (tenant_id, id);
 CREATE INDEX users_by_tenant_directory_status ON users USING btree (tenant_id, COALESCE(directory_suspension, 'active'::text), id) WHERE source = 'ldap'::text;
+CREATE INDEX users_by_tenant_name ON users USING btree (tenant_id, lower(name) COLLATE "C", id);
+CREATE INDEX users_by_tenant_order ON users USING btree (tenant_id, created_at, id);
 CREATE INDEX users_by_tenant_status ON users USING btree (tenant_id, status, id);
 CREATE UNIQUE INDEX users_directory_key ON users USING btree (directory, directory_id) WHERE directory IS NOT NULL;
 CREATE INDEX users_in_email_conflict ON users USING btree (id) WHERE email_conflict IS NOT NULL;
+CREATE INDEX users_in_order ON users USING btree (created_at, id);
 CREATE INDEX users_of_directories ON users USING btree (id) WHERE directory IS NOT NULL;
 
 CREATE TABLE one_time_tokens (
@@ -651,10 +658,13 @@ CREATE TABLE user_logins (
   user_id text NOT NULL,
   last_login_at timestamp with time zone NOT NULL,
   account bytea,
+  tenant_id text,
   CONSTRAINT user_logins_pkey PRIMARY KEY (user_id),
   CONSTRAINT user_logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 ) WITH (fillfactor=80);
 CREATE INDEX user_logins_by_account ON user_logins USING btree (account) WHERE account IS NOT NULL;
+CREATE INDEX user_logins_by_tenant_order ON user_logins USING btree (tenant_id, last_login_at, user_id);
+CREATE INDEX user_logins_in_order ON user_logins USING btree (last_login_at, user_id);
 
 CREATE TABLE user_roles (
   user_id text NOT NULL,
@@ -1478,6 +1488,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.user_logins_fill()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  select u.tenant_id into new.tenant_id from users u where u.id = new.user_id;
+  return new;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.user_query(tenant_id text, status text, role_name text, needle text)
  RETURNS tsquery
  LANGUAGE plpgsql
@@ -1578,11 +1598,15 @@ CREATE OR REPLACE FUNCTION public.users_spread()
 AS $function$
 begin
   update user_roles set tenant_id = new.tenant_id, status = new.status where user_id = new.id;
+  if old.tenant_id <> new.tenant_id then
+    update user_logins set tenant_id = new.tenant_id where user_id = new.id;
+  end if;
   return null;
 end
 $function$;
 
 CREATE CONSTRAINT TRIGGER api_keys_feed AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.user_id IS DISTINCT FROM new.user_id OR old.digest IS DISTINCT FROM new.digest OR old.scopes IS DISTINCT FROM new.scopes OR old.resource_constraints IS DISTINCT FROM new.resource_constraints OR old.rate_limit_rpm IS DISTINCT FROM new.rate_limit_rpm OR old.expires_at IS DISTINCT FROM new.expires_at OR old.revoked_at IS DISTINCT FROM new.revoked_at OR old.previous_digest IS DISTINCT FROM new.previous_digest OR old.previous_until IS DISTINCT FROM new.previous_until) EXECUTE FUNCTION feed_key();
+CREATE CONSTRAINT TRIGGER api_keys_feed_disabled AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.disabled_at IS DISTINCT FROM new.disabled_at) EXECUTE FUNCTION feed_key();
 CREATE TRIGGER api_keys_feed_emptied AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER api_keys_feed_new AFTER INSERT OR DELETE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_key();
 CREATE TRIGGER audit_totals_added AFTER INSERT ON audit_seals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_add();
@@ -1610,6 +1634,7 @@ CREATE CONSTRAINT TRIGGER signing_keys_feed AFTER INSERT OR DELETE OR UPDATE ON 
 CREATE TRIGGER signing_keys_feed_emptied AFTER TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER tenants_feed AFTER INSERT OR DELETE OR UPDATE ON tenants DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_tenant();
 CREATE TRIGGER tenants_feed_emptied AFTER TRUNCATE ON tenants FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
+CREATE TRIGGER user_logins_fill BEFORE INSERT ON user_logins FOR EACH ROW WHEN (new.tenant_id IS NULL) EXECUTE FUNCTION user_logins_fill();
 CREATE TRIGGER user_roles_collect_changed AFTER UPDATE ON user_roles REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION user_roles_collect();
 CREATE TRIGGER user_roles_collect_gone AFTER DELETE ON user_roles REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION user_roles_collect();
 CREATE TRIGGER user_roles_collect_new AFTER INSERT ON user_roles REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION user_roles_collect_new();

@@ -67,6 +67,7 @@ function keyRecord(digest: KeyDigest, index: number, tenantId: TenantId): KeyRec
     expiresAtMs: 4_000_000_000_000 + index,
     graceUntilMs: undefined,
     revoked: false,
+    disabled: false,
   };
 }
 

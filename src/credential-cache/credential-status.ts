@@ -9,6 +9,7 @@ import type { CachedKey, CachedSession, CachedUser } from './values.ts';
 
 export function keyInvalidReason(key: CachedKey, nowMs: number): InvalidReason | undefined {
   if (key.revoked) return 'revoked';
+  if (key.disabled) return 'disabled';
   // The digest of a rotated secret stops at the end of its grace, even if the key expires later.
   if (key.graceUntilMs !== undefined && nowMs >= key.graceUntilMs) return 'revoked';
   if (key.expiresAtMs !== undefined && nowMs >= key.expiresAtMs) return 'key_expired';

@@ -60,6 +60,7 @@ export const INVALID: { readonly [Reason in InvalidReason]: Resolution } = {
   checksum: invalid('checksum'),
   signature: invalid('signature'),
   revoked: invalid('revoked'),
+  disabled: invalid('disabled'),
   key_expired: invalid('key_expired'),
   user_deactivated: invalid('user_deactivated'),
   user_missing: invalid('user_missing'),

@@ -27,6 +27,7 @@ export interface CachedKey {
   readonly expiresAtMs: number | undefined;
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
+  readonly disabled: boolean;
   /** The first principal of an owned key has no owner: only `ownedPrincipal` may return it. */
   readonly memo: PrincipalMemo<KeyPrincipal>;
 }
@@ -54,7 +55,7 @@ export interface CachedTenant {
 }
 
 export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
-  const { id, userId, expiresAtMs, graceUntilMs, revoked, rateLimitRpm } = record;
+  const { id, userId, expiresAtMs, graceUntilMs, revoked, disabled, rateLimitRpm } = record;
   const principal: KeyPrincipal = Object.freeze({
     kind: 'api_key',
     id,
@@ -64,7 +65,7 @@ export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
     rateLimitRpm,
     rotated: graceUntilMs !== undefined,
   });
-  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, memo: newMemo(principal) });
+  return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, disabled, memo: newMemo(principal) });
 }
 
 /** Bytes of scopes and constraints in one unit of the cache's capacity. Nearly every key has less. */

@@ -9,6 +9,7 @@ import type { Decision } from './model.ts';
 /** Why a credential proves no principal, as shown to a caller that may manage the key or the user. */
 export type UnprovedReason =
   | 'revoked'
+  | 'disabled'
   | 'expired'
   | 'rotated'
   | 'checksum'
@@ -195,6 +196,8 @@ function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): s
   switch (reason) {
     case 'revoked':
       return `The key ${key} was revoked${since}.`;
+    case 'disabled':
+      return `The key ${key} was disabled${since}. It works again when it is enabled.`;
     case 'expired':
       return `The key ${key} expired${since}.`;
     case 'rotated':

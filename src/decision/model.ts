@@ -82,6 +82,7 @@ export type InvalidReason =
   | 'checksum'
   | 'signature'
   | 'revoked'
+  | 'disabled'
   | 'key_expired'
   | 'user_deactivated'
   | 'user_missing'

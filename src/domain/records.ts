@@ -95,6 +95,7 @@ export interface KeyRecord {
   /** The end of a rotation's grace, until which the old digest works. Undefined for the key's current digest. */
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
+  readonly disabled: boolean;
 }
 
 export interface SessionRecord {

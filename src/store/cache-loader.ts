@@ -40,7 +40,7 @@ export const USER_STATUS = `case when u.directory_suspension is null then u.stat
 export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
         floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
-        k.revoked_at is not null as revoked`;
+        k.revoked_at is not null as revoked, k.disabled_at is not null as disabled`;
 
 /** Each returns a row for a missing entry as well, with `id` null, so that the position is always known. */
 export const STATEMENTS = {

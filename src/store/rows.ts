@@ -36,6 +36,7 @@ export function keyRecord(row: Row, requested: KeyDigest): KeyRecord {
     expiresAtMs: optionalNumber(row, 'expires_at_ms'),
     graceUntilMs: row['by_previous'] === true ? number(row, 'previous_until_ms') : undefined,
     revoked: row['revoked'] === true,
+    disabled: row['disabled'] === true,
   };
 }
 

@@ -12,12 +12,14 @@ export interface Sorting {
   readonly descending: boolean;
   /** SQL of a text that no two rows share. */
   readonly id: string;
+  /** True if every row has a value, so that an index can begin at a position. */
+  readonly required?: boolean;
 }
 
 /** Returns the list of `order by`. */
-export function sortOrder({ value, kind, descending, id }: Sorting): string {
+export function sortOrder({ value, kind, descending, id, required }: Sorting): string {
   const direction = descending ? 'desc' : 'asc';
-  return `${ordered(value, kind)} ${direction} nulls last, ${id} ${direction}`;
+  return `${ordered(value, kind)} ${direction}${required === true ? '' : ' nulls last'}, ${id} ${direction}`;
 }
 
 /** Returns the SQL of a row's position, of type `text[]`. */
@@ -32,20 +34,21 @@ export function sortPosition({ value, kind, id }: Sorting): string {
  * @param after the position of the previous page's last row; undefined = the page is the first
  */
 export function conditionAfter(sorting: Sorting, after: readonly string[] | undefined): NamedQuery {
-  const { value, kind, descending, id } = sorting;
+  const { value, kind, descending, id, required } = sorting;
   if (after === undefined) return { sql: 'true', bindings: {} };
   const than = descending ? '<' : '>';
   const [first = '', last] = after;
   if (last === undefined) return { sql: `(${value} is null and ${id} ${than} :afterId)`, bindings: { afterId: first } };
   if (!FORMS[kind].test(first)) return { sql: 'false', bindings: {} };
+  const later = `(${ordered(value, kind)}, ${id}) ${than} (${STORED[kind]}, :afterId)`;
   return {
-    sql: `((${ordered(value, kind)}, ${id}) ${than} (${STORED[kind]}, :afterId) or ${value} is null)`,
+    sql: required === true ? later : `(${later} or ${value} is null)`,
     bindings: { afterValue: kind === 'time' ? Number(first) : first, afterId: last },
   };
 }
 
-/** The texts of positions. A time is one that PostgreSQL and a number of JavaScript can represent. */
-const FORMS = { time: /^-?\d{1,15}\d?$/, number: /^-?\d{1,40}(?:\.\d{1,20})?$/, text: /^/ } as const;
+/** The texts of positions. The microseconds of a time are an exact number of JavaScript. */
+const FORMS = { time: /^-?\d{1,15}$|^[1-8]\d{15}$/, number: /^-?\d{1,40}(?:\.\d{1,20})?$/, text: /^/ } as const;
 
 /** SQL of the value of `:afterValue`. */
 const STORED = {

@@ -51,6 +51,7 @@ type Command =
 const CHANGES: readonly ((store: ModelStore, version: number) => void)[] = [
   (store, version) => store.putKey(aKey({ scopes: [`chat:v${version}`] })),
   (store, version) => store.putKey(aKey({ scopes: [`chat:v${version}`], revoked: true })),
+  (store, version) => store.putKey(aKey({ scopes: [`chat:v${version}`], disabled: true })),
   (store, version) => store.putKey(aKey({ digest: TENANTS_OWN, userId: undefined, scopes: [`chat:v${version}`] })),
   (store, version) =>
     store.putKey(aKey({ digest: TENANTS_OWN, userId: undefined, scopes: [`chat:v${version}`], revoked: true })),

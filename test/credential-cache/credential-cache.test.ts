@@ -116,6 +116,13 @@ describe('a credential that is not valid', () => {
   test.each<Case>([
     ['an unknown key', unknownKey, () => {}, 'unknown'],
     ['a revoked key', owned, (store) => store.putKey(aKey({ revoked: true })), 'revoked'],
+    ['a disabled key', owned, (store) => store.putKey(aKey({ disabled: true })), 'disabled'],
+    [
+      'a disabled key by its old secret',
+      owned,
+      (store) => store.putKey(aKey({ disabled: true, graceUntilMs: NOW + 1 })),
+      'disabled',
+    ],
     ['a key past its expiry', owned, (store) => store.putKey(aKey({ expiresAtMs: NOW })), 'key_expired'],
     ['a rotated digest past its grace', owned, (store) => store.putKey(aKey({ graceUntilMs: NOW })), 'revoked'],
     [

@@ -189,10 +189,10 @@ describe('the list of keys', () => {
       ['q=STAPLER', [two.id]],
       ['q=floor', [two.id]],
       ['q=base', [two.id]],
-      ['q=e', [one.id, two.id]],
+      ['q=e', [two.id, one.id]],
       ['q=nothing', []],
       [`prefix=${one.key.slice(0, 8)}`, [one.id]],
-      ['prefix=psk_', [one.id, two.id]],
+      ['prefix=psk_', [two.id, one.id]],
       ['prefix=sk_', []],
       ['q=tps&status=revoked', []],
     ] as const) {
@@ -213,10 +213,10 @@ describe('the list of keys', () => {
     const page = await list('q=e&limit=1&count=true');
     expect(page.json).toMatchObject({ has_more: true, total: 2 });
     const next = await list(`q=e&limit=1&cursor=${text(page.json, 'next_cursor')}`);
-    expect([column(next, 'id'), next.json['total']]).toEqual([[two.id], undefined]);
+    expect([column(next, 'id'), next.json['total']]).toEqual([[one.id], undefined]);
     expect(column(await h.api('GET', `${KEYS}?q=tps&tenant_id=*`, { as: h.root.token }), 'id')).toEqual([
-      one.id,
       other.id,
+      one.id,
     ]);
   });
 });
@@ -292,6 +292,72 @@ describe('access to keys', () => {
     await h.api('DELETE', '/v1/iam/policies/no-keys', { as: boss.token });
   });
 
+  test('is newest first, or sorted by each member in both directions, and pages of an order stay stable while keys are added', async () => {
+    const tenant = unique('sorted');
+    await h.api('POST', '/v1/iam/tenants', {
+      as: h.root.token,
+      body: { id: tenant, name: tenant, settings: { allow_keys_without_expiry: true } },
+    });
+    const owner = await h.person(tenant, ['tenant-admin']);
+    const create = async (body: object) => {
+      const base = { description: 'k', scopes: ['chat:read'], expires_at: null };
+      return text((await h.api('POST', KEYS, { as: owner.token, body: { ...base, ...body } })).json, 'id');
+    };
+    const a = await create({ name: 'Beta', expires_in_days: 9, expires_at: undefined });
+    const b = await create({ name: 'alpha', user_id: owner.id });
+    const c = await create({ expires_in_days: 2, expires_at: undefined });
+    await h.db.knex.raw(`update api_keys set last_used_at = now() - interval '40 days' where id = ?`, [c]);
+    await h.db.knex.raw(`update api_keys set last_used_at = now() where id = ?`, [a]);
+    await h.db.knex.raw(`update api_keys set created_at = created_at - interval '50 days' where id in (?, ?)`, [b, c]);
+    const get = (query: string) => h.api('GET', `${KEYS}?${query}`, { as: owner.token });
+    const ids = async (query: string) => column(await get(query), 'id');
+    for (const [query, expected] of [
+      ['', [a, c, b]],
+      ['sort=created_at', [b, c, a]],
+      ['sort=-last_used_at', [a, c, b]],
+      ['sort=last_used_at', [c, a, b]],
+      ['sort=expires_at', [c, a, b]],
+      ['sort=-expires_at', [a, c, b]],
+      ['sort=name', [b, a, c]],
+      ['sort=-name', [a, b, c]],
+      ['without_expiry=true', [b]],
+      ['unused_days=30', [c, b]],
+      [`q=${encodeURIComponent(`${owner.id}@`.toUpperCase())}`, [b]],
+    ] as const) {
+      expect([query, await ids(query)]).toEqual([query, expected]);
+      const first = await get(`${query}&limit=1`);
+      if (expected.length > 1) {
+        const added = await create({ name: 'between', expires_in_days: 5, expires_at: undefined });
+        const rest = await ids(`${query}&cursor=${text(first.json, 'next_cursor')}`);
+        expect([query, rest.filter((id) => id !== added)]).toEqual([query, expected.slice(1)]);
+        await h.db.knex('api_keys').where({ id: added }).delete();
+      }
+    }
+    for (const query of ['sort=id', 'sort=', 'unused_days=0', 'without_expiry=false', 'include=secret']) {
+      expect([query, outcome(await get(query))]).toEqual([query, '400 invalid_parameter']);
+    }
+  });
+
+  test('shows the name and address of owners with include=owner to callers that may see users', async () => {
+    const mine = await made({ user_id: ada.id });
+    const list = async (as: string, query: string) => h.api('GET', `${KEYS}?include=owner${query}`, { as });
+    const shown = rows(await list(boss.token, '')).find(({ id }) => id === mine.id);
+    expect(shown?.['owner']).toEqual({ id: ada.id, name: expect.any(String), email: `${ada.id}@example.test` });
+    const clerk = text(
+      (
+        await h.api('POST', KEYS, {
+          as: boss.token,
+          body: { description: 'k', scopes: ['admin:keys'], expires_in_days: 1 },
+        })
+      ).json,
+      'key',
+    );
+    expect(outcome(await list(clerk, ''))).toBe('403 insufficient_permission');
+    // Without the permission to see users, a search does not reveal their addresses.
+    const found = await h.api('GET', `${KEYS}?q=${encodeURIComponent(`${ada.id}@example`)}`, { as: clerk });
+    expect(rows(found)).toEqual([]);
+  });
+
   test('filters narrow by status, owner and expiry', async () => {
     const soon = await made({ user_id: ada.id, expires_in_days: 2 });
     const gone = await made({ user_id: ada.id });
@@ -359,6 +425,50 @@ describe('changing a key', () => {
     expect((await h.api('GET', path, { as: boss.token })).json['status']).toBe('revoked');
     expect(outcome(await h.api('PUT', path, { as: boss.token, body: { description: 'x' } }))).toBe('409 revoked');
     expect(outcome(await h.api('POST', `${path}/rotate`, { as: boss.token }))).toBe('409 revoked');
+  });
+
+  test('disabling ends it at once, until it is enabled; both may be repeated, and each change has its audit row', async () => {
+    const { id, key, path } = await made();
+    const act = async (action: string) => outcome(await h.api('POST', `${path}/${action}`, { as: boss.token }));
+    const statusOf = async () => (await h.api('GET', path, { as: boss.token })).json['status'];
+    expect(await works(key)).toBe(true);
+    const disabled = await h.api('POST', `${path}/disable`, { as: boss.token });
+    expect([outcome(disabled), disabled.json['id'], disabled.json['status']]).toEqual(['200', id, 'disabled']);
+    expect([await act('disable'), await statusOf()]).toEqual(['200', 'disabled']);
+    const refused = await h.api('GET', '/v1/iam/users', { as: key });
+    const unknown = await h.api('GET', '/v1/iam/users', { as: `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}` });
+    expect([outcome(refused), refused.json['detail']]).toEqual(['401 invalid_credential', unknown.json['detail']]);
+    const listed = await h.api('GET', `${KEYS}?status=disabled`, { as: boss.token });
+    expect(column(listed, 'id')).toContain(id);
+    expect([await act('enable'), await act('enable'), await statusOf(), await works(key)]).toEqual([
+      '200',
+      '200',
+      'active',
+      true,
+    ]);
+    const rows = [...(await h.audit('api_key.disable')), ...(await h.audit('api_key.enable'))]
+      .filter((row) => row['target_id'] === id)
+      .map((row) => [row['before'], row['after']]);
+    expect(rows[0]).toMatchObject([{ status: 'active' }, { status: 'disabled' }]);
+    expect(rows[2]).toMatchObject([{ status: 'disabled' }, { status: 'active' }]);
+    await h.api('DELETE', path, { as: boss.token });
+    expect([await act('disable'), await act('enable')]).toEqual(['409 revoked', '409 revoked']);
+  });
+
+  test('a disabled key stays disabled when it is rotated or updated, and its old secret is rejected in the grace too', async () => {
+    const { key, path } = await made();
+    const first = await h.api('POST', `${path}/rotate`, { as: boss.token, body: { grace_seconds: 3600 } });
+    const second = text(first.json, 'key');
+    expect([await works(key), await works(second)]).toEqual([true, true]);
+    await h.api('POST', `${path}/disable`, { as: boss.token });
+    expect([await works(key), await works(second)]).toEqual([false, false]);
+    const rotated = await h.api('POST', `${path}/rotate`, { as: boss.token, body: { grace_seconds: 3600 } });
+    const third = text(rotated.json, 'key');
+    const updated = await h.api('PUT', path, { as: boss.token, body: { description: 'x' } });
+    expect([rotated.json['status'], updated.json['status']]).toEqual(['disabled', 'disabled']);
+    expect([await works(second), await works(third)]).toEqual([false, false]);
+    await h.api('POST', `${path}/enable`, { as: boss.token });
+    expect([await works(second), await works(third)]).toEqual([true, true]);
   });
 
   test('rotating gives a new secret under the same id; the old one works through the grace and no longer', async () => {

@@ -20,8 +20,9 @@ const get = (path: string, tenant?: string) =>
 const cursorOf = async (path: string) => text((await get(path)).json, 'next_cursor');
 
 /** Returns a cursor with a valid check, for a list of the first tenant without filters. */
-function forged(list: string, position: unknown): string {
-  const binding = JSON.stringify([list, 'default', {}]);
+function forged(list: string, position: unknown, sort?: string): string {
+  const sorted = sort ?? (list === 'users' || list === 'api-keys' ? '-created_at' : undefined);
+  const binding = JSON.stringify([list, 'default', sorted === undefined ? {} : { sort: sorted }]);
   const json = JSON.stringify(position);
   const check = createHash('sha256')
     .update(JSON.stringify([binding, json]))
@@ -69,11 +70,18 @@ describe('a cursor', () => {
     ['the same list with a filter', 'users?limit=1', 'users?status=active'],
     ['the same list without its filter', 'users?limit=1&status=active', 'users?'],
     ['the same filter with another value', 'api-keys?limit=1&status=active', 'api-keys?status=revoked'],
+    ['the same list in another order', 'users?limit=1&sort=name', 'users?sort=-name'],
+    ['the same list in its default order', 'api-keys?limit=1&sort=expires_at', 'api-keys?'],
     ['the same list of another tenant', 'roles?limit=1', 'roles?tenant_id=acme'],
     ['the same list of every tenant', 'roles?limit=1', 'roles?tenant_id=*'],
   ])('is rejected for %s', async (_name, from, into) => {
     const reply = await get(`${into}&cursor=${await cursorOf(from)}`);
     expect([outcome(reply), reply.json['error']]).toMatchObject(['400 invalid_parameter', { param: 'cursor' }]);
+  });
+
+  test('of the default order is valid for a request that names the order', async () => {
+    const cursor = await cursorOf('users?limit=1');
+    expect(outcome(await get(`users?sort=-created_at&cursor=${cursor}`))).toBe('200');
   });
 
   test('that was changed anywhere is refused', async () => {
@@ -123,10 +131,21 @@ describe('a cursor', () => {
   test.each(['users', 'roles', 'policies', 'tenants', 'api-keys', 'usage'])(
     'of a position that no row of %s can have is no fault of the server',
     async (list) => {
-      for (const position of [[''], ['\u{10ffff}'], ['x', 'y'], ['x'.repeat(500)]]) {
-        expect((await get(`${list}?cursor=${forged(list, position)}`)).status, JSON.stringify(position)).toBeLessThan(
-          500,
-        );
+      const positions = [
+        [''],
+        ['\u{10ffff}'],
+        ['x', 'y'],
+        ['x'.repeat(500)],
+        ['9'.repeat(16), 'y'],
+        ['-1', 'y'],
+        ['Infinity', 'y'],
+      ];
+      const orders = { users: ['name', '-last_login_at'], 'api-keys': ['name', '-last_used_at', 'expires_at'] };
+      for (const position of positions) {
+        for (const sort of [undefined, ...(list === 'users' || list === 'api-keys' ? orders[list] : [])]) {
+          const path = `${list}?cursor=${forged(list, position, sort)}${sort === undefined ? '' : `&sort=${sort}`}`;
+          expect((await get(path)).status, `${sort} ${JSON.stringify(position)}`).toBeLessThan(500);
+        }
       }
     },
   );

@@ -372,6 +372,18 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: onOne('api-keys', 'POST', '/rotate', { grace_seconds: 60 }),
     shows: () => ({ key: expect.stringMatching(/^psk_/) }),
   },
+  disableApiKey: {
+    guarantee: 'a key is disabled',
+    status: 200,
+    ask: onOne('api-keys', 'POST', '/disable'),
+    shows: () => ({ status: 'disabled' }),
+  },
+  enableApiKey: {
+    guarantee: 'a key is enabled',
+    status: 200,
+    ask: onOne('api-keys', 'POST', '/enable'),
+    shows: () => ({ status: 'active' }),
+  },
   importApiKeys: {
     guarantee: "another system's keys are imported by digest",
     status: 200,

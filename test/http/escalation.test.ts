@@ -255,24 +255,31 @@ describe('keys', () => {
     const strong = `/v1/iam/api-keys/${text((await as(boss, 'POST', '/v1/iam/api-keys', keyBody(['rag:read']))).json, 'id')}`;
     expect(outcome(await as(clerk, 'PUT', strong, { description: 'mine now' }))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'POST', `${strong}/rotate`))).toBe('403 escalation');
+    expect(outcome(await as(clerk, 'POST', `${strong}/disable`))).toBe('403 escalation');
+    await as(boss, 'POST', `${strong}/disable`);
+    expect(outcome(await as(clerk, 'POST', `${strong}/enable`))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'DELETE', strong))).toBe('403 escalation');
   });
 
-  test('making, updating or rotating a key of another acts on its owner too, revoking it does not', async () => {
+  test('making, updating, rotating or enabling a key of another acts on its owner too, disabling or revoking it does not', async () => {
     const developer = await h.person(ACME, ['developer', 'reader']);
     const weak = keyBody(['chat:read'], { user_id: developer.id, resource_constraints: { models: ['llama-3'] } });
     expect(outcome(await as(clerk, 'POST', '/v1/iam/api-keys', weak))).toBe('403 escalation');
     const path = `/v1/iam/api-keys/${text((await as(developer, 'POST', '/v1/iam/api-keys', weak)).json, 'id')}`;
     expect(outcome(await as(clerk, 'PUT', path, { description: 'x' }))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'POST', `${path}/rotate`))).toBe('403 escalation');
+    expect(outcome(await as(clerk, 'POST', `${path}/disable`))).toBe('200');
+    expect(outcome(await as(clerk, 'POST', `${path}/enable`))).toBe('403 escalation');
     expect(outcome(await as(clerk, 'DELETE', path))).toBe('204');
   });
 
-  test('owners may always revoke keys, also those that they could no longer create', async () => {
+  test('owners may always disable and revoke keys, also those that they could no longer create or enable', async () => {
     const someone = await h.person(ACME, ['developer']);
     const path = `/v1/iam/api-keys/${text((await as(someone, 'POST', '/v1/iam/api-keys', keyBody(['rag:*']))).json, 'id')}`;
     await h.api('PUT', `/v1/iam/users/${someone.id}`, { as: boss.token, body: { roles: [] } });
     expect(outcome(await as(someone, 'PUT', path, { scopes: ['*'] }))).toBe('403 escalation');
+    expect(outcome(await as(someone, 'POST', `${path}/disable`))).toBe('200');
+    expect(outcome(await as(someone, 'POST', `${path}/enable`))).toBe('403 escalation');
     expect(outcome(await as(someone, 'DELETE', path))).toBe('204');
   });
 });

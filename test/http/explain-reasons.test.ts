@@ -67,6 +67,17 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     expect((await explain({ credential: key.secret }))['code']).toBe('invalid_credential');
   });
 
+  test('a key was disabled, until it is enabled', async () => {
+    const key = await makeKey();
+    const act = (action: string) => h.api('POST', `/v1/iam/api-keys/${key.id}/${action}`, { as: boss.token });
+    await act('disable');
+    const expected = { outcome: 'denied', reason: 'disabled', key_id: key.id, user_id: null, time: INSTANT };
+    expect(await reasonOf({ credential: key.secret })).toMatchObject(expected);
+    expect(await reasonOf({ subject: key.id })).toMatchObject(expected);
+    await act('enable');
+    expect(await reasonOf({ credential: key.secret })).toMatchObject({ outcome: 'passed' });
+  });
+
   test('a key expired', async () => {
     const key = await makeKey();
     expect(await reasonOf({ credential: key.secret, time: later(2) })).toMatchObject({

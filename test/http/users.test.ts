@@ -172,7 +172,7 @@ describe('lists', () => {
     const paged = unique('paged');
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: paged, name: 'Paged' } });
     const made: string[] = [];
-    for (let i = 0; i < 5; i++) made.push((await h.person(paged, [])).id);
+    for (let i = 0; i < 5; i++) made.unshift((await h.person(paged, [])).id);
     const get = (query: string) => h.api('GET', `${USERS}?tenant_id=${paged}&${query}`, { as: h.root.token });
     const first = await get('limit=2');
     expect([rows(first).map((u) => u['id']), first.json['has_more'], first.json['object']]).toEqual([
@@ -185,6 +185,38 @@ describe('lists', () => {
     const third = await get(`limit=2&cursor=${text(second.json, 'next_cursor')}`);
     expect([...rows(second), ...rows(third)].map((u) => u['id'])).toEqual(made.slice(2));
     expect([third.json['has_more'], third.json['next_cursor']]).toEqual([false, null]);
+  });
+
+  test('are newest first, or sorted by name and last login in both directions', async () => {
+    const tenant = unique('sorted');
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });
+    const [a, b, c] = [await h.person(tenant, []), await h.person(tenant, []), await h.person(tenant, [])];
+    for (const [id, name, at] of [
+      [a.id, 'beta', '2026-01-02'],
+      [b.id, 'Gamma', '2026-01-01'],
+      [c.id, 'Alpha', undefined],
+    ] as const) {
+      await h.db.knex('users').where({ id }).update({ name });
+      await h.db.knex('user_logins').where({ user_id: id }).delete();
+      if (at !== undefined) await h.db.knex('user_logins').insert({ user_id: id, last_login_at: at });
+    }
+    for (const [sort, expected] of [
+      [undefined, [c, b, a]],
+      ['created_at', [a, b, c]],
+      ['name', [c, a, b]],
+      ['-name', [b, a, c]],
+      ['-last_login_at', [a, b, c]],
+      ['last_login_at', [b, a, c]],
+    ] as const) {
+      const query = `tenant_id=${tenant}${sort === undefined ? '' : `&sort=${sort}`}`;
+      const get = (more: string) => h.api('GET', `${USERS}?${query}${more}`, { as: h.root.token });
+      const ids = expected.map(({ id }) => id);
+      expect([sort, rows(await get('')).map((u) => u['id'])]).toEqual([sort, ids]);
+      const first = await get('&limit=2');
+      const rest = await get(`&cursor=${text(first.json, 'next_cursor')}`);
+      expect([sort, rows(rest).map((u) => u['id'])]).toEqual([sort, ids.slice(2)]);
+    }
+    expect(outcome(await h.api('GET', `${USERS}?sort=email`, { as: h.root.token }))).toBe('400 invalid_parameter');
   });
 
   test("a cursor of another tenant's list is refused", async () => {

@@ -83,6 +83,20 @@ describe.each([
     await isRefusedEverywhere(key, 'invalid_credential');
   });
 
+  it('a key disabled at one is refused at both, also with its old secret, and works again once it is enabled', async () => {
+    const { id, key } = await makeKey(here.http, admin);
+    const act = (server: typeof here, action: string, body?: object) =>
+      done(server.http, 'POST', `/v1/iam/api-keys/${id}/${action}`, { token: admin, ...(body && { body }) });
+    const next = String((await act(here, 'rotate', { grace_seconds: 3600 })).body['key']);
+    await isAllowedAtBoth(key);
+    await isAllowedAtBoth(next);
+    await act(here, 'disable');
+    await isRefusedEverywhere(key, 'invalid_credential');
+    await isRefusedEverywhere(next, 'invalid_credential');
+    await act(there, 'enable');
+    await isAllowedAtBoth(next);
+  });
+
   it('a key made at one is accepted at the other, where it was unknown before', async () => {
     const { key } = await makeKey(here.http, admin);
     await becomes('the other server knows the key', 'allow', () => there.gate.decide(key), SOON_MS);

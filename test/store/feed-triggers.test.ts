@@ -50,6 +50,7 @@ describe('the feed has a change for', () => {
       'expires_at = now()',
       "user_id = 'usr_x'",
       'revoked_at = now()',
+      'disabled_at = now()',
     ]) {
       await forget();
       await run(`update api_keys set ${change} where id = $1`, id);

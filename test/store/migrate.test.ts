@@ -109,10 +109,10 @@ test('a database that is ahead by additive migrations, and lacks another, is new
 const LAST_UNDECLARED = '0027-recent-decisions.sql';
 /**
  * Statements after which a server that does not know them could no longer read or write. A check that goes rejects
- * nothing that it wrote.
+ * nothing that it wrote, and without an index it reads more slowly.
  */
 const NOT_ADDITIVE =
-  /\b(?:drop(?!\s+constraint\s+\w+_(?:check|fkey)\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
+  /\b(?:drop(?!\s+constraint\s+\w+_(?:check|fkey)\b|\s+index\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
 
 /** No older server calls a function that the migration makes. */
 const NEW_FUNCTION = /^create function [\s\S]*?\$\$[\s\S]*?\$\$/gm;

@@ -35,7 +35,7 @@ const parts = { db, feed, flush() {}, now: () => Date.now(), random: (size) => r
 const page = { after: undefined, take: 10 };
 const listed = async () => {
   const { rows } = await listKeys(db.knex, { kind: 'one', tenant }, {}, page, new Date());
-  return rows.map((row) => keyResource(row, Date.now()).ticket);
+  return rows.map((row) => keyResource(row, Date.now()).ticket).toReversed();
 };
 const request = { description: 'build server', scopes: ['chat:read'], expires_in_days: 1 };
 const { id } = await createKeyAsSystem(parts, tenant, { ...request, ticket: 'OPS-1' });

@@ -3,10 +3,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TenantId } from '../../src/domain/ids.ts';
-import { idsByText, idsInOrder, listUsers, type UserFilter } from '../../src/iam/users/list-queries.ts';
+import { listUsers, type UserFilter, type UserOrder, userSearch } from '../../src/iam/users/list-queries.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { Page, TenantScope } from '../../src/store/paging.ts';
 import { hideValuesFromPlanner, type NamedQuery, runNamedQuery } from '../../src/store/prepared.ts';
+import { matchingPage, scanOf } from '../../src/store/sorted-pages.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { tenantId } from './seed.ts';
@@ -59,9 +60,10 @@ beforeAll(async () => {
   // So that the statistics are made when a test says so.
   await db.knex.raw('alter table users set (autovacuum_enabled = false)');
   await db.knex.raw(
-    `insert into users (id, tenant_id, name, status, role_names)
-     select id, tenant, name, status, array(select jsonb_array_elements_text(roles))
-     from jsonb_to_recordset(cast(:people as jsonb)) one (id text, tenant text, name text, status text, roles jsonb)`,
+    `insert into users (id, tenant_id, name, status, role_names, created_at)
+     select id, tenant, name, status, array(select jsonb_array_elements_text(roles)), to_timestamp(n)
+     from rows from (jsonb_to_recordset(cast(:people as jsonb)) as (id text, tenant text, name text, status text, roles jsonb))
+       with ordinality one (id, tenant, name, status, roles, n)`,
     { people: JSON.stringify(people) },
   );
   await db.knex.raw(
@@ -73,6 +75,10 @@ afterAll(async () => {
   await db.close();
   await fresh.close();
 });
+
+/** The position of the user of a number: the microseconds of its creation, and its id. */
+const positionOf = (i: number): readonly string[] => [String((i + 1) * 1_000_000), people[i]?.id ?? ''];
+const OLDEST_FIRST: UserOrder = { member: 'created_at', descending: false };
 
 const every: TenantScope = { kind: 'every' };
 const scopes = fc.constantFrom<TenantScope>(every, { kind: 'one', tenant: LARGE }, { kind: 'one', tenant: SMALL });
@@ -99,17 +105,14 @@ const filters = fc.record(
   { requiredKeys: ['q'] },
 );
 const pages = fc.record({
-  after: fc.option(
-    fc.nat({ max: USERS - 1 }).map((i) => [people[i]?.id ?? '']),
-    { nil: undefined },
-  ),
+  after: fc.option(fc.nat({ max: USERS - 1 }).map(positionOf), { nil: undefined }),
   take: fc.oneof(fc.integer({ min: 2, max: 201 }), fc.constant(51)),
 });
 
 function naive(scope: TenantScope, { q = '', role, status }: UserFilter, { after, take }: Page): readonly string[] {
   return people
     .filter((one) => scope.kind === 'every' || one.tenant === scope.tenant)
-    .filter((one) => after === undefined || one.id > (after[0] ?? ''))
+    .filter((one) => after === undefined || one.id > (after[1] ?? ''))
     .filter((one) => one.name.includes(q.toLowerCase()))
     .filter(
       (one) => (role === undefined || one.roles.includes(role)) && (status === undefined || one.status === status),
@@ -131,11 +134,11 @@ describe.sequential('a search among thousands of users', () => {
   test('returns exactly the page that it describes, also by the index of lexemes alone', async () => {
     await fc.assert(
       fc.asyncProperty(scopes, filters, pages, async (scope, filter, page) => {
-        const { rows } = await listUsers(db.knex, scope, filter, page);
+        const { rows } = await listUsers(db.knex, scope, filter, page, OLDEST_FIRST);
         expect(rows.map((row) => row.id)).toEqual(naive(scope, filter, page));
-        const byText = await runNamedQuery<{ id: string }>(db.knex, idsByText(scope, filter, page));
-        const found = byText.map(({ id }) => id).toSorted();
-        expect(found.slice(0, page.take)).toEqual(naive(scope, filter, page));
+        const search = userSearch(scope, filter, OLDEST_FIRST);
+        const byText = await runNamedQuery<{ id: string }>(db.knex, matchingPage(search, page));
+        expect(byText.map(({ id }) => id)).toEqual(naive(scope, filter, page));
       }),
       {
         numRuns: runs(300),
@@ -144,7 +147,7 @@ describe.sequential('a search among thousands of users', () => {
           [
             { kind: 'one', tenant: LARGE },
             { q: 'everybody', role: 'common' },
-            { after: [people[2281]?.id ?? ''], take: 148 },
+            { after: positionOf(2281), take: 148 },
           ],
         ],
       },
@@ -153,17 +156,24 @@ describe.sequential('a search among thousands of users', () => {
 
   test('a prepared plan reads the index of lexemes, and no index of tenants or statuses', async () => {
     const filter = { q: 'twothousandth', status: 'active', role: 'common' } as const;
-    const page = { after: [people[10]?.id ?? ''], take: 51 };
-    const plan = await planOf(idsByText({ kind: 'one', tenant: LARGE }, filter, page));
+    const page = { after: positionOf(10), take: 51 };
+    const plan = await planOf(matchingPage(userSearch({ kind: 'one', tenant: LARGE }, filter, OLDEST_FIRST), page));
     expect(new Set(plan.match(/users_\w+/g))).toEqual(new Set(['users_by_lexeme']));
     expect(plan).not.toContain('Seq Scan');
   });
 
   test('a prepared plan reads the next users in the order of an index, and sorts none', async () => {
+    const page = { after: undefined, take: 51 };
     for (const scope of [every, { kind: 'one', tenant: LARGE }] as const) {
-      for (const filter of [{}, { status: 'active' }] as const) {
-        const plan = await planOf(idsInOrder(scope, filter, { after: [people[10]?.id ?? ''], take: 1000 }));
-        expect(plan).not.toMatch(/Sort|Seq Scan/);
+      for (const member of ['created_at', 'name', 'last_login_at'] as const) {
+        for (const descending of [true, false]) {
+          const search = userSearch(scope, {}, { member, descending });
+          for (const rows of search.ordered) {
+            // The sort of the page itself, at most 51 rows, stands before the rows that the scan reads.
+            const [, scan = ''] = (await planOf(scanOf(search, rows, page, 51))).split('CTE next');
+            expect(scan.split('CTE page')[0], `${member} ${rows.value}`).not.toMatch(/Sort|Seq Scan/);
+          }
+        }
       }
     }
   });

@@ -32,12 +32,13 @@ import {
   tenantId,
   text,
   texts,
+  userId,
   withheld,
 } from '../schema/resource-parts.ts';
 import { closed, metadata, oneOf, resourceConstraints, somePatterns, title } from '../schema/schemas.ts';
 
 /** The longest lifetime that a request may name in days: ten years. */
-const MAX_LIFETIME_DAYS = 3653;
+export const MAX_LIFETIME_DAYS = 3653;
 /** The largest value of PostgreSQL's `integer`. */
 const MAX_RATE_LIMIT = 2_147_483_647;
 
@@ -69,7 +70,7 @@ export const apiKey = {
         'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
     }),
   ),
-  status: derived(oneOf('active', 'expired', 'revoked')),
+  status: derived(oneOf('active', 'disabled', 'expired', 'revoked')),
   /** Null: never. */
   expires_at: column(nullable(instant), {
     accepts: Type.Optional(nullable(Type.String({ format: 'date-time', maxLength: 64 }))),
@@ -80,6 +81,8 @@ export const apiKey = {
     changes: true,
   }),
   revoked_at: hidden<Date | null>(),
+  /** Null: the key is not disabled. */
+  disabled_at: hidden<Date | null>(),
   /** The id of a user or a key, or `system`. */
   created_by: converted(
     text,
@@ -106,7 +109,23 @@ export interface KeyTable extends TableOf<typeof apiKey> {}
 export interface KeyResource extends ResourceOf<typeof apiKey> {}
 export type KeyStatus = KeyResource['status'];
 
-export const ApiKey = component('ApiKey', Type.Object({ ...shownBy(apiKey), ...notices }));
+/** The user that owns a key, as a list with `include=owner` shows it. */
+const keyOwner = Type.Object({ id: userId, name: text, email: nullable(text) });
+export type KeyOwnerResource = Static<typeof keyOwner>;
+
+export const ApiKey = component(
+  'ApiKey',
+  Type.Object({
+    ...shownBy(apiKey),
+    owner: Type.Optional(
+      Type.Unsafe<KeyOwnerResource | null>({
+        ...nullable(keyOwner),
+        description: 'The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key.',
+      }),
+    ),
+    ...notices,
+  }),
+);
 
 /** A key with its text, which only the response of its creation or rotation contains. */
 export const IssuedApiKey = component(
@@ -145,6 +164,7 @@ export function keyResource(key: KeyRow, nowMs: number): KeyResource {
 
 function statusOf(key: KeyRow, nowMs: number): KeyStatus {
   if (key.revoked_at !== null) return 'revoked';
+  if (key.disabled_at !== null) return 'disabled';
   return isExpired(key, nowMs) ? 'expired' : 'active';
 }
 

@@ -1,9 +1,4 @@
-/**
- * Lists and searches API keys, in the order of their ids.
- *
- * Status and expiry are an interval of `expires_at`. The index of the table holds the keys of each month of expiry in
- * the order of the list, so a page consists of the first keys of each month in the interval.
- */
+/** Lists, searches and counts API keys. */
 
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import {
@@ -16,27 +11,48 @@ import {
   type TenantScope,
   withinBytes,
 } from '../../store/paging.ts';
-import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
+import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { findSortedPage, type OrderedRows, type SortedRow, type SortedSearch } from '../../store/sorted-pages.ts';
+import type { Sorting } from '../../store/sorting.ts';
+import type { ListOrder } from '../list/sort.ts';
 import { columnsOf } from '../schema/entity.ts';
-import { apiKey, type KeyRow, type KeyStatus } from './entity.ts';
+import { apiKey, type KeyOwnerResource, type KeyRow, type KeyStatus } from './entity.ts';
 
 export interface KeyFilter {
   readonly status?: KeyStatus | undefined;
   readonly userId?: UserId | undefined;
   readonly createdBy?: UserId | KeyId | undefined;
   readonly expiresBefore?: Date | undefined;
+  readonly withoutExpiry?: boolean | undefined;
+  /** Keys that existed at this time and have not been used since. */
+  readonly unusedSince?: Date | undefined;
   /** The beginning of the shown prefix. Printable ASCII. */
   readonly prefix?: string | undefined;
   /** Any part of name, description or metadata, in any case. */
   readonly q?: string | undefined;
+  /** `q` also finds the keys of the users with it in their names or email addresses. */
+  readonly searchesOwners?: boolean | undefined;
 }
+
+export const KEY_ORDERS = ['created_at', 'last_used_at', 'expires_at', 'name'] as const;
+export type KeyOrder = ListOrder<(typeof KEY_ORDERS)[number]>;
+export const NEWEST_FIRST: KeyOrder = { member: 'created_at', descending: true };
+
+/** A key of a page, with its place in the order of the list. */
+export type ListedKey = KeyRow & Pick<SortedRow<KeyId>, 'position'>;
 
 const COLUMNS = columnsOf(apiKey).join(', ');
 
 /** The approximate bytes of a key in a response. */
 const OCTETS =
   'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + 500';
+
+/**
+ * Keys that a search reads in the order of the list before it reads an index of the filter: a text that many keys have
+ * fills a page among few keys.
+ */
+const SCANNED_KEYS = [2000];
 
 /** Returns one page of keys. */
 export async function listKeys(
@@ -45,30 +61,40 @@ export async function listKeys(
   filter: KeyFilter,
   page: Page,
   now: Date,
-): Promise<PageRows<KeyRow>> {
-  const ids = await listKeyIds(q, scope, filter, page, now);
+  order: KeyOrder = NEWEST_FIRST,
+): Promise<PageRows<ListedKey>> {
+  const found = await findSortedPage<KeyId>(q, keySearch(scope, filter, now, order), page, SCANNED_KEYS);
+  const places = new Map(found.map(({ id, position }, place) => [id, { position, place }]));
   // The ids alone find the rows: with the condition on the tenant, the planner may walk through all keys of the tenant.
-  const found = `with found as materialized (select ${COLUMNS}, ${OCTETS} as octets from api_keys where id = any(:ids))
-    ${withinBytes(`select * from found where ${scopeCondition(scope, 'tenant_id')}`, 'id')}`;
-  const { rows } = await q.raw<{ rows: (KeyRow & BoundedRow)[] }>(found, {
-    ids,
+  const sql = `with wanted as materialized (select * from unnest(cast(:ids as text[])) with ordinality as w(wanted_id, place)),
+    found as materialized (select ${COLUMNS}, ${OCTETS} as octets from api_keys where id = any(:ids))
+    ${withinBytes(`select found.*, place from found join wanted on wanted_id = id where ${scopeCondition(scope, 'tenant_id')}`, 'place')}`;
+  const { rows } = await q.raw<{ rows: (KeyRow & BoundedRow)[] }>(sql, {
+    ids: found.map(({ id }) => id),
     ...scopeBinding(scope),
     ...bytesBinding(page),
   });
-  // Upkeep may have removed a key since the ids were read. Then the page is shorter, and is not the last one.
-  return { rows, more: ids.length === page.take || (rows[0]?.rows_found ?? 0) > rows.length };
+  return {
+    rows: rows.flatMap((row) => {
+      const at = places.get(row.id);
+      return at === undefined ? [] : [{ ...row, position: at.position }];
+    }),
+    // Upkeep may have removed a key since the ids were read. Then the page is shorter, and is not the last one.
+    more: found.length === page.take || (rows[0]?.rows_found ?? 0) > rows.length,
+  };
 }
 
-/** Returns the ids of one page. */
+/** Returns the ids of the newest `take` keys of a list. */
 export async function listKeyIds(
   q: Queryable,
   scope: TenantScope,
   filter: KeyFilter,
-  page: Page,
+  take: number,
   now: Date,
 ): Promise<readonly KeyId[]> {
-  if (isSearch(filter)) return searchKeyIds(q, scope, filter, page, now);
-  return (await runNamedQuery<Pick<KeyRow, 'id'>>(q, keyIdsInOrder(scope, filter, page, now))).map(({ id }) => id);
+  const search = keySearch(scope, filter, now, NEWEST_FIRST);
+  const found = await findSortedPage<KeyId>(q, search, { after: undefined, take }, SCANNED_KEYS);
+  return found.map(({ id }) => id);
 }
 
 /** Counts the keys of a list, up to `most`. */
@@ -79,13 +105,9 @@ export async function countKeys(
   now: Date,
   most: number,
 ): Promise<number> {
-  if (isSearch(filter)) return countUpTo(q, keysByIndex(scope, filter, EVERYTHING, now), most);
-  const conditions = [...keyConditions(scope, filter, EVERYTHING), ...monthConditions(filter, 'k')];
-  const sql = `select from api_keys k where ${conditions.join(' and ')}`;
-  return countUpTo(q, { sql, bindings: keyBindings(scope, filter, EVERYTHING, now) }, most);
+  const { matching, bindings } = keySearch(scope, filter, now, NEWEST_FIRST);
+  return countUpTo(q, { sql: `select from ${matching.from} where ${matching.where}`, bindings }, most);
 }
-
-const EVERYTHING: Page = { after: undefined, take: 0 };
 
 /** Returns those of a tenant's keys with these ids that the filter matches, by id. */
 export async function findKeys(
@@ -96,10 +118,10 @@ export async function findKeys(
   now: Date,
 ): Promise<readonly KeyRow[]> {
   const scope = { kind: 'one', tenant } as const;
-  const conditions = ['k.id = any(:ids)', ...keyConditions(scope, filter, EVERYTHING), ...textConditions(filter)];
+  const conditions = ['k.id = any(:ids)', scopeCondition(scope, 'k.tenant_id'), ...conditionsOf(filter)];
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
     `select ${COLUMNS} from api_keys k where ${conditions.join(' and ')} order by id`,
-    { ...keyBindings(scope, filter, EVERYTHING, now), ids },
+    { ...bindingsOf(scope, filter, now), ids },
   );
   return rows;
 }
@@ -113,152 +135,140 @@ export async function keysSize(q: Queryable, tenant: TenantId, ids: readonly Key
   return rows[0]?.bytes ?? 0;
 }
 
-function isSearch({ prefix, q }: KeyFilter): boolean {
-  return prefix !== undefined || q !== undefined;
+/** Returns the users that own these keys, by the id of the key. */
+export async function ownersOf(q: Queryable, keys: readonly KeyRow[]): Promise<ReadonlyMap<KeyId, KeyOwnerResource>> {
+  const ids = [...new Set(keys.map((key) => key.user_id).filter((id) => id !== null))];
+  if (ids.length === 0) return new Map();
+  const { rows } = await q.raw<{ rows: (KeyOwnerResource & { readonly tenant_id: TenantId })[] }>(
+    'select id, tenant_id, name, email from users where id = any(:ids)',
+    { ids },
+  );
+  const owners = new Map(rows.map(({ tenant_id: tenant, ...owner }) => [`${tenant} ${owner.id}`, owner]));
+  return new Map(
+    keys.flatMap((key) => {
+      const owner = owners.get(`${key.tenant_id} ${key.user_id}`);
+      return owner === undefined ? [] : [[key.id, owner] as const];
+    }),
+  );
 }
 
-/**
- * Keys that a search reads in the order of the list before it reads an index: a text that many keys have fills a page
- * among few keys.
- */
-const SCANNED_KEYS = 2000;
-
-/** Returns the ids of one page for a filter with `q` or `prefix`. */
-async function searchKeyIds(
-  q: Queryable,
-  scope: TenantScope,
-  filter: KeyFilter,
-  page: Page,
-  now: Date,
-): Promise<readonly KeyId[]> {
-  const { q: _text, prefix: _prefix, ...others } = filter;
-  const next = keyIdsInOrder(scope, others, { ...page, take: SCANNED_KEYS }, now);
-  const scan = `with next as materialized (${next.sql})
-    select array(
-        select k.id from api_keys k where k.id = any(array(select id from next)) and ${textConditions(filter).join(' and ')}
-        order by k.id limit :pageSize
-      ) as ids,
-      (select count(*) from next) < :take as at_end`;
-  const [scanned] = await runNamedQuery<{ ids: readonly KeyId[]; at_end: boolean }>(q, {
-    sql: scan,
-    bindings: { ...keyBindings(scope, filter, page, now), ...next.bindings, pageSize: page.take },
-  });
-  if (scanned !== undefined && (scanned.at_end || scanned.ids.length === page.take)) return scanned.ids;
-  const { sql, bindings } = keysByIndex(scope, filter, page, now);
-  const found = `with found as materialized (${sql}) select id from found order by id limit :take`;
-  return (await runNamedQuery<Pick<KeyRow, 'id'>>(q, { sql: found, bindings })).map(({ id }) => id);
+interface Ordered {
+  readonly value: string;
+  readonly kind: Sorting['kind'];
+  /** The rows by the indexes of the order, within a scope. */
+  readonly rows: (scope: string) => readonly OrderedRows[];
 }
 
-/**
- * Returns a query for the ids of a search, in no order, by the index of lexemes or of prefixes. All conditions except
- * those of the index are hidden from the planner, which would walk through whole tenants for them.
- */
-export function keysByIndex(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
-  const others = keyConditions(scope, filter, page).map((condition) => `(${condition}) is true`);
-  const texts = textConditions(filter);
-  const bindings = keyBindings(scope, filter, page, now);
-  if (filter.q === undefined) {
-    return { sql: `select k.id from api_keys k where ${[...texts, ...others].join(' and ')}`, bindings };
-  }
-  const conditions = [
-    `user_lexemes(k.tenant_id, coalesce(k.user_id, ''), '{}', k.search_text)
-      @@ (select user_query(cast(:tenantMark as text), cast(:userMark as text), null, lower(cast(:q as text))))`,
-    ...texts.map((condition) => `(${condition}) is true`),
-    ...others,
-  ];
-  const marks = { tenantMark: scopeBinding(scope).tenant ?? null, userMark: filter.userId ?? null };
-  return { sql: `select k.id from api_keys k where ${conditions.join(' and ')}`, bindings: { ...bindings, ...marks } };
+const KEYS = { id: 'k.id', from: 'api_keys k' };
+
+/** The table has no index of the last use or of names: the keys of a tenant are read and sorted. */
+const ORDERS: Readonly<Record<KeyOrder['member'], Ordered>> = {
+  created_at: {
+    value: 'k.created_at',
+    kind: 'time',
+    rows: (scope) => [{ ...KEYS, value: 'k.created_at', where: scope }],
+  },
+  expires_at: {
+    value: 'k.expires_at',
+    kind: 'time',
+    rows: (scope) => [
+      { ...KEYS, value: 'k.expires_at', where: `${scope} and k.expires_at is not null` },
+      { ...KEYS, value: null, where: `${scope} and k.expires_at is null` },
+    ],
+  },
+  last_used_at: { value: 'k.last_used_at', kind: 'time', rows: () => [] },
+  name: { value: 'lower(k.name)', kind: 'text', rows: () => [] },
+};
+
+/** Returns the search of a list. */
+export function keySearch(scope: TenantScope, filter: KeyFilter, now: Date, order: KeyOrder): SortedSearch {
+  const { value, kind, rows } = ORDERS[order.member];
+  const owner = scopeCondition(scope, 'k.tenant_id');
+  const conditions = conditionsOf(filter);
+  // Few keys match, so that reading them is cheaper than reading keys in order.
+  const isNarrow = filter.userId !== undefined;
+  return {
+    ...{ kind, value, id: 'k.id', table: 'api_keys k', descending: order.descending },
+    ordered: isNarrow ? [] : rows(owner),
+    filter: conditions.length === 0 ? undefined : conditions.map(hidden).join(' and '),
+    matching: { from: 'api_keys k', where: matchingOf(scope, filter) },
+    bindings: bindingsOf(scope, filter, now),
+  };
 }
+
+/** Hides a condition from the planner, which would choose an index of it. */
+const hidden = (condition: string): string => `(${condition}) is true`;
+
+/** The condition of a list. The planner sees the part that an index finds few keys by. */
+function matchingOf(scope: TenantScope, filter: KeyFilter): string {
+  const found = indexedOf(scope, filter);
+  const others = [scopeCondition(scope, 'k.tenant_id'), ...conditionsOf(filter)].map(hidden);
+  return [found, ...others].join(' and ');
+}
+
+/** A condition that all keys of the filter meet, for an index. */
+function indexedOf(scope: TenantScope, filter: KeyFilter): string {
+  if (filter.userId !== undefined) return 'k.user_id = :userId';
+  if (filter.prefix !== undefined) return PREFIX;
+  if (filter.q !== undefined) return `k.id = any(array(${idsByText(filter)}))`;
+  if (filter.createdBy !== undefined) return 'k.created_by = :createdBy';
+  const scoped = scopeCondition(scope, 'k.tenant_id');
+  if (filter.withoutExpiry === true) return `${scoped} and k.expires_at is null`;
+  if (filter.status === 'expired') return `${scoped} and k.expires_at <= :now`;
+  return filter.expiresBefore === undefined ? scoped : `${scoped} and k.expires_at < :expiresBefore`;
+}
+
+/** SQL of the ids of keys with `q`, by the indexes of lexemes. */
+function idsByText(filter: KeyFilter): string {
+  const keys = `select t.id from api_keys t where user_lexemes(t.tenant_id, coalesce(t.user_id, ''), '{}', t.search_text)
+      @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text))))
+    and (position((select lower(:q)) in t.search_text) > 0) is true`;
+  if (filter.searchesOwners !== true) return keys;
+  return `${keys} union select t.id from users o join api_keys t on t.user_id = o.id
+    where user_lexemes(o.tenant_id, o.status, o.role_names, o.search_text)
+      @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text)))) and (${NAMES_OWNER}) is true`;
+}
+
+const NAMES_OWNER = `position((select lower(:q)) in lower(o.name)) > 0 or position((select lower(:q)) in o.email) > 0`;
+const PREFIX = 'k.prefix collate "C" >= :prefix and k.prefix collate "C" < :prefixEnd';
 
 const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
-  active: 'not k.revoked and (k.expires_at is null or k.expires_at > :now)',
-  expired: 'not k.revoked and k.expires_at <= :now',
+  active: 'not k.revoked and k.disabled_at is null and (k.expires_at is null or k.expires_at > :now)',
+  disabled: 'not k.revoked and k.disabled_at is not null',
+  expired: 'not k.revoked and k.disabled_at is null and k.expires_at <= :now',
   revoked: 'k.revoked',
 };
 
-/** Every condition on `api_keys k` except those of `prefix` and `q`. */
-function keyConditions(scope: TenantScope, filter: KeyFilter, page: Page): readonly string[] {
+/** Every condition on `api_keys k` except the scope's. */
+function conditionsOf(filter: KeyFilter): readonly string[] {
+  const { status, q } = filter;
+  const text = 'position((select lower(:q)) in k.search_text) > 0';
+  const owners = `exists (select from users o where o.id = k.user_id and (${NAMES_OWNER}))`;
   return [
-    ...ownerConditions(scope, filter),
-    ...(page.after === undefined ? [] : ['k.id > :after']),
-    ...(filter.status === undefined ? [] : [STATUS_CONDITIONS[filter.status]]),
-    ...(filter.expiresBefore === undefined ? [] : ['k.expires_at < :expiresBefore']),
-  ];
-}
-
-function ownerConditions(scope: TenantScope, filter: KeyFilter): readonly string[] {
-  return [
-    scopeCondition(scope, 'k.tenant_id'),
     ...(filter.userId === undefined ? [] : ['k.user_id = :userId']),
     ...(filter.createdBy === undefined ? [] : ['k.created_by = :createdBy']),
-  ];
-}
-
-/** The conditions of `prefix` and `q`. */
-function textConditions(filter: KeyFilter): readonly string[] {
-  return [
-    ...(filter.prefix === undefined ? [] : ['k.prefix collate "C" >= :prefix and k.prefix collate "C" < :prefixEnd']),
-    ...(filter.q === undefined ? [] : ['position((select lower(:q)) in k.search_text) > 0']),
-  ];
+    ...(status === undefined ? [] : [STATUS_CONDITIONS[status]]),
+    ...(filter.expiresBefore === undefined ? [] : ['k.expires_at < :expiresBefore']),
+    ...(filter.withoutExpiry === true ? ['k.expires_at is null'] : []),
+    ...(filter.unusedSince === undefined ? [] : ['coalesce(k.last_used_at, k.created_at) < :unusedSince']),
+    ...(filter.prefix === undefined ? [] : [PREFIX]),
+    ...(q === undefined ? [] : [filter.searchesOwners === true ? `${text} or ${owners}` : text]),
+  ].map((condition) => `(${condition})`);
 }
 
 /** Sorts after every text of printable ASCII. */
 const AFTER_ASCII = '\x7f';
 
-function keyBindings(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery['bindings'] {
-  const { userId, createdBy, expiresBefore, status, prefix, q } = filter;
-  const after = page.after?.[0];
+function bindingsOf(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuery['bindings'] {
+  const { userId, createdBy, expiresBefore, unusedSince, prefix, q } = filter;
   return {
     ...scopeBinding(scope),
-    ...(after === undefined ? {} : { after }),
     ...(userId === undefined ? {} : { userId }),
     ...(createdBy === undefined ? {} : { createdBy }),
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(status === undefined ? {} : { now }),
+    ...(unusedSince === undefined ? {} : { unusedSince }),
     ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
-    ...(q === undefined ? {} : { q }),
-    take: page.take,
+    ...(q === undefined ? {} : { q, tenantMark: scopeBinding(scope).tenant ?? null }),
+    now,
   };
-}
-
-/**
- * Returns the conditions on the months that hold every key of the filter. Keys that never expire are in a month after
- * all others.
- */
-function monthConditions({ status, createdBy, expiresBefore }: KeyFilter, table: string): readonly string[] {
-  const month = `${table}.expiry_month`;
-  return [
-    ...(status === undefined ? [] : [status === 'revoked' ? `${table}.revoked` : `not ${table}.revoked`]),
-    ...(status === 'active' ? [`${month} >= expiry_month_of(:now)`] : []),
-    ...(status === 'expired' ? [`${month} <= expiry_month_of(:now)`] : []),
-    // The index of creators is in the order of months too. Without this condition, the planner walks through all keys
-    // for a creator of few.
-    ...(createdBy === undefined ? [] : [`${month} is not null`]),
-    ...(expiresBefore === undefined ? [] : [`${month} <= expiry_month_of(:expiresBefore)`]),
-  ];
-}
-
-/** Returns a query for the ids of one page, in order, for a filter without `prefix` and `q`. */
-export function keyIdsInOrder(scope: TenantScope, filter: KeyFilter, page: Page, now: Date): NamedQuery {
-  const conditions = keyConditions(scope, filter, page).join(' and ');
-  const months = monthConditions(filter, 'm');
-  const bindings = keyBindings(scope, filter, page, now);
-  if (months.length === 0) {
-    return { sql: `select k.id from api_keys k where ${conditions} order by k.id limit :take`, bindings };
-  }
-  // Steps from month to month through the index, and takes a page from each.
-  const step = (condition: string): string =>
-    `select k.expiry_month, k.revoked from api_keys k where ${[...ownerConditions(scope, filter), condition].join(' and ')}
-     order by k.expiry_month, k.revoked limit 1`;
-  const sql = `with recursive months as (
-      (${step('true')})
-      union all
-      select next.* from months m cross join lateral (${step('(k.expiry_month, k.revoked) > (m.expiry_month, m.revoked)')}) next
-    )
-    select found.id from months m cross join lateral (
-      select k.id from api_keys k where k.expiry_month = m.expiry_month and k.revoked = m.revoked and ${conditions}
-      order by k.id limit :take
-    ) found
-    where ${months.join(' and ')} order by found.id limit :take`;
-  return { sql, bindings };
 }

@@ -97,7 +97,7 @@ function bytesOf(digest: KeyDigest): Buffer {
 }
 
 /** A row to insert. Lists return neither the secret nor its digest. */
-export type NewKeyRow = Omit<KeyRow, 'revoked_at' | 'last_used_at' | 'created_at' | 'updated_at'> & {
+export type NewKeyRow = Omit<KeyRow, 'revoked_at' | 'disabled_at' | 'last_used_at' | 'created_at' | 'updated_at'> & {
   readonly digest: KeyDigest;
   readonly at: DatabaseTime;
 };
@@ -165,6 +165,18 @@ export async function replaceSecret(
   return written(row);
 }
 
+/** Disables a locked key, or enables it. */
+export async function setKeyDisabled(q: Queryable, { id, tenant_id }: KeyRef, disabled: boolean): Promise<KeyRow> {
+  const [row] = await keys(q)
+    .where({ tenant_id, id })
+    .update({
+      disabled_at: disabled ? q.raw('clock_timestamp()') : null,
+      updated_at: q.raw('clock_timestamp()'),
+    })
+    .returning(COLUMNS);
+  return written(row);
+}
+
 /** Revokes a locked key that is not revoked. The previous digest of a rotation stops working as well. */
 export async function markRevoked(q: Queryable, { id, tenant_id }: KeyRef): Promise<KeyRow> {
   return written((await revokeKeys(q, tenant_id, [id]))[0]);
@@ -185,7 +197,7 @@ export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly K
   return revoked.toSorted((left, right) => (left.id < right.id ? -1 : 1));
 }
 
-/** The active keys. `expiry_month` finds them in an index. */
+/** The keys that are neither revoked nor expired, disabled or not. `expiry_month` finds them in an index. */
 export const ACTIVE_NOW = `not revoked and expiry_month >= expiry_month_of(statement_timestamp())
   and (expires_at is null or expires_at > statement_timestamp())`;
 

@@ -6,7 +6,8 @@ import type { Transaction } from '../../store/transaction.ts';
 import { addToKeyCounts, countActiveKeys, countNewKeys, type KeysOwner, replaceKeyCounts } from './count-queries.ts';
 
 /**
- * Most active keys of one owner: those that are neither revoked nor expired. Any user may create keys of its own. Keys
+ * Most active keys of one owner: those that are neither revoked nor expired. A disabled key counts, because it can be
+ * enabled at any time. Any user may create keys of its own. Keys
  * of the tenant itself require `admin:keys`, and a tenant may have a key for each of its programs.
  */
 export const MAX_ACTIVE_KEYS = { user: 1_000, tenant: 100_000 } as const;

@@ -10,27 +10,41 @@ import { notFound } from '../caller/refusals.ts';
 import { type List, paged, scopeOf } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedKey } from '../permissions/notices.ts';
-import { type KeyResource, type KeyRow, keyResource } from './entity.ts';
-import { countKeys, type KeyFilter, listKeys } from './list-queries.ts';
+import { type KeyOwnerResource, type KeyResource, type KeyRow, keyResource } from './entity.ts';
+import { countKeys, type KeyFilter, listKeys, ownersOf } from './list-queries.ts';
 import { findKey, lockKey } from './queries.ts';
-import type { KeyFilterQuery, KeyListQuery } from './schemas.ts';
+import { type KeyFilterQuery, type KeyListQuery, keyOrders } from './schemas.ts';
+
+const DAY_MS = 86_400_000;
 
 /** Without `admin:keys`, a user sees its own keys. */
 export async function listKeysPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,
   query: KeyListQuery,
-): Promise<List<KeyResource & Noticed>> {
+): Promise<List<KeyResource & Noticed & { readonly owner?: KeyOwnerResource | null }>> {
   const filter = keyFilterOf(caller, query);
+  const order = keyOrders.orderOf(query);
   const now = new Date(caller.nowMs);
+  const withOwners = query.include === 'owner';
+  if (withOwners)
+    authorize(caller, 'admin:users', { self: filter?.userId !== undefined && filter.userId === selfId(caller) });
   const scope = scopeOf(caller);
   return paged(
     caller,
     'api-keys',
-    query,
-    async (page) => (filter === undefined ? [] : listKeys(parts.db.knex, scope, filter, page, now)),
-    (key) => [key.id],
-    (key) => noticedKey(parts, keyResource(key, caller.nowMs)),
+    keyOrders.inOrder(query),
+    async (page) => {
+      if (filter === undefined) return [];
+      const { rows, more } = await listKeys(parts.db.knex, scope, filter, page, now, order);
+      const owners = withOwners ? await ownersOf(parts.db.knex, rows) : undefined;
+      return { rows: rows.map((key) => ({ key, owners })), more };
+    },
+    ({ key }) => key.position,
+    ({ key, owners }) => {
+      const shown = noticedKey(parts, keyResource(key, caller.nowMs));
+      return owners === undefined ? shown : { ...shown, owner: owners.get(key.id) ?? null };
+    },
     async (most) => (filter === undefined ? 0 : countKeys(parts.db.knex, scope, filter, now, most)),
   );
 }
@@ -41,7 +55,7 @@ export async function listKeysPage(
  * @throws Refusal of the decision, `invalid_parameter`
  */
 export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | undefined {
-  const { status, prefix, q } = query;
+  const { status, prefix, q, unused_days: days, without_expiry: withoutExpiry } = query;
   const self = selfId(caller);
   const named = query.user_id ?? (isAuthorized(caller, 'admin:keys') ? undefined : self);
   authorize(caller, 'admin:keys', { self: named !== undefined && named === self });
@@ -56,7 +70,9 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
       param: 'expires_before',
     });
   }
-  return { status, userId, createdBy, expiresBefore, prefix, q };
+  const unusedSince = days === undefined ? undefined : new Date(caller.nowMs - days * DAY_MS);
+  const searchesOwners = isAuthorized(caller, 'admin:users');
+  return { status, userId, createdBy, expiresBefore, withoutExpiry, unusedSince, prefix, q, searchesOwners };
 }
 
 /** @throws Refusal of the decision; `not_found` */

@@ -78,8 +78,7 @@ async function chosenKeys(parts: AdminParts, caller: Caller, request: Static<typ
   const filter = keyFilterOf(caller, { status: 'active', ...request.filter });
   if (filter === undefined) return { requested: [], ids: [], filter: {}, hasMore: false };
   const scope = { kind: 'one', tenant: caller.tenant } as const;
-  const page = { after: undefined, take: MAX_REVOKED + 1 };
-  const found = await listKeyIds(parts.db.knex, scope, filter, page, new Date(caller.nowMs));
+  const found = await listKeyIds(parts.db.knex, scope, filter, MAX_REVOKED + 1, new Date(caller.nowMs));
   const ids = found.slice(0, MAX_REVOKED);
   return { requested: ids, ids, filter, hasMore: found.length > MAX_REVOKED };
 }

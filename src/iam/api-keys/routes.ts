@@ -9,6 +9,7 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
 import { strictly } from '../schema/schemas.ts';
 import { createKey } from './create.ts';
+import { disableKey, enableKey } from './disable.ts';
 import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { getKey, listKeysPage } from './read.ts';
@@ -83,6 +84,28 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       refusals: ['revoked', 'escalation'],
       run: async ({ caller, body }, id) => noticedKey(parts, await rotateKey(parts, caller, id, body.grace_seconds)),
     }),
+    keys.action('disable', {
+      operationId: 'disableApiKey',
+      summary: 'Disable an API key. Requests with it are rejected until it is enabled.',
+      body: NOTHING,
+      query: NOTHING,
+      refusals: ['revoked', 'escalation'],
+      run: async ({ caller }, id) => noticedKey(parts, await disableKey(parts, caller, id)),
+    }),
+    keys.action('enable', {
+      operationId: 'enableApiKey',
+      summary: 'Enable a disabled API key. The caller needs what a caller that creates the key needs.',
+      body: NOTHING,
+      query: NOTHING,
+      refusals: ['revoked', 'escalation'],
+      run: async ({ caller }, id) => noticedKey(parts, await enableKey(parts, caller, id)),
+    }),
+    ...severalKeysEndpoints(parts),
+  ];
+}
+
+function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
+  return [
     callerEndpoint({
       method: 'POST',
       path: `${KEYS}/import`,

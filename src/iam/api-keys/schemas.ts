@@ -5,14 +5,18 @@
 import { type Static, Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
+import { ordersBy } from '../list/sort.ts';
 import { notBoth } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { keyId, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
-import { ApiKey, newKey } from './entity.ts';
+import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
+import { KEY_ORDERS } from './list-queries.ts';
 
 /** Longest shown prefix of an imported key, in characters. */
 const MAX_PREFIX_LENGTH = 32;
+
+export const keyOrders = ordersBy(KEY_ORDERS, '-created_at');
 
 const filters = {
   user_id: Type.Optional(Type.String({ maxLength: 64 })),
@@ -20,6 +24,16 @@ const filters = {
     Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' }),
   ),
   expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
+  without_expiry: Type.Optional(
+    Type.Unsafe<true>({ type: 'boolean', enum: [true], description: '`true`: keys that never expire.' }),
+  ),
+  unused_days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_LIFETIME_DAYS,
+      description: 'Keys that are at least this many days old and were not used in that time.',
+    }),
+  ),
   prefix: Type.Optional(
     Type.String({
       minLength: 1,
@@ -32,13 +46,27 @@ const filters = {
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Any part of the name, description or metadata, in any case.',
+      description:
+        "Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address.",
     }),
   ),
 };
 
 export const keyList = Type.Object(
-  { ...countedPage, ...tenantFilter, status: Type.Optional(oneOf('active', 'expired', 'revoked')), ...filters },
+  {
+    ...countedPage,
+    ...tenantFilter,
+    sort: keyOrders.parameter,
+    include: Type.Optional(
+      Type.Unsafe<'owner'>({
+        ...oneOf('owner'),
+        description:
+          '`owner`: each key also has `owner`, with the name and email address of its user. Needs `admin:users`.',
+      }),
+    ),
+    status: Type.Optional(oneOf('active', 'disabled', 'expired', 'revoked')),
+    ...filters,
+  },
   closed,
 );
 
@@ -121,7 +149,7 @@ export const imports = component(
 );
 
 const revocationFilter = Type.Object(
-  { status: Type.Optional(oneOf('active', 'expired')), ...filters },
+  { status: Type.Optional(oneOf('active', 'disabled', 'expired')), ...filters },
   { ...closed, minProperties: 1, description: 'Keys that match all members. `status` defaults to `active`.' },
 );
 

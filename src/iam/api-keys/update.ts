@@ -101,7 +101,8 @@ export async function revokeKey(parts: AdminParts, caller: Caller, text: string)
   );
 }
 
-async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<KeyRow> {
+/** @throws Refusal of the decision; `not_found`, `revoked` */
+export async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: string): Promise<KeyRow> {
   const key = await holdKey(trx, caller, text);
   if (key.revoked_at !== null)
     throw new Refusal('revoked', 'The key is revoked, and a revoked key cannot be changed. Create another key.');
@@ -135,7 +136,7 @@ function refuseWidening(caller: HeldCaller, before: Grant, after: Grant): void {
   else mayWiden(caller, granted(before), granted(after));
 }
 
-function audited({ nowMs }: HeldCaller, audit: AuditDraft, before: KeyRow, after: KeyRow): KeyResource {
+export function audited({ nowMs }: HeldCaller, audit: AuditDraft, before: KeyRow, after: KeyRow): KeyResource {
   audit.before = keyResource(before, nowMs);
   audit.after = keyResource(after, nowMs);
   return keyResource(after, nowMs);

@@ -20,6 +20,7 @@ export interface KeyEnd {
   /** The time at which a rotation stops this secret; null for the key's current secret. */
   readonly stoppedAt: Date | null;
   readonly revokedAt: Date | null;
+  readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
   /** Undefined if the key has no owner in its tenant. */
   readonly owner: UserEnd | undefined;
@@ -45,6 +46,7 @@ interface KeyEndRow {
   readonly user_id: string | null;
   readonly stopped_at: Date | null;
   readonly revoked_at: Date | null;
+  readonly disabled_at: Date | null;
   readonly expires_at: Date | null;
   readonly owner_status: string | null;
   readonly owner_since: Date | null;
@@ -56,7 +58,7 @@ interface KeyEndRow {
  */
 export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | undefined> {
   const { rows } = await q.raw<{ rows: KeyEndRow[] }>(
-    `select k.id, k.tenant_id, k.user_id, found.stopped_at, k.revoked_at, k.expires_at,
+    `select k.id, k.tenant_id, k.user_id, found.stopped_at, k.revoked_at, k.disabled_at, k.expires_at,
        case when u.id is not null then ${USER_STATUS} end as owner_status, ${SINCE} as owner_since
      from (
        select id, cast(null as timestamptz) as stopped_at from api_keys where digest = decode(:digest, 'hex')
@@ -77,6 +79,7 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
       userId: row.user_id === null ? undefined : storedUser(row.user_id),
       stoppedAt: row.stopped_at,
       revokedAt: row.revoked_at,
+      disabledAt: row.disabled_at,
       expiresAt: row.expires_at,
       owner: userEnd(row.owner_status, row.owner_since),
     }

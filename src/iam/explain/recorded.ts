@@ -86,6 +86,7 @@ const REASONS: readonly InvalidReason[] = [
   'checksum',
   'signature',
   'revoked',
+  'disabled',
   'key_expired',
   'user_deactivated',
   'user_missing',

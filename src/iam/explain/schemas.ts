@@ -123,7 +123,16 @@ const step = Type.Object({
   detail: text,
   reason: Type.Optional(
     Type.Unsafe<UnprovedReason>({
-      ...oneOf('revoked', 'expired', 'rotated', 'checksum', 'unknown', 'owner_deactivated', 'session_ended'),
+      ...oneOf(
+        'revoked',
+        'disabled',
+        'expired',
+        'rotated',
+        'checksum',
+        'unknown',
+        'owner_deactivated',
+        'session_ended',
+      ),
       description:
         'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
     }),

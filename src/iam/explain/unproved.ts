@@ -134,13 +134,14 @@ function mayManage(
 }
 
 function whyKey(key: KeyEnd, { nowMs, requestedAtMs }: Instants): Unproved {
-  const { stoppedAt, revokedAt, expiresAt, owner } = key;
+  const { stoppedAt, revokedAt, disabledAt, expiresAt, owner } = key;
   const of = { key_id: key.id, user_id: key.userId ?? null };
   // A secret that stopped before the revocation counts as rotated. One that has stopped since counts as well, even if
   // the decision is in the past.
   const rotated = stoppedAt !== null && stoppedAt.getTime() <= (revokedAt?.getTime() ?? Math.max(nowMs, requestedAtMs));
   if (rotated) return { reason: 'rotated', ...of, time: stoppedAt.toISOString() };
   if (revokedAt !== null) return { reason: 'revoked', ...of, time: revokedAt.toISOString() };
+  if (disabledAt !== null) return { reason: 'disabled', ...of, time: disabledAt.toISOString() };
   if (expiresAt !== null && expiresAt.getTime() <= nowMs)
     return { reason: 'expired', ...of, time: expiresAt.toISOString() };
   if (key.userId !== undefined && owner?.active !== true)

@@ -145,7 +145,7 @@ export function scanKeys(
          select u.status = 'active' and u.directory_suspension is null from users u where u.id = k.user_id and u.tenant_id = k.tenant_id
        )) then k.scopes end as scopes
      from (select id, tenant_id, user_id, description, scopes, resource_constraints, expires_at,
-             revoked_at is null and (expires_at is null or expires_at > :now) and scopes && cast(:scopes as text[]) as active
+             revoked_at is null and disabled_at is null and (expires_at is null or expires_at > :now) and scopes && cast(:scopes as text[]) as active
            from api_keys where tenant_id = :tenant and id > :after order by id limit :take) k
      order by k.id`,
     { tenant, scopes, now, after, take },

@@ -81,8 +81,7 @@ export async function hasUsers(q: Queryable, id: TenantId): Promise<boolean> {
 
 export async function hasActiveKeys(q: Queryable, id: TenantId, now: Date): Promise<boolean> {
   const { rows } = await q.raw<{ rows: unknown[] }>(
-    `select from api_keys where tenant_id = :id and not revoked and expiry_month >= expiry_month_of(:now)
-       and revoked_at is null and (expires_at is null or expires_at > :now) limit 1`,
+    `select from api_keys where tenant_id = :id and revoked_at is null and (expires_at is null or expires_at > :now) limit 1`,
     { id, now },
   );
   return rows.length > 0;

@@ -8,27 +8,31 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { ordersBy } from '../list/sort.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';
 import { type UserResource, type UserRow, userResource } from './entity.ts';
-import { countUsers, listUsers, type UserFilter } from './list-queries.ts';
+import { countUsers, listUsers, USER_ORDERS, type UserFilter } from './list-queries.ts';
 import { findUser, lockUser, lockUserUnlessHolder } from './queries.ts';
+
+export const userOrders = ordersBy(USER_ORDERS, '-created_at');
 
 export async function listUsersPage(
   parts: AdminParts,
   caller: Caller,
-  query: ListQuery & UserFilter,
+  query: ListQuery & UserFilter & { readonly sort?: string },
 ): Promise<List<UserResource>> {
-  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  const { limit: _limit, cursor: _cursor, count: _count, sort: _sort, ...filter } = query;
+  const order = userOrders.orderOf(query);
   const lowered = filter.email === undefined ? filter : { ...filter, email: filter.email.toLowerCase() };
   return paged(
     caller,
     'users',
-    query,
-    (page) => listUsers(parts.db.knex, scopeOf(caller), lowered, page),
-    (user) => [user.id],
+    userOrders.inOrder(query),
+    (page) => listUsers(parts.db.knex, scopeOf(caller), lowered, page, order),
+    (user) => user.position,
     userResource,
     (most) => countUsers(parts.db.knex, scopeOf(caller), lowered, most),
   );

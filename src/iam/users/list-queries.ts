@@ -1,15 +1,14 @@
-/**
- * Lists and searches users, in the order of their ids. An index has the users of every filter in that order, except
- * those of a search by text. A search first reads a bounded number of users in the order of the list, because a text
- * that many users have fills a page among few. If they do not fill the page, the index of lexemes finds the users.
- */
+/** Lists, searches and counts users. */
 
 import type { Static } from 'typebox';
-import type { UserId } from '../../domain/ids.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
 import { type Page, type PageRows, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
-import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
+import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { findSortedPage, type OrderedRows, type SortedRow, type SortedSearch } from '../../store/sorted-pages.ts';
+import type { Sorting } from '../../store/sorting.ts';
 import { LOCKED_USERS } from '../auth/failure-queries.ts';
+import type { ListOrder } from '../list/sort.ts';
 import type { directoryStatus, UserRow } from './entity.ts';
 import { USER } from './queries.ts';
 
@@ -28,35 +27,140 @@ export interface UserFilter {
   readonly email_conflict?: true;
 }
 
+export const USER_ORDERS = ['created_at', 'last_login_at', 'name'] as const;
+export type UserOrder = ListOrder<(typeof USER_ORDERS)[number]>;
+export const NEWEST_USERS_FIRST: UserOrder = { member: 'created_at', descending: true };
+
+/** A user of a page, with its place in the order of the list. */
+export type ListedUser = UserRow & Pick<SortedRow<UserId>, 'position'>;
+
+/**
+ * Users that a search reads in the order of the list, in its first and in its second scan. If the second one does not
+ * fill a page of 50 users, an index of the filter finds at most 1 user in 200.
+ */
+const SCANNED_USERS = [500, 10_000];
+
 /** Returns one page of users. */
 export async function listUsers(
   q: Queryable,
   scope: TenantScope,
   filter: UserFilter,
   page: Page,
-): Promise<PageRows<UserRow>> {
-  const ids = isSearch(filter)
-    ? await searchUserIds(q, scope, filter, page)
-    : await idsOf(q, idsInOrder(scope, filter, page));
+  order: UserOrder = NEWEST_USERS_FIRST,
+): Promise<PageRows<ListedUser>> {
+  const found = await findSortedPage<UserId>(q, userSearch(scope, filter, order), page, SCANNED_USERS);
   const { rows } = await q.raw<{ rows: UserRow[] }>(
-    `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(:ids) order by u.id`,
-    { ...scopeBinding(scope), ids },
+    `${USER} where ${scopeCondition(scope, 'u.tenant_id')} and u.id = any(:ids)`,
+    { ...scopeBinding(scope), ids: found.map(({ id }) => id) },
   );
-  // Users may have been deleted since their ids were read. Then the page is shorter, and is not the last one.
-  return { rows, more: ids.length === page.take };
+  const users = new Map(rows.map((row) => [row.id, row]));
+  return {
+    rows: found.flatMap(({ id, position }) => {
+      const user = users.get(id);
+      return user === undefined ? [] : [{ ...user, position }];
+    }),
+    // Users may have been deleted since their ids were read. Then the page is shorter, and is not the last one.
+    more: found.length === page.take,
+  };
+}
+
+/** Returns the ids of the newest `take` users of a tenant that the filter matches. */
+export async function listUserIds(
+  q: Queryable,
+  tenant: TenantId,
+  filter: UserFilter,
+  take: number,
+): Promise<readonly UserId[]> {
+  const search = userSearch({ kind: 'one', tenant }, filter, NEWEST_USERS_FIRST);
+  return (await findSortedPage<UserId>(q, search, { after: undefined, take }, SCANNED_USERS)).map(({ id }) => id);
+}
+
+/** Returns those of a tenant's users with these ids that the filter matches, by id. */
+export async function findUsers(
+  q: Queryable,
+  tenant: TenantId,
+  ids: readonly UserId[],
+  filter: UserFilter,
+): Promise<readonly UserRow[]> {
+  const scope = { kind: 'one', tenant } as const;
+  const conditions = [scopeCondition(scope, 'u.tenant_id'), 'u.id = any(:ids)', ...conditionsOf(filter)];
+  const { rows } = await q.raw<{ rows: UserRow[] }>(`${USER} where ${conditions.join(' and ')} order by u.id`, {
+    ...bindingsOf(scope, filter),
+    ids,
+  });
+  return rows;
 }
 
 /** Counts the users of a list, up to `most`. */
 export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilter, most: number): Promise<number> {
-  const query = isSearch(filter)
-    ? idsByText(scope, filter, { after: undefined, take: 0 })
-    : idsInOrder(scope, filter, { after: undefined, take: most });
-  return countUpTo(q, query, most);
+  const { matching, bindings } = userSearch(scope, filter, NEWEST_USERS_FIRST);
+  return countUpTo(q, { sql: `select from ${matching.from} where ${matching.where}`, bindings }, most);
 }
 
-async function idsOf(q: Queryable, query: NamedQuery): Promise<readonly UserId[]> {
-  return (await runNamedQuery<Pick<UserRow, 'id'>>(q, query)).map(({ id }) => id);
+interface Ordered {
+  readonly value: string;
+  readonly kind: Sorting['kind'];
+  /** The rows by the indexes of the order. */
+  readonly rows: (scope: TenantScope) => readonly OrderedRows[];
 }
+
+const USERS = { id: 'u.id', from: 'users u' };
+const ofTenant = (scope: TenantScope): string => scopeCondition(scope, 'u.tenant_id');
+
+const LAST_LOGIN = '(select l.last_login_at from user_logins l where l.user_id = u.id)';
+
+/**
+ * As a value, so that PostgreSQL looks the login of one user up after the other, and expects that half of the users have
+ * none: it then reads users in the order of an index, and stops at the end of the page.
+ */
+const NEVER_LOGGED_IN = 'not coalesce((select true from user_logins l where l.user_id = u.id), false)';
+
+const ORDERS: Readonly<Record<UserOrder['member'], Ordered>> = {
+  created_at: {
+    value: 'u.created_at',
+    kind: 'time',
+    rows: (scope) => [{ ...USERS, value: 'u.created_at', where: ofTenant(scope) }],
+  },
+  name: {
+    value: 'lower(u.name)',
+    kind: 'text',
+    rows: (scope) => [{ ...USERS, value: 'lower(u.name)', where: ofTenant(scope) }],
+  },
+  last_login_at: {
+    value: LAST_LOGIN,
+    kind: 'time',
+    rows: (scope) => [
+      {
+        ...{ value: 'l.last_login_at', id: 'l.user_id', from: 'user_logins l' },
+        where: scopeCondition(scope, 'l.tenant_id'),
+      },
+      {
+        ...{ ...USERS, value: null },
+        where: `${ofTenant(scope)} and ${NEVER_LOGGED_IN}`,
+      },
+    ],
+  },
+};
+
+/** Returns the search of a list. */
+export function userSearch(scope: TenantScope, filter: UserFilter, order: UserOrder): SortedSearch {
+  const { value, kind, rows } = ORDERS[order.member];
+  const conditions = conditionsOf(filter);
+  const source = sourceOf(scope, filter);
+  return {
+    ...{ kind, value, id: 'u.id', table: 'users u', descending: order.descending },
+    ordered: isNarrow(filter) ? [] : rows(scope),
+    filter: conditions.length === 0 ? undefined : conditions.map(hidden).join(' and '),
+    matching: {
+      from: source.from ?? 'users u',
+      where: [source.where, ...[ofTenant(scope), ...conditions].map(hidden)].join(' and '),
+    },
+    bindings: bindingsOf(scope, filter),
+  };
+}
+
+/** Hides a condition from the planner, which would choose an index of it. */
+const hidden = (condition: string): string => `(${condition}) is true`;
 
 /**
  * Reports whether few users match one of the filters, so that all of them can be read: an address is that of one user
@@ -66,123 +170,71 @@ function isNarrow({ email, locked, email_conflict }: UserFilter): boolean {
   return email !== undefined || locked === true || email_conflict === true;
 }
 
-function isSearch(filter: UserFilter): boolean {
-  return filter.q !== undefined && !isNarrow(filter);
+/** The users that an index of the filter finds, and perhaps others. */
+function sourceOf(scope: TenantScope, filter: UserFilter): { readonly from?: string; readonly where: string } {
+  const { role, status, directory_status: directory } = filter;
+  if (filter.email !== undefined) return { where: CONDITIONS.email };
+  if (filter.locked === true) return { where: CONDITIONS.locked };
+  if (filter.email_conflict === true) return { where: CONDITIONS.emailConflict };
+  if (filter.q !== undefined) return { where: BY_LEXEME };
+  if (directory !== undefined) return { where: `${ofTenant(scope)} and ${ofDirectory(directory)}` };
+  if (role !== undefined)
+    return { from: `${holders(scope, status)} held join users u on u.id = held.id`, where: 'true' };
+  return { where: status === 'deactivated' ? `${ofTenant(scope)} and ${ofStatus(status)}` : ofTenant(scope) };
 }
 
-/**
- * Users that a search reads in the order of the list, in its first and in its second scan. If the second one does not
- * fill a page of 50 users, the index finds at most 1 user in 200.
- */
-const SCANS = [500, 10_000];
-
-/** Returns the ids of one page for a filter with `q`. */
-async function searchUserIds(
-  q: Queryable,
-  scope: TenantScope,
-  filter: UserFilter,
-  page: Page,
-): Promise<readonly UserId[]> {
-  const { q: _text, ...others } = filter;
-  for (const take of SCANS) {
-    const next = idsInOrder(scope, others, { ...page, take });
-    const sql = `with next as materialized (${next.sql})
-      select array(
-          select u.id from users u where u.id = any(array(select id from next)) and ${textCondition(filter).join(' and ')}
-          order by u.id limit :pageSize
-        ) as ids,
-        (select count(*) from next) < :take as at_end`;
-    const bindings = { ...bindingsOf(scope, filter, page), ...next.bindings, pageSize: page.take };
-    const [scanned] = await runNamedQuery<{ ids: readonly UserId[]; at_end: boolean }>(q, { sql, bindings });
-    if (scanned !== undefined && (scanned.at_end || scanned.ids.length === page.take)) return scanned.ids;
-  }
-  const { sql, bindings } = idsByText(scope, filter, page);
-  return idsOf(q, {
-    sql: `with found as materialized (${sql}) select id from found order by id limit :take`,
-    bindings,
-  });
-}
-
-/**
- * Returns a query for the ids of a search, in no order, by the index of lexemes. All other conditions are hidden from
- * the planner, which would walk through whole tenants for them. Nearly all users are active, so that status is none of
- * the lexemes that narrow the search.
- */
-export function idsByText(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery {
-  const others = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...textCondition(filter)];
-  const marks = {
-    tenantMark: scopeBinding(scope).tenant ?? null,
-    statusMark: filter.status === 'deactivated' ? filter.status : null,
-    roleMark: filter.role ?? null,
-  };
-  const sql = `select u.id from users u where user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text) @@ (
-      select user_query(cast(:tenantMark as text), cast(:statusMark as text), cast(:roleMark as text), lower(cast(:q as text)))
-    ) and ${others.map((condition) => `(${condition}) is true`).join(' and ')}`;
-  return { sql, bindings: { ...bindingsOf(scope, filter, page), ...marks } };
+/** SQL: the holders of the filter's role. A user that holds it by hand and from the directory has two rows. */
+function holders(scope: TenantScope, status: UserFilter['status']): string {
+  const ofOne = (one: string): string =>
+    `(select distinct r.user_id as id from user_roles r
+      where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and r.status = '${one}')`;
+  return `(${(status === undefined ? STATUSES : [status]).map(ofOne).join(' union all ')})`;
 }
 
 const STATUSES = ['active', 'deactivated'] as const;
 
-/**
- * Returns a query for the ids of one page, in order, for every filter except `q`, which it applies together with a
- * narrow filter only.
- */
-export function idsInOrder(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery {
-  const bindings = bindingsOf(scope, filter, page);
-  const { role, directory_status: directoryStatus } = filter;
-  if (role !== undefined && directoryStatus === undefined && !isNarrow(filter)) {
-    return { sql: holdersInOrder(scope, filter, page), bindings };
-  }
-  const text = isNarrow(filter) ? textCondition(filter) : [];
-  const conditions = [...conditionsOf(scope, filter, page), ...roleCondition(filter), ...text];
-  return { sql: `select u.id from users u where ${conditions.join(' and ')} order by u.id limit :take`, bindings };
-}
+/** Nearly all users are active, so that status is none of the lexemes that narrow the search. */
+const BY_LEXEME = `user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text) @@ (
+    select user_query(cast(:tenantMark as text), cast(:statusMark as text), cast(:roleMark as text), lower(cast(:q as text)))
+  )`;
 
-/** The holders of the filter's role. A user that holds it by hand and from the directory has two rows. */
-function holdersInOrder(scope: TenantScope, filter: UserFilter, page: Page): string {
-  const holders = (status: string): string =>
-    `(select distinct r.user_id as id from user_roles r
-      where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and r.status = '${status}'
-        ${page.after === undefined ? '' : 'and r.user_id > :after'}
-      order by r.user_id limit :take)`;
-  const statuses = filter.status === undefined ? STATUSES : [filter.status];
-  return `select held.id from (${statuses.map(holders).join(' union all ')}) held order by held.id limit :take`;
-}
+const CONDITIONS = {
+  email: 'u.email = :email',
+  locked: `u.id = any(array(${LOCKED_USERS}))`,
+  emailConflict: 'u.id = any(array(select id from users where email_conflict is not null))',
+} as const;
 
-function conditionsOf(scope: TenantScope, filter: UserFilter, page: Page): readonly string[] {
+// Part of the SQL text, because the plan depends on it: nearly all users are active.
+const ofStatus = (status: UserRow['status']): string => `u.status = '${status}'`;
+
+/** In the form of the partial indexes. */
+const ofDirectory = (status: NonNullable<UserFilter['directory_status']>): string =>
+  `u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${status}'`;
+
+/** Every condition on `users u` except the scope's. */
+function conditionsOf(filter: UserFilter): readonly string[] {
+  const { status, directory_status: directory } = filter;
   return [
-    scopeCondition(scope, 'u.tenant_id'),
-    ...(page.after === undefined ? [] : ['u.id > :after']),
-    // Part of the SQL text, because the plan depends on it: nearly all users are active.
-    ...(filter.status === undefined ? [] : [`u.status = '${filter.status}'`]),
-    ...(filter.email === undefined ? [] : ['u.email = :email']),
-    // In the form of the partial indexes.
-    ...(filter.directory_status === undefined
-      ? []
-      : [`u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${filter.directory_status}'`]),
-    ...(filter.locked === undefined ? [] : [`u.id = any(array(${LOCKED_USERS}))`]),
-    ...(filter.email_conflict === undefined
-      ? []
-      : ['u.id = any(array(select id from users where email_conflict is not null))']),
+    ...(status === undefined ? [] : [ofStatus(status)]),
+    ...(filter.email === undefined ? [] : [CONDITIONS.email]),
+    ...(directory === undefined ? [] : [ofDirectory(directory)]),
+    ...(filter.locked === undefined ? [] : [CONDITIONS.locked]),
+    ...(filter.email_conflict === undefined ? [] : [CONDITIONS.emailConflict]),
+    ...(filter.role === undefined ? [] : ['u.role_names @> array[cast(:role as text)]']),
+    ...(filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0']),
   ];
 }
 
-function roleCondition(filter: UserFilter): readonly string[] {
-  return filter.role === undefined ? [] : ['u.role_names @> array[cast(:role as text)]'];
-}
-
-function textCondition(filter: UserFilter): readonly string[] {
-  return filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0'];
-}
-
-function bindingsOf(scope: TenantScope, filter: UserFilter, page: Page): NamedQuery['bindings'] {
-  const { role, email, q } = filter;
+function bindingsOf(scope: TenantScope, { role, email, q, status }: UserFilter): NamedQuery['bindings'] {
+  const marks = {
+    tenantMark: scopeBinding(scope).tenant ?? null,
+    statusMark: status === 'deactivated' ? status : null,
+    roleMark: role ?? null,
+  };
   return {
     ...scopeBinding(scope),
     ...(role === undefined ? {} : { role }),
     ...(email === undefined ? {} : { email }),
-    ...(q === undefined ? {} : { q }),
-    ...(page.after === undefined ? {} : { after: page.after[0] ?? '' }),
-    take: page.take,
+    ...(q === undefined ? {} : { q, ...marks }),
   };
 }

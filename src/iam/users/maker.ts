@@ -40,6 +40,7 @@ export type MakerRefusal =
   | 'maker_missing'
   | 'maker_deactivated'
   | 'maker_revoked'
+  | 'maker_disabled'
   | 'maker_expired'
   | ErrorCode;
 
@@ -100,6 +101,7 @@ async function provedMaker(
   const key = await shareKey(trx, tenantId, maker.id);
   if (key === undefined) return refused('maker_missing');
   if (key.revoked_at !== null) return refused('maker_revoked');
+  if (key.disabled_at !== null) return refused('maker_disabled');
   if (isExpired(key, nowMs)) return refused('maker_expired');
   if (key.user_id === null) return { kind: 'proved', principal: keyPrincipal(key, undefined) };
   const owner = await findUser(trx, tenantId, key.user_id);

@@ -20,7 +20,7 @@ import {
   User,
   userChanges,
 } from './entity.ts';
-import { getUser, listUsersPage } from './find.ts';
+import { getUser, listUsersPage, userOrders } from './find.ts';
 import { activateUser, deactivateUser, deleteUser, unlockUser } from './status.ts';
 import { updateUser } from './update.ts';
 
@@ -31,6 +31,7 @@ const filters = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
+    sort: userOrders.parameter,
     role: Type.Optional(Type.String({ maxLength: 64 })),
     status: Type.Optional(oneOf('active', 'deactivated')),
     email: Type.Optional(Type.String({ maxLength: 254 })),

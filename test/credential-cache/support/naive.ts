@@ -36,6 +36,7 @@ export function naive(credential: CredentialForm, { key, session, user, tenant, 
   if (credential.kind === 'api_key') {
     if (key === undefined) return 'unknown';
     if (key.revoked) return 'revoked';
+    if (key.disabled) return 'disabled';
     if (key.userId !== undefined && user === undefined) return 'user_missing';
     if (key.userId !== undefined && user?.status !== 'active') return 'user_deactivated';
   } else {

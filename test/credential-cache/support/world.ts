@@ -38,6 +38,7 @@ export function aKey(overrides: Partial<KeyRecord> = {}): KeyRecord {
     expiresAtMs: undefined,
     graceUntilMs: undefined,
     revoked: false,
+    disabled: false,
     ...overrides,
   };
 }

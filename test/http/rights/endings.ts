@@ -38,6 +38,13 @@ export const ENDINGS: readonly Ending[] = [
     answer: INVALID,
   },
   {
+    name: 'its key is disabled',
+    callers: KEY,
+    sql: ({ keyId }) => `update api_keys set disabled_at = clock_timestamp() where id = '${keyId}'`,
+    byApi: (h, of) => asRoot(h, of, 'POST', `/v1/iam/api-keys/${of.keyId}/disable`),
+    answer: INVALID,
+  },
+  {
     name: 'its secret is rotated with a grace',
     callers: KEY,
     sql: ({

@@ -63,6 +63,8 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   patchApiKey: withBody(onKey, { description: 'changed' }),
   revokeApiKey: onKey,
   rotateApiKey: withBody(onKey, { grace_seconds: 60 }),
+  disableApiKey: onKey,
+  enableApiKey: onKey,
   importApiKeys: () => ({ body: { keys: [importedKey()] } }),
   revokeApiKeys: ({ target }) => ({ body: { ids: [target.key] } }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),

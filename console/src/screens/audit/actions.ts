@@ -1,6 +1,8 @@
 /** The actions that the server records, to choose from. Any other can be typed. */
 export const ACTIONS = [
   'api_key.create',
+  'api_key.disable',
+  'api_key.enable',
   'api_key.import',
   'api_key.revoke',
   'api_key.rotate',

@@ -5,7 +5,7 @@ import { useNow } from '../../ui/time.tsx';
 
 /** How long before its end a key needs care. */
 export const SOON_MS = 14 * 86_400_000;
-const TONES = { active: 'good', expired: 'off', revoked: 'deny' } as const;
+const TONES = { active: 'good', disabled: 'off', expired: 'off', revoked: 'deny' } as const;
 
 export function KeyState({ apiKey }: { readonly apiKey: Pick<ApiKey, 'status' | 'expires_at'> }) {
   const now = useNow();

@@ -16,7 +16,7 @@ import type { KeysSearch } from '../keys/search.ts';
 import styles from './user.module.css';
 
 const PAGE = 50;
-const TONES = { active: 'good', expired: 'off', revoked: 'deny' } as const;
+const TONES = { active: 'good', disabled: 'off', expired: 'off', revoked: 'deny' } as const;
 
 export function Keys({ user }: { readonly user: User }) {
   const denied = useDenied('admin:keys');

@@ -133,6 +133,7 @@ export const explain = {
   raise: 'Raise',
   reasons: {
     revoked: 'The key was revoked.',
+    disabled: 'The key is disabled.',
     expired: 'The key has expired.',
     rotated: 'It is an old secret of the key, and its time of grace after the rotation is over.',
     checksum: 'The checksum of the key is wrong. The key is mistyped, truncated or invented.',
@@ -143,6 +144,7 @@ export const explain = {
   since: 'since',
   credentialChanges: {
     revoked: 'A revoked key never works again: create another one.',
+    disabled: 'The key must be enabled.',
     expired: "The key's expiry must be in the future.",
     rotated: 'The client must send the newest secret of the key.',
     checksum: 'The client must send the whole key, as it was shown.',

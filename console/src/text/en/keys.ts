@@ -6,7 +6,7 @@ export const keys = {
   searchFor: 'Name, description, metadata or psk_ prefix',
   status: 'Status',
   filters: { all: 'All', active: 'Active', expiring: 'Expiring soon', expired: 'Expired', revoked: 'Revoked' },
-  states: { active: 'Active', expired: 'Expired', revoked: 'Revoked' },
+  states: { active: 'Active', disabled: 'Disabled', expired: 'Expired', revoked: 'Revoked' },
   lag: 'Last use is true to the minute',
   name: 'Name',
   description: 'Description',
