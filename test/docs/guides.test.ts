@@ -3,15 +3,20 @@
  * PostgreSQL.
  */
 
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startUpstream } from '../../src/demo/upstream.ts';
 import { findParts } from '../directory/servers/packages.ts';
+import { eventually } from '../server/support/eventually.ts';
 import { freshDatabase } from '../support/database.ts';
 import { type Demo, demoEnvironment, MAIN, startDemo } from '../support/demo.ts';
+import { envoyBinary } from '../support/envoy.ts';
+import { freeAddress } from '../support/ports.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -32,7 +37,7 @@ function blocks(page: string, language: string): readonly string[] {
  * stopped server, and commands that do not end.
  */
 const NOT_RUN =
-  /\b(kubectl|helm|docker|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
+  /\b(kubectl|helm|docker|systemctl|npx|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
 
 let folder: string;
 let demo: Demo;
@@ -100,6 +105,64 @@ describe.skipIf(missing !== undefined)(`the README${missing === undefined ? '' :
       request_id: expect.stringMatching(/^req_[0-9a-z]{26}$/),
     });
     expect(explained).toBe(anonymous.find((block) => block.includes('resource_not_permitted')));
+  });
+});
+
+/** Starts a command of a terminal that stays open, and ends it with the test. */
+function open(script: string, cwd: string, env: NodeJS.ProcessEnv): { readonly child: ChildProcess; text(): string } {
+  const child = spawn('bash', ['--norc', '-euc', script], { cwd, env, detached: true });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += String(chunk)));
+  onTestFinished(async () => {
+    const closed = once(child, 'close');
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM');
+    await closed;
+  });
+  return { child, text: () => text };
+}
+
+describe.skipIf(missing !== undefined)(`the first day${missing === undefined ? '' : `: ${missing}`}`, () => {
+  it('leads with its commands from a platform of the reader to one that answers only what a role permits', async () => {
+    const [start = '', envoy = '', ...others] = blocks('docs/first-day.md', 'sh');
+    const database = await freshDatabase();
+    onTestFinished(() => database.close());
+    const platform = await startUpstream('127.0.0.1', 0);
+    onTestFinished(() => platform.close());
+    const [edge, http, grpc, admin] = await Promise.all([1, 2, 3, 4].map(() => freeAddress()));
+    const cwd = mkdtempSync(join(folder, 'first-'));
+    const env = {
+      PATH: `${dirname(await envoyBinary())}:${process.env['PATH']}`,
+      POSTERN_DATABASE_URL: database.url,
+      POSTERN_SECRET_KEY: 'f'.repeat(32),
+      POSTERN_HTTP_LISTEN: http,
+      POSTERN_GRPC_LISTEN: grpc,
+      POSTERN_ADMIN_LISTEN: admin,
+    };
+    const inOrder = (script: string): string =>
+      `postern() { "${process.execPath}" "${MAIN}" "$@"; }\n${script}`
+        .replaceAll('127.0.0.1:9000', `127.0.0.1:${platform.port}`)
+        .replaceAll('127.0.0.1:10000', String(edge));
+    const server = open(inOrder(start), cwd, env);
+    await eventually('the server is ready', async () => server.text().includes('"msg":"ready"'));
+    const password = /Password +(\S+)/.exec(server.text())?.[1] ?? expect.fail(server.text());
+    const placed = `--listen ${edge} --grpc ${grpc} --http ${http} > envoy.yaml\nsed -i 's/port_value: 9901/port_value: 0/' envoy.yaml`;
+    expect(envoy).toContain('> envoy.yaml');
+    const proxy = open(
+      inOrder(envoy.replace('> envoy.yaml', placed).replace('envoy -c', 'envoy --disable-hot-restart -c')),
+      cwd,
+      env,
+    );
+    await eventually(`Envoy asks Postern: ${proxy.text()}`, async () => {
+      const answer = await fetch(`http://${edge}/v1/models`).catch(() => undefined);
+      return answer?.status === 401;
+    });
+    const script = inOrder(others.join('\n').replace(/"password":"[^"]*"/, `"password":"${password}"`));
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-euc', script], { cwd, env });
+    const [allowed = '', denied = ''] = stdout.split('\n').filter((line) => line.startsWith('{'));
+    expect(JSON.parse(allowed)).toMatchObject({
+      x_echo: { 'x-postern-tenant': 'mine', 'x-postern-roles': 'writer' },
+    });
+    expect(JSON.parse(denied)).toMatchObject({ status: 403, code: 'resource_not_permitted' });
   });
 });
 
@@ -209,6 +272,7 @@ describe.skipIf(missing !== undefined)(
         'kubernetes',
         'cli',
         'errors',
+        'first-day',
       ];
       for (const page of pages) {
         if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);
