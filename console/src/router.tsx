@@ -7,6 +7,7 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
+  defaultStringifySearch,
   lazyRouteComponent,
   Outlet,
   redirect,
@@ -32,7 +33,7 @@ import { usageSearch } from './screens/usage/search.ts';
 import { userSearch } from './screens/user/search.ts';
 import { usersSearch } from './screens/users/search.ts';
 import { LoadError, Missing } from './shell/dead-ends.tsx';
-import { type Given, text } from './shell/search.ts';
+import { type Given, text, withoutSecrets } from './shell/search.ts';
 
 const root = createRootRouteWithContext()({ component: Outlet, notFoundComponent: Missing, errorComponent: LoadError });
 
@@ -233,6 +234,7 @@ const screens = [
 export const router = createRouter({
   routeTree: root.addChildren([signIn, setPassword, inside.addChildren(screens)]),
   basepath: '/console',
+  stringifySearch: (search) => defaultStringifySearch(withoutSecrets(search)),
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingMs: 300,

@@ -1,5 +1,7 @@
-import type { Page } from 'playwright-core';
+import fc from 'fast-check';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
+import { searchOf } from '../../console/src/api/search-text.ts';
 import { done, makeUser } from '../server/support/client.ts';
 import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -217,5 +219,93 @@ describe('the keys of the console', () => {
     expect(posts.length).toBe(1);
     expect(await field(page).count()).toBe(0);
     expect(problems).toEqual([]);
+  });
+});
+
+describe('a whole API key that is typed into a search', () => {
+  const shown = (): string => made.keyText.slice(0, 8);
+  /** Each search: where it is, and how its field is found. */
+  const searches: readonly (readonly [string, (page: Page) => Promise<Locator>])[] = [
+    ...['keys', 'users', 'roles', 'policies', 'tenants', 'audit'].map(
+      (screen) => [`/console/${screen}`, async (page: Page) => page.getByRole('searchbox').first()] as const,
+    ),
+    [
+      '/console/audit',
+      async (page) => {
+        await page.getByRole('button', { name: /^Actor/ }).click();
+        return page.getByRole('dialog').getByRole('combobox');
+      },
+    ],
+    ['/console/explain', async (page) => page.getByRole('combobox', { name: 'User' })],
+    [
+      '/console/explain',
+      async (page) => {
+        await page.getByRole('radio', { name: 'API key' }).click();
+        return page.getByRole('combobox', { name: 'API key' });
+      },
+    ],
+    ['/console/users?open=new', async (page) => page.getByRole('searchbox', { name: 'Search: Roles' })],
+    [
+      '/console/roles',
+      async (page) => {
+        await page.getByRole('button', { name: /^Change the tenant/ }).click();
+        return page.getByRole('combobox', { name: 'Find a tenant by id or name' });
+      },
+    ],
+    [
+      '/console/roles',
+      async (page) => {
+        await page.getByRole('button', { name: /^Search or paste/ }).click();
+        return field(page);
+      },
+    ],
+  ];
+
+  it('searches for its shown beginning, and is in no request and in no address', async () => {
+    const { page, problems } = await stand.asAdmin();
+    const urls: string[] = [];
+    page.on('request', (request) => urls.push(request.url()));
+    page.on('framenavigated', (frame) => urls.push(frame.url()));
+    for (const [path, open] of searches) {
+      await page.goto(path);
+      const search = await open(page);
+      const asked = page.waitForRequest((request) => new URL(request.url()).search.includes(shown()));
+      await search.fill(made.keyText);
+      await asked;
+      urls.push(page.url(), await page.title());
+    }
+    expect(
+      urls.filter((url) => url.includes(made.keyText.slice(4, 20)) || url.includes(made.keyText.slice(20))),
+    ).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it('is cut at any place of a text, as a token and a key of another system are', () => {
+    const secret = fc
+      .tuple(
+        fc.constantFrom('psk_', 'eyJhbGciOiJFZERTQSJ9.', 'sk-', 'sk-proj-', 'ghp_', 'Bearer sk-ant-'),
+        fc.array(fc.constantFrom(...'abcXYZ019'), { minLength: 32, maxLength: 60 }),
+      )
+      .map(([prefix, rest]) => ({ text: `${prefix}a1B${rest.join('')}`, secret: rest.join('') }));
+    fc.assert(
+      fc.property(
+        secret,
+        fc.string({ maxLength: 20 }),
+        fc.string({ maxLength: 20 }),
+        ({ text, secret: part }, before, after) => {
+          const search = searchOf(`${before} ${text} ${after}`);
+          for (let at = 0; at + 9 <= part.length; at++) expect(search).not.toContain(part.slice(at, at + 9));
+          expect(searchOf(search)).toBe(search);
+        },
+      ),
+    );
+    for (const plain of [
+      'jonas.brandt@halden.example',
+      'claude-3-5-sonnet-20241022',
+      made.user,
+      made.key,
+      'req_01J8ZK3V9PXM',
+    ])
+      expect(searchOf(plain)).toBe(plain);
   });
 });

@@ -4,11 +4,22 @@
 
 import { type Client, type Credentials, createClient, type SessionEnd } from '../../../client/index.ts';
 import { deleteDrafts, storeDrafts } from './drafts.ts';
+import { withoutSecret } from './search-text.ts';
 
 /**
  * Present in this browser's storage while a user is signed in. It saves a request for the session when there is none.
  */
 const SIGNED_IN = 'postern.signed-in';
+
+/** Typed text is a `SearchText` before it gets here. This holds for a field that forgot. */
+function withoutSecretParameters(url: string): string {
+  const [path, query] = url.split('?', 2);
+  if (query === undefined) return url;
+  const parameters = new URLSearchParams(query);
+  // A cursor comes from the server, and begins as a token does.
+  for (const [name, value] of parameters) if (name !== 'cursor') parameters.set(name, withoutSecret(value));
+  return `${path}?${parameters}`;
+}
 
 type Listener = (end: SessionEnd) => void;
 
@@ -16,6 +27,7 @@ const listeners = new Set<Listener>();
 
 export const client: Client = createClient({
   session: 'cookie',
+  fetch: (input, init) => fetch(typeof input === 'string' ? withoutSecretParameters(input) : input, init),
   onSessionEnd: (end) => {
     localStorage.removeItem(SIGNED_IN);
     storeDrafts();

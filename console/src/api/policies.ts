@@ -4,6 +4,7 @@ import { type QueryClient, useQuery } from '@tanstack/react-query';
 import { type Policy, ProblemError } from '../../../client/index.ts';
 import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
+import type { SearchText } from './search-text.ts';
 import { type Tenant, useTenant } from './session.ts';
 
 const PAGE = 50;
@@ -12,7 +13,7 @@ const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 /** The filters of the list, as the API has them. An absent filter matches every policy. */
 export interface PolicyFilter {
   /** Part of a name or description. */
-  readonly q?: string | undefined;
+  readonly q?: SearchText | undefined;
   readonly effect?: 'allow' | 'deny' | undefined;
   readonly enabled?: boolean | undefined;
 }

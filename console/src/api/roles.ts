@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ProblemError, type Role } from '../../../client/index.ts';
 import { type List, useList } from './list.ts';
+import type { SearchText } from './search-text.ts';
 import { useTenant } from './session.ts';
 
 const PAGE = 50;
@@ -19,7 +20,7 @@ export function isRoleName(name: string): boolean {
  * @param q part of a name or description
  * @param kind undefined: both
  */
-export function useRoles(q: string, kind?: RoleKind): List<Role> {
+export function useRoles(q: SearchText | '', kind?: RoleKind): List<Role> {
   const { id: tenant, client } = useTenant();
   const query = { q: q === '' ? undefined : q, builtin: kind === undefined ? undefined : kind === 'builtin' };
   const list = useList<'/v1/iam/roles'>([tenant, 'roles', query], (cursor, signal) =>

@@ -5,6 +5,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ProblemError, type Tenant } from '../../../client/index.ts';
 import { client } from './client.ts';
+import type { SearchText } from './search-text.ts';
 
 const ID = /^[a-z0-9-]{1,63}$/;
 
@@ -18,7 +19,7 @@ export interface FoundTenants {
  * @param q part of a name or id; empty: of all
  * @param limit of the page
  */
-export async function findTenants(q: string, limit: number, signal: AbortSignal): Promise<FoundTenants> {
+export async function findTenants(q: SearchText | '', limit: number, signal: AbortSignal): Promise<FoundTenants> {
   const page = await client.request('GET', '/v1/iam/tenants', { query: { limit, ...(q === '' ? {} : { q }) }, signal });
   const hasMore = page.next_cursor !== null;
   const exact =
@@ -36,6 +37,6 @@ async function readTenant(id: string, signal: AbortSignal): Promise<Tenant | und
   }
 }
 
-export function useFoundTenants(q: string, limit: number) {
+export function useFoundTenants(q: SearchText, limit: number) {
   return useQuery({ queryKey: ['tenants', q, limit], queryFn: ({ signal }) => findTenants(q, limit, signal) });
 }

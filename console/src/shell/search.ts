@@ -1,5 +1,7 @@
 /** Reads search parameters. An invalid parameter counts as absent, so an old link still opens its screen. */
 
+import { type SearchText, searchOf, withoutSecret } from '../api/search-text.ts';
+
 export type Given = Readonly<Record<string, unknown>>;
 
 /** `{name: value}` if it is a text that is not empty; else `{}`. */
@@ -22,4 +24,17 @@ export function oneOf<K extends string, T extends string>(
   const found = choices.find((choice) => choice === given[name]);
   if (found !== undefined) read[name] = found;
   return read;
+}
+
+/** `{q: value}` if it is a text that is not empty; else `{}`. */
+export function searched(given: Given): { readonly q?: SearchText } {
+  const { q } = text(given, 'q');
+  return q === undefined ? {} : { q: searchOf(q) };
+}
+
+/** The parameters as they may stand in an address: no screen puts a secret there. */
+export function withoutSecrets(search: Given): Given {
+  return Object.fromEntries(
+    Object.entries(search).map(([name, value]) => [name, typeof value === 'string' ? withoutSecret(value) : value]),
+  );
 }

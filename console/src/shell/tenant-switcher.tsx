@@ -15,7 +15,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Hidden, State } from '../ui/mark.tsx';
 import overlay from '../ui/overlay.module.css';
 import { Problem } from '../ui/problem.tsx';
-import { useLate } from '../ui/use-late.ts';
+import { useSearchText } from '../ui/use-search-text.ts';
 import styles from './shell.module.css';
 import { useTenantName, useTenantRead } from './tenant-name.ts';
 import switcher from './tenant-switcher.module.css';
@@ -54,7 +54,7 @@ export function TenantSwitcher() {
 /** The arrows walk through the list while the caller types. */
 function Chooser({ current, onChosen }: { readonly current: string; readonly onChosen: () => void }) {
   const [typed, setTyped] = useState('');
-  const found = useFoundTenants(useLate(typed.trim()), PAGE);
+  const found = useFoundTenants(useSearchText(typed), PAGE);
   const actIn = useActIn();
   const rows = found.data?.rows ?? [];
   return (

@@ -1,5 +1,6 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
-import { useLate } from './use-late.ts';
+import type { SearchText } from '../api/search-text.ts';
+import { useSearchText } from './use-search-text.ts';
 
 /**
  * The text of a search field whose value is in the address. The typed text replaces it when the typing pauses, and a
@@ -8,11 +9,14 @@ import { useLate } from './use-late.ts';
  * @param held the value in the address
  * @param onSettle puts the typed text into the address
  */
-export function useTyped(held: string, onSettle: (text: string) => void): readonly [string, (text: string) => void] {
+export function useTyped(
+  held: string,
+  onSettle: (text: SearchText) => void,
+): readonly [string, (text: string) => void] {
   const [typed, setTyped] = useState(held);
-  const settled = useLate(typed.trim());
+  const settled = useSearchText(typed);
   /** The last value that the field and the address agreed on. */
-  const agreed = useRef(held);
+  const agreed = useRef<string>(held);
   const settle = useEffectEvent(onSettle);
   useEffect(() => {
     if (settled === agreed.current) return;

@@ -10,7 +10,7 @@ import { common } from '../../text/en/common.ts';
 import { ChooseFrom, type ChooseItem } from '../../ui/choose-from.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 
 const PAGE = 8;
 const NAMELESS: readonly ChooseItem[] = [
@@ -22,7 +22,7 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
   const { id: tenant, client } = useTenant();
   const noUsers = useDenied('admin:users');
   const [typed, setTyped] = useState('');
-  const q = useLate(typed.trim());
+  const q = useSearchText(typed);
   const wanted = wantedOf(q);
   const isId = wanted.kind === 'user' || wanted.kind === 'key';
   const users = useQuery({

@@ -7,12 +7,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../../client/index.ts';
 import { useName } from '../../api/principal.tsx';
+import { keySearch, type SearchText } from '../../api/search-text.ts';
 import { useTenant } from '../../api/session.ts';
 import { explain as text } from '../../text/en/explain.ts';
 import { ComboBox, type ComboItem } from '../../ui/combo-box.tsx';
 import { shortened } from '../../ui/mark.tsx';
 import { sentenceOf } from '../../ui/problem.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 
 interface SubjectFieldProps {
   readonly kind: 'user' | 'key';
@@ -39,7 +40,7 @@ function Known({ id, ...props }: SubjectFieldProps & { readonly id: string }) {
 function Field({ kind, id, name, onChange, label, isOptional }: SubjectFieldProps & { readonly name: string }) {
   const tenant = useTenant();
   const [typed, setTyped] = useState<string>();
-  const q = useLate(typed?.trim() ?? '');
+  const q = useSearchText(typed ?? '');
   const found = useQuery({
     queryKey: [tenant.id, 'subjects', kind, q],
     queryFn: ({ signal }) => (kind === 'user' ? usersFor(tenant.client, q, signal) : keysFor(tenant.client, q, signal)),
@@ -75,7 +76,7 @@ function isId(kind: 'user' | 'key', typed: string): boolean {
   return typed.startsWith(PREFIXES[kind]) && typed.length >= ID_LENGTH;
 }
 
-async function usersFor(client: Client, q: string, signal: AbortSignal): Promise<readonly ComboItem[]> {
+async function usersFor(client: Client, q: SearchText, signal: AbortSignal): Promise<readonly ComboItem[]> {
   const { data } = await client.request('GET', '/v1/iam/users', {
     query: { limit: FOUND, ...(q === '' ? {} : { q }) },
     signal,
@@ -83,9 +84,9 @@ async function usersFor(client: Client, q: string, signal: AbortSignal): Promise
   return data.map(({ id, name, email }) => ({ id, name, small: email ?? undefined }));
 }
 
-async function keysFor(client: Client, q: string, signal: AbortSignal): Promise<readonly ComboItem[]> {
+async function keysFor(client: Client, q: SearchText, signal: AbortSignal): Promise<readonly ComboItem[]> {
   const { data } = await client.request('GET', '/v1/iam/api-keys', {
-    query: { limit: FOUND, ...(q === '' ? {} : { q }) },
+    query: { limit: FOUND, ...keySearch(q) },
     signal,
   });
   return data.map(({ id, name, description, prefix, last_four: lastFour }) => ({

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { nameOf, Principal, useName } from '../../api/principal.tsx';
+import { keySearch } from '../../api/search-text.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
@@ -16,7 +17,7 @@ import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import { MonthLine } from './budgets.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyDrawer } from './key-drawer.tsx';
@@ -64,7 +65,7 @@ export function Keys() {
   const navigate = useNavigate({ from: '/keys' });
   const denied = useDenied('admin:keys');
   const [typed, setTyped] = useState(search.q ?? '');
-  const q = useLate(typed.trim());
+  const q = useSearchText(typed);
   const [selected, setSelected] = useState(NONE);
   const [isRevoking, setRevoking] = useState(false);
   const [issued, setIssued] = useState<IssuedApiKey>();
@@ -211,7 +212,7 @@ function UserChip({ label, name, id, onRemove }: UserChipProps) {
 /** A text that begins as keys do is a prefix; anything else is searched for. */
 function queryOf({ q, status, user, creator }: KeysSearch) {
   return {
-    ...(q === undefined ? {} : q.startsWith('psk_') ? { prefix: q } : { q }),
+    ...(q === undefined ? {} : keySearch(q)),
     ...(status === undefined ? {} : { status: status === 'expiring' ? ('active' as const) : status }),
     ...(status === 'expiring' ? { expires_before: soon() } : {}),
     ...(user === undefined ? {} : { user_id: user }),

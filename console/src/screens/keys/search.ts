@@ -1,10 +1,11 @@
-import { type Given, oneOf, text } from '../../shell/search.ts';
+import type { SearchText } from '../../api/search-text.ts';
+import { type Given, oneOf, searched, text } from '../../shell/search.ts';
 
 export const KEY_FILTERS = ['active', 'expiring', 'expired', 'revoked'] as const;
 export type KeyFilter = (typeof KEY_FILTERS)[number];
 
 export interface KeysSearch {
-  readonly q?: string;
+  readonly q?: SearchText;
   /** Absent: all. */
   readonly status?: KeyFilter;
   readonly user?: string;
@@ -18,7 +19,7 @@ export interface KeysSearch {
 
 export function keysSearch(given: Given): KeysSearch {
   return {
-    ...text(given, 'q'),
+    ...searched(given),
     ...oneOf(given, 'status', KEY_FILTERS),
     ...text(given, 'user'),
     ...text(given, 'creator'),

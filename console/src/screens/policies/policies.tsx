@@ -14,7 +14,7 @@ import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import { fieldsOf } from '../policy/draft.ts';
 import { summaryText } from '../policy/summary.ts';
 import styles from './policies.module.css';
@@ -26,7 +26,7 @@ export function Policies() {
   const { q: searched, effect, state } = useSearch({ from: '/inside/policies' });
   const navigate = useNavigate({ from: '/policies' });
   const [typed, setTyped] = useState(searched ?? '');
-  const q = useLate(typed.trim());
+  const q = useSearchText(typed);
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);

@@ -1,17 +1,18 @@
-import { type Given, oneOf, text } from '../../shell/search.ts';
+import type { SearchText } from '../../api/search-text.ts';
+import { type Given, oneOf, searched } from '../../shell/search.ts';
 
 export const POLICIES_EFFECTS = ['allow', 'deny'] as const;
 export const POLICIES_STATES = ['enabled', 'disabled'] as const;
 
 export interface PoliciesSearch {
-  readonly q?: string;
+  readonly q?: SearchText;
   readonly effect?: (typeof POLICIES_EFFECTS)[number];
   readonly state?: (typeof POLICIES_STATES)[number];
 }
 
 export function policiesSearch(given: Given): PoliciesSearch {
   return {
-    ...text(given, 'q'),
+    ...searched(given),
     ...oneOf(given, 'effect', POLICIES_EFFECTS),
     ...oneOf(given, 'state', POLICIES_STATES),
   };

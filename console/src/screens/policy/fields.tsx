@@ -9,7 +9,7 @@ import { Note } from '../../ui/mark.tsx';
 import { PickList } from '../../ui/pick-list.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
 import { isConditionKind } from './condition-kinds.ts';
 import { Conditions } from './conditions.tsx';
@@ -97,7 +97,7 @@ type AudienceProps = Pick<PolicyFormProps, 'draft' | 'set' | 'error' | 'isGlobal
 /** Attaches the policy to roles and detaches it. */
 function Audience({ draft, set, error, isGlobal }: AudienceProps) {
   const [typed, setTyped] = useState('');
-  const list = useRoles(useLate(typed.trim()), isGlobal ? 'builtin' : undefined);
+  const list = useRoles(useSearchText(typed), isGlobal ? 'builtin' : undefined);
   const { applies_to: appliesTo, attached_roles: roles } = draft;
   return (
     <div className={styles.pick}>

@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.tsx';
 import { ComboBox, type ComboItem } from '../../ui/combo-box.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Select } from '../../ui/select.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import { isAddress } from './networks.ts';
 import styles from './policy.module.css';
 import type { Sample, SampledRequest } from './samples.ts';
@@ -135,7 +135,7 @@ function Who({ onChoose }: WhoProps) {
   const { id: tenant, client } = useTenant();
   const [typed, setTyped] = useState('');
   const [chosen, setChosen] = useState<ComboItem>();
-  const q = useLate(typed.trim());
+  const q = useSearchText(typed);
   const query = { limit: FOUND, status: 'active', ...(q === '' ? {} : { q }) } as const;
   const users = useQuery({
     queryKey: [tenant, 'users', 'to try', query],

@@ -16,7 +16,7 @@ import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import styles from './roles.module.css';
 import { ROLES_KINDS } from './search.ts';
 
@@ -35,7 +35,7 @@ export function Roles() {
   const search = useSearch({ from: '/inside/roles' });
   const navigate = useNavigate({ from: '/roles' });
   const [typed, setTyped] = useState(search.q ?? '');
-  const q = useLate(typed.trim());
+  const q = useSearchText(typed);
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);

@@ -1,12 +1,13 @@
-import { type Given, oneOf, text } from '../../shell/search.ts';
+import type { SearchText } from '../../api/search-text.ts';
+import { type Given, oneOf, searched } from '../../shell/search.ts';
 
 export const ROLES_KINDS = ['builtin', 'own'] as const;
 
 export interface RolesSearch {
-  readonly q?: string;
+  readonly q?: SearchText;
   readonly kind?: (typeof ROLES_KINDS)[number];
 }
 
 export function rolesSearch(given: Given): RolesSearch {
-  return { ...text(given, 'q'), ...oneOf(given, 'kind', ROLES_KINDS) };
+  return { ...searched(given), ...oneOf(given, 'kind', ROLES_KINDS) };
 }

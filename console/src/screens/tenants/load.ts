@@ -3,13 +3,14 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { TenantList } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
+import type { SearchText } from '../../api/search-text.ts';
 
 /** Each visible row asks for its limits. */
 const PAGE = 25;
 
 interface TenantFilter {
   /** Part of a name or id. */
-  readonly q: string | undefined;
+  readonly q: SearchText | undefined;
   readonly status: 'active' | 'suspended' | undefined;
 }
 

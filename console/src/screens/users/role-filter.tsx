@@ -12,7 +12,7 @@ import { SearchField } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import overlay from '../../ui/overlay.module.css';
 import { Problem } from '../../ui/problem.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import styles from './users.module.css';
 
 interface RoleFilterProps {
@@ -52,7 +52,7 @@ export function RoleFilter({ role, onChange }: RoleFilterProps) {
 
 function Chooser({ onChoose }: { readonly onChoose: (role: string) => void }) {
   const [typed, setTyped] = useState('');
-  const list = useRoles(useLate(typed.trim()));
+  const list = useRoles(useSearchText(typed));
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
   return (
     <>

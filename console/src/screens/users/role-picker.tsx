@@ -11,7 +11,7 @@ import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import { PickList } from '../../ui/pick-list.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 
 interface RolePickerProps {
   readonly label: string;
@@ -25,7 +25,7 @@ interface RolePickerProps {
 export function RolePicker(props: RolePickerProps) {
   const me = useMe();
   const [typed, setTyped] = useState('');
-  const list = useRoles(useLate(typed.trim()));
+  const list = useRoles(useSearchText(typed));
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
   const rows = list.kind === 'loaded' ? list.rows : [];
   return (

@@ -1,4 +1,5 @@
-import { type Given, oneOf, text } from '../../shell/search.ts';
+import type { SearchText } from '../../api/search-text.ts';
+import { type Given, oneOf, searched, text } from '../../shell/search.ts';
 
 /** The statuses by which the list can be filtered; all except `locked` are statuses of users. */
 export const USERS_STATUSES = ['active', 'locked', 'deactivated'] as const;
@@ -16,7 +17,7 @@ export const USERS_DIRECTORY = [
 export type UsersDirectory = (typeof USERS_DIRECTORY)[number];
 
 export interface UsersSearch {
-  readonly q?: string;
+  readonly q?: SearchText;
   readonly status?: (typeof USERS_STATUSES)[number];
   readonly role?: string;
   readonly directory?: UsersDirectory;
@@ -25,7 +26,7 @@ export interface UsersSearch {
 
 export function usersSearch(given: Given): UsersSearch {
   return {
-    ...text(given, 'q'),
+    ...searched(given),
     ...oneOf(given, 'status', USERS_STATUSES),
     ...text(given, 'role'),
     ...oneOf(given, 'directory', USERS_DIRECTORY),

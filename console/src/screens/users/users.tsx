@@ -12,7 +12,7 @@ import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useLate } from '../../ui/use-late.ts';
+import { useSearchText } from '../../ui/use-search-text.ts';
 import { CreateUser } from './create-user.tsx';
 import { DirectoryFilter } from './directory-filter.tsx';
 import { RoleFilter } from './role-filter.tsx';
@@ -20,7 +20,6 @@ import { USERS_STATUSES, type UsersSearch } from './search.ts';
 import { RoleTags, UserState } from './state.tsx';
 
 const PAGE = 50;
-const MAX_Q = 200;
 
 const COLUMNS: readonly ListColumn<User>[] = [
   {
@@ -41,7 +40,7 @@ export function Users() {
   const search = useSearch({ from: '/inside/users' });
   const navigate = useNavigate({ from: '/users' });
   const [typed, setTyped] = useState(search.q ?? '');
-  const q = useLate(typed.trim().slice(0, MAX_Q));
+  const q = useSearchText(typed);
   const show = (change: Partial<UsersSearch>): void =>
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
   useEffect(() => {

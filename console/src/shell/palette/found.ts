@@ -10,6 +10,7 @@ import {
   type Tenant,
   type User,
 } from '../../../../client/index.ts';
+import type { SearchText } from '../../api/search-text.ts';
 import { useMe, useTenant } from '../../api/session.ts';
 import { findTenants } from '../../api/tenants.ts';
 import type { Wanted } from '../../api/wanted.ts';
@@ -101,7 +102,7 @@ function asks(kind: Kind, wanted: Wanted): boolean {
   }
 }
 
-function textOf(wanted: Wanted): string | undefined {
+function textOf(wanted: Wanted): SearchText | undefined {
   return wanted.kind === 'text' ? wanted.q : undefined;
 }
 
