@@ -12,6 +12,8 @@ import { openRun } from './test-run.mjs';
 
 const tool = (name) => join(BIN, name);
 const RESULTS = join(ROOT, 'bench/results');
+/** What Node compiled, for the next worker and the servers that tests start. */
+const COMPILED = join(ROOT, 'node_modules/.cache/test-compile-cache');
 
 /** @type {[name: string, run: (node: string) => Promise<number>][]} */
 const CHECKS = [
@@ -86,7 +88,7 @@ async function runVitest(node, folder, args) {
   const spent = startClock();
   const file = join(folder, 'results.json');
   const seed = process.env.TEST_SEED ?? String(randomInt(2 ** 31));
-  const env = { TMPDIR: folder, TEST_RESULTS_FILE: file, TEST_SEED: seed };
+  const env = { TMPDIR: folder, TEST_RESULTS_FILE: file, TEST_SEED: seed, NODE_COMPILE_CACHE: COMPILED };
   const words = args.flatMap((arg) => (PART_NAMES.includes(arg) ? ['--project', arg] : [arg]));
   const code = await run(node, [tool('vitest'), 'run', ...words], { env });
   const text = await readFile(file, 'utf8').catch(() => undefined);
