@@ -328,6 +328,157 @@ export type DecisionsOfMinute = {
   readonly count: number;
 };
 
+export type Difference = {
+  /** `true`: no request changes its outcome. */
+  readonly unchanged: boolean;
+  /** `false`: a bound was exceeded, and there may be more boxes. */
+  readonly complete: boolean;
+  /** Present unless `complete`: which bound. */
+  readonly reason?: string;
+  /** Requests that are denied now and would be allowed. */
+  readonly newly_allowed: readonly DifferenceBox[];
+  /** Requests that are allowed now and would be denied. */
+  readonly newly_denied: readonly DifferenceBox[];
+  /** The same for requests of the management API, /v1/iam. */
+  readonly management: {
+    /** Requests that are denied now and would be allowed. */
+    readonly newly_allowed: readonly DifferenceBox[];
+    /** Requests that are allowed now and would be denied. */
+    readonly newly_denied: readonly DifferenceBox[];
+  };
+  /** Users and keys of the tenant with a request whose outcome changes. */
+  readonly affected: {
+    /** The number of users. */
+    readonly users: number;
+    /** The number of keys. */
+    readonly keys: number;
+  };
+  /** Recorded decisions of the last 24 hours. */
+  readonly recent: {
+    /** Recent decisions that were decided again with and without the change. */
+    readonly checked: number;
+    /** Those of them whose outcome differs. */
+    readonly changed: number;
+    /** `true`: other decisions were not recorded. */
+    readonly sampled: boolean;
+  };
+};
+
+export type DifferenceBox = {
+  /** The principals of the box. */
+  readonly principals: {
+    /** A user, or the owner of a key, holds one of them. */
+    readonly roles: readonly string[];
+    /** It holds none of these. */
+    readonly without_roles: readonly string[];
+    /** `false`: roles alone do not describe these principals. */
+    readonly exact: boolean;
+    /** The number of users. */
+    readonly users: number;
+    /** The number of keys. */
+    readonly keys: number;
+  };
+  /** The permission of the route. */
+  readonly permission: string;
+  /** The permission, or the two of a route with two. */
+  readonly permissions: readonly string[];
+  /** `true`: a user acts on itself in the management API. */
+  readonly self: boolean;
+  /** Patterns of the names, by kind. A kind that is absent is one that the request does not have. */
+  readonly resources: {
+    /** Globs of model names; `*` matches any characters. */
+    readonly models?: readonly string[];
+    /** Globs of collection names; `*` matches any characters. */
+    readonly collections?: readonly string[];
+    /** Globs of agent names; `*` matches any characters. */
+    readonly agents?: readonly string[];
+  };
+  /** Patterns of names that are outside. */
+  readonly except: {
+    /** Globs of model names; `*` matches any characters. */
+    readonly models?: readonly string[];
+    /** Globs of collection names; `*` matches any characters. */
+    readonly collections?: readonly string[];
+    /** Globs of agent names; `*` matches any characters. */
+    readonly agents?: readonly string[];
+  };
+  /** Present if `resources` and `except` do not say everything: the exact names, by kind. */
+  readonly regions?: readonly {
+    /** The kind of the names. */
+    readonly kind: 'models' | 'collections' | 'agents';
+    /** Each resource of the request is in one of the sets. */
+    readonly each: readonly {
+      /** One of them matches the name. */
+      readonly patterns: readonly string[];
+      /** All of them match the name. */
+      readonly also: readonly string[];
+      /** None of them matches the name. */
+      readonly except: readonly string[];
+    }[];
+    /** In addition, each list of sets contains one of the resources of the request. */
+    readonly some: readonly (readonly {
+      /** One of them matches the name. */
+      readonly patterns: readonly string[];
+      /** All of them match the name. */
+      readonly also: readonly string[];
+      /** None of them matches the name. */
+      readonly except: readonly string[];
+    }[])[];
+    /** A request that does not name the resource is in the box as well. */
+    readonly unnamed: boolean;
+  }[];
+  /** CIDR blocks, and `missing` for an unknown address. Absent: all. */
+  readonly addresses?: readonly string[];
+  /** Weekly hours. Absent: always. */
+  readonly week?: readonly string[];
+  /** The time zone of `week`. */
+  readonly timezone?: string;
+  /** Present if the hours matter in several time zones: the request lies in the hours of each. */
+  readonly clocks?: readonly {
+    /** A time zone. */
+    readonly timezone: string;
+    /** Weekly hours. */
+    readonly week: readonly string[];
+  }[];
+  /** The name of the policy or role that the change comes from. */
+  readonly by: string;
+  /** The kind of the rule in `by`. */
+  readonly by_kind: 'policy' | 'role';
+  /** One request of the box, with the members of a request to explain. */
+  readonly witness: {
+    /** The id of a user or key. */
+    readonly subject: string;
+    /** Null for a request of the management API. */
+    readonly method: string | null;
+    /** Null for a request of the management API. */
+    readonly path: string | null;
+    /** The model that the request names. */
+    readonly model: string | null;
+    /** The JSON body as text; null if the route reads none. */
+    readonly body: string | null;
+    /** Null: an unknown address. */
+    readonly client_ip: string | null;
+    /** The time of the request. */
+    readonly time: string;
+  };
+  /** Metered requests of the last 7 days by keys, users and models of the box. Usage records no route, address or hour, so fewer may lie in a box that names them. Null if there is too much usage to read. */
+  readonly recent_requests: number | null;
+};
+
+export type DifferenceRequest = {
+  /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
+  readonly policies?: readonly NewPolicy[];
+  /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
+  readonly roles?: readonly NewRole[];
+  /** The rules that the change deletes. */
+  readonly remove?: {
+    /** Names of policies that the change deletes. */
+    readonly policies?: readonly string[];
+    /** Names of roles that the change deletes. Policies are detached from them. */
+    readonly roles?: readonly string[];
+  };
+};
+
 export type Directories = {
   /** In the order of the configuration. */
   readonly directories: readonly {
@@ -2991,6 +3142,16 @@ export interface Paths {
       readonly answers: {
         /** The decision with the proposals, its reasons, and the current decision. */
         readonly '200': Simulation;
+      };
+    };
+  };
+  readonly '/v1/iam/explain/difference': {
+    /** Show which requests of a tenant proposed policies and roles would newly allow or deny, exactly. Nothing is saved. */
+    readonly POST: {
+      readonly body?: DifferenceRequest | undefined;
+      readonly answers: {
+        /** The difference: the boxes of requests whose outcome changes. */
+        readonly '200': Difference;
       };
     };
   };

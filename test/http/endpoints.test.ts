@@ -491,6 +491,15 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     },
     shows: () => ({ decision: 'deny', code: 'denied_by_policy', policy: 'no-chat' }),
   },
+  difference: {
+    guarantee: 'the requests that a proposed policy would deny are shown',
+    status: 200,
+    ask: () => {
+      const policies = [{ name: 'no-chat', effect: 'deny', actions: ['chat:*'], resources: ['*'] }];
+      return asRoot('POST', '/v1/iam/explain/difference', { body: { policies } });
+    },
+    shows: () => ({ unchanged: false, complete: true, newly_allowed: [] }),
+  },
   whoCan: {
     guarantee: 'the holders of a permission are listed',
     status: 200,

@@ -71,7 +71,7 @@ describe('a repeated request', () => {
     ['tenants', 'activate', 'tenant.activate'],
     ['api-keys', 'rotate', 'api_key.rotate'],
   ] as const;
-  const ASKING = ['explain', 'explain/simulate', 'explain/who-can', 'directory/test'];
+  const ASKING = ['explain', 'explain/simulate', 'explain/difference', 'explain/who-can', 'directory/test'];
 
   test('every POST is tested here, or changes nothing', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));

@@ -57,6 +57,7 @@ type Meaning =
   | readonly [Kind]
   | 'proposed_policies'
   | 'proposed_roles'
+  | 'removed_rules'
   | 'usage_events'
   | 'imported_keys';
 
@@ -84,12 +85,12 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'action actions allow_keys_without_expiry applies_to body client_ip collections conditions content_type current department',
   ),
   ...plain(
-    'builtin description directory_status effect email_conflict enabled expires_at expires_before expires_in_days force from global grace_seconds group_by limit method',
+    'builtin description directory_status effect email_conflict enabled expires_at expires_before expires_in_days force from global grace_seconds group_by include limit method',
   ),
   ...plain(
     'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
-  ...plain('pattern resource resource_constraints resources result scopes settings status strict time to'),
+  ...plain('pattern resource resource_constraints resources result scopes settings sort status strict time to'),
   ...plain('code interval outcome route'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
@@ -106,6 +107,11 @@ const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = 
   'POST /v1/iam/tenants': { id: 'tenant' },
   'POST /v1/iam/usage/events': { events: 'usage_events' },
   'POST /v1/iam/explain/simulate': { policies: 'proposed_policies', roles: 'proposed_roles' },
+  'POST /v1/iam/explain/difference': {
+    policies: 'proposed_policies',
+    roles: 'proposed_roles',
+    remove: 'removed_rules',
+  },
 };
 
 function plain(names: string): Readonly<Record<string, 'plain'>> {
@@ -148,6 +154,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/api-keys': { description: 'k', scopes: ['chat:read'], expires_in_days: 1 },
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
+  'POST /v1/iam/explain/difference': { policies: [{ name: 'made-by-a-probe', ...DENY }] },
   'POST /v1/iam/explain/who-can': { permission: 'chat:read' },
   'POST /v1/iam/directory/test': { username: 'alice' },
   'POST /v1/auth/password': { old_password: 'not the password', new_password: 'another one that is long enough' },
@@ -253,6 +260,12 @@ function kindsOf(route: Endpoint, name: string): readonly Named[] {
     return [
       { kind: 'policy', wrap: (text) => [{ name: text, ...DENY }] },
       { kind: 'role', wrap: (text) => [{ name: 'proposed', ...DENY, attached_roles: [text] }] },
+    ];
+  }
+  if (meaning === 'removed_rules') {
+    return [
+      { kind: 'policy', wrap: (text) => ({ policies: [text] }) },
+      { kind: 'role', wrap: (text) => ({ roles: [text] }) },
     ];
   }
   if (meaning === 'proposed_roles') return [{ kind: 'role', wrap: (text) => [{ name: text, permissions: [] }] }];

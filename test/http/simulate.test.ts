@@ -1,6 +1,9 @@
 /** Simulations of decisions with proposed roles and policies: they equal later decisions, and change nothing. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseTenantId } from '../../src/domain/ids.ts';
+import { differenceRunner } from '../../src/iam/explain/difference.ts';
+import { storeDecision } from '../support/recorded-decisions.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
 
 let h: Harness;
@@ -276,4 +279,208 @@ describe('access to simulations', () => {
       'denied_by_policy, now allow',
     );
   });
+});
+
+describe('the difference of a change', () => {
+  const LLAMA = { name: 'no-llama', effect: 'deny', actions: ['*'], resources: ['models/llama-*'] };
+  const ask = (body: object, as = boss.token, tenant?: string) =>
+    h.api('POST', '/v1/iam/explain/difference', { as, body, ...(tenant === undefined ? {} : { tenant }) });
+
+  interface Shown {
+    readonly principals: { readonly roles: readonly string[]; readonly users: number; readonly keys: number };
+    readonly permission: string;
+    readonly resources: object;
+    readonly by: string;
+    readonly witness: Json;
+    readonly recent_requests: number;
+  }
+  const boxes = (reply: Reply, list: 'newly_allowed' | 'newly_denied'): readonly Shown[] => {
+    const found = reply.json[list];
+    if (!Array.isArray(found)) throw new Error(`${reply.status} ${reply.text}`);
+    return found;
+  };
+  const both = (reply: Reply) => [...boxes(reply, 'newly_allowed'), ...boxes(reply, 'newly_denied')];
+
+  /** Explains the witness under the rules and under the change, and expects different decisions. */
+  async function expectDifferent({ witness }: Shown, change: object, allowedNow: boolean): Promise<void> {
+    const { model: _named, body, ...request } = witness;
+    const reply = await simulate({ ...request, ...(body === null ? {} : { body }), ...change });
+    const current = reply.json['current'];
+    const now = typeof current === 'object' && current !== null && 'decision' in current ? current.decision : undefined;
+    const decisions = allowedNow ? ['allow', 'deny'] : ['deny', 'allow'];
+    expect([witness, now, reply.json['decision']]).toEqual([witness, ...decisions]);
+  }
+
+  test('names who loses what by a deny, in a tenant of which no allowed request was recorded', async () => {
+    const made = await h.api('POST', '/v1/iam/api-keys', {
+      as: boss.token,
+      body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
+    });
+    const book = (key: string, user: string, model: string, requests: number, daysAgo: number) =>
+      h.db.query({
+        text: `insert into usage_daily (tenant_id, day, model, key_id, user_id, requests)
+          values ('acme', current_date - $1::int, $2, $3, $4, $5)`,
+        values: [daysAgo, model, key, user, requests],
+      });
+    await book(text(made.json, 'id'), '', 'llama-3', 7000, 1);
+    await book('', ada.id, 'llama-3', 400, 2);
+    await book('', ada.id, 'phi-3', 90, 1);
+    await book('', ada.id, 'llama-3', 5, 20);
+
+    const reply = await ask({ policies: [LLAMA] });
+    expect(reply.json).toMatchObject({
+      unchanged: false,
+      complete: true,
+      newly_allowed: [],
+      recent: { checked: 0, changed: 0, sampled: false },
+    });
+    const chats = boxes(reply, 'newly_denied').filter(({ permission }) => permission === 'chat:write');
+    expect(chats).not.toEqual([]);
+    for (const chat of chats) expect(chat).toMatchObject({ resources: { models: ['llama-*'] }, by: 'no-llama' });
+    expect(chats.reduce((sum, { recent_requests }) => sum + recent_requests, 0)).toBe(7400);
+    // The role small permits other models only.
+    for (const { principals } of boxes(reply, 'newly_denied')) expect(principals.roles).not.toContain('small');
+    const holders = await h.api('GET', '/v1/iam/explain/who-can?resource=models/llama-3&limit=200', { as: boss.token });
+    const { users, keys } = holders.json;
+    expect([users, keys]).toEqual([expect.any(Array), expect.any(Array)]);
+    expect(reply.json['affected']).toEqual({ users: Array(users).flat().length, keys: Array(keys).flat().length });
+  });
+
+  test.each<[string, object]>([
+    ['a deny', { policies: [LLAMA] }],
+    [
+      'a deny of an address block at some hours',
+      {
+        policies: [
+          {
+            ...LLAMA,
+            conditions: { ip_address: { in: ['10.0.0.0/8'] }, weekly_hours: { in: ['Mon-Fri 18:00-20:00'] } },
+          },
+        ],
+      },
+    ],
+    ['the end of a deny', { policies: [{ ...DENY, name: 'no-agents', enabled: false }] }],
+    [
+      'an allow for a role',
+      {
+        policies: [
+          {
+            name: 'more',
+            effect: 'allow',
+            actions: ['chat:*'],
+            resources: ['models/gpt-*'],
+            attached_roles: ['small'],
+          },
+        ],
+      },
+    ],
+    [
+      'a wider role beside a deny',
+      {
+        policies: [{ ...LLAMA, resources: ['models/phi-4'] }],
+        roles: [{ name: 'small', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['p*'] } }],
+      },
+    ],
+  ])('of %s has witnesses whose explanations differ with and without the change', async (_name, change) => {
+    const reply = await ask(change);
+    expect(reply.json).toMatchObject({ unchanged: false, complete: true });
+    expect(both(reply)).not.toEqual([]);
+    for (const box of boxes(reply, 'newly_allowed')) await expectDifferent(box, change, false);
+    for (const box of boxes(reply, 'newly_denied')) await expectDifferent(box, change, true);
+  });
+
+  test('of a removal is the opposite of that of its rules, and removes nothing', async () => {
+    const reply = await ask({ remove: { policies: ['no-agents'], roles: ['small'] } });
+    const allowed = boxes(reply, 'newly_allowed');
+    expect(new Set(allowed.map(({ by }) => by))).toEqual(new Set(['no-agents']));
+    expect(new Set(boxes(reply, 'newly_denied').map(({ by }) => by))).toEqual(new Set(['small']));
+    for (const box of allowed)
+      await expectDifferent(box, { policies: [{ ...DENY, name: 'no-agents', enabled: false }] }, false);
+    expect((await explain({ subject: ada.id, ...AGENTS })).json['policy']).toBe('no-agents');
+  });
+
+  test('of the stored rules is empty, and of a permission of the management API is apart', async () => {
+    const same = { name: 'no-agents', effect: 'deny', actions: ['agents:*'], resources: ['*'] };
+    expect((await ask({ policies: [same] })).json).toMatchObject({ unchanged: true, complete: true });
+    expect((await ask({})).json).toMatchObject({ unchanged: true, affected: { users: 0, keys: 0 } });
+    const wider = { name: 'small', permissions: ['chat:*', 'admin:keys'], resource_constraints: { models: ['phi-*'] } };
+    expect((await ask({ roles: [wider] })).json).toMatchObject({
+      unchanged: false,
+      newly_allowed: [],
+      management: { newly_allowed: [{ permission: 'admin:keys', by: 'small' }], newly_denied: [] },
+    });
+  });
+
+  test('decides the recorded decisions of the tenant again', async () => {
+    const recorded = (subject: Person, model: string) =>
+      storeDecision(h.db, {
+        tenant_id: 'acme',
+        outcome: 'allow',
+        code: 'allow',
+        principal_type: 'user',
+        principal_id: subject.id,
+        method: 'POST',
+        path: '/v1/chat/completions',
+        route: 'POST /v1/chat/completions',
+        permission: 'chat:write',
+        resources: [`models/${model}`],
+        sampled: true,
+      });
+    await recorded(ada, 'llama-3');
+    await recorded(ada, 'gpt');
+    await recorded(stranger, 'llama-3');
+    expect((await ask({ policies: [LLAMA] })).json['recent']).toEqual({ checked: 2, changed: 1, sampled: true });
+    await h.db.query({ text: 'truncate recent_decisions' });
+  });
+
+  test('is of the rules that the caller may propose, and of the principals of its tenant', async () => {
+    const global = { ...LLAMA, global: true };
+    expect(outcome(await ask({ policies: [global] }))).toBe('403 escalation');
+    expect(outcome(await ask({ remove: { policies: ['no-rag'] } }))).toBe('403 escalation');
+    expect(outcome(await ask({ policies: [LLAMA] }, ada.token))).toBe('403 insufficient_permission');
+    await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: 'globex', body: { ...LLAMA, name: 'theirs' } });
+    for (const name of ['theirs', 'nothing']) {
+      const reply = await ask({ remove: { policies: [name] } });
+      expect(reply.json['errors']).toEqual([{ path: '/remove/policies/0', message: 'This policy does not exist.' }]);
+    }
+    expect(outcome(await ask({ remove: { roles: ['developer'] } }))).toBe('422 invalid_field');
+    const theirs = await ask({ policies: [global] }, h.root.token, 'globex');
+    expect(theirs.json['affected']).toEqual({ users: 0, keys: 0 });
+    await h.api('DELETE', '/v1/iam/policies/theirs', { as: h.root.token, tenant: 'globex' });
+    const again = await ask({ policies: [global] }, h.root.token, 'globex');
+    expect(again.json['affected']).toEqual({ users: 1, keys: 0 });
+    for (const { witness } of boxes(again, 'newly_denied')) expect(witness['subject']).toBe(stranger.id);
+  });
+
+  test('is computed between other work of the process, of each tenant two at once and few in the queue', async () => {
+    const runner = differenceRunner();
+    const tenantOf = (id: string) => parseTenantId(id) ?? never();
+    let steps = 0;
+    let isOver = false;
+    function* endless() {
+      while (!isOver) {
+        steps++;
+        yield;
+      }
+      return {};
+    }
+    const first = runner.run(tenantOf('acme'), (finish) => finish(endless()));
+    // The event loop turns while the computation has not ended.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(steps).toBeGreaterThan(0);
+    const others = Array.from({ length: 30 }, () =>
+      runner.run(tenantOf('acme'), async () => ({})).then(() => 'ran', String),
+    );
+    const another = runner.run(tenantOf('globex'), async () => 'ran');
+    expect(await another).toBe('ran');
+    isOver = true;
+    const ended = await Promise.all(others);
+    expect(ended).toContain('ran');
+    expect(ended.some((one) => one.includes('Too many differences'))).toBe(true);
+    await first;
+  });
+
+  function never(): never {
+    throw new Error('not the id of a tenant');
+  }
 });

@@ -3,7 +3,7 @@
 import type { TenantView } from '../../decision/model.ts';
 import type { Proposal } from '../../decision/proposed.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type PolicyName, parsePolicyName, type TenantId } from '../../domain/ids.ts';
+import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { RoleRecord } from '../../domain/records.ts';
 import { BUILTIN_ROLES, isBuiltinRole } from '../../domain/roles.ts';
@@ -26,23 +26,54 @@ export interface ProposalPlace {
 
 const BUILTIN = BUILTIN_ROLES.map((role) => role.name);
 
-/** Returns the valid names of the proposed policies. */
-export function proposedNames(request: ProposalRequest): readonly PolicyName[] {
-  return (request.policies ?? []).flatMap((policy) => parsePolicyName(policy.name) ?? []);
+/** Returns the valid names of the policies that are proposed or removed. */
+export function proposedNames({ policies = [], remove }: ProposalRequest): readonly PolicyName[] {
+  const names = [...policies.map(({ name }) => name), ...(remove?.policies ?? [])];
+  return names.flatMap((name) => parsePolicyName(name) ?? []);
 }
 
 /** @throws Refusal `invalid_field`, with paths that begin at the list: `/policies/0/conditions/time`; `escalation` */
 export function readProposal(request: ProposalRequest, place: ProposalPlace): Proposal {
-  const { policies = [], roles = [] } = request;
+  const { policies = [], roles = [], remove = {} } = request;
+  const removed = readRemoved(remove, place);
   const proposedRoles = roles.map((role, i) => within(`/roles/${i}`, () => readRole(role)));
   refuseRepeats('/roles', proposedRoles);
-  const read = policies.map((policy, i) => within(`/policies/${i}`, () => readPolicy(policy, place, proposedRoles)));
+  const read = policies.map((policy, i) =>
+    within(`/policies/${i}`, () => readPolicy(policy, place, proposedRoles, removed.roles)),
+  );
   refuseRepeats(
     '/policies',
     read.map(({ record }) => record),
   );
   const recordsOf = (global: boolean) => read.filter((one) => one.global === global).map(({ record }) => record);
-  return { roles: proposedRoles, policies: recordsOf(false), globalPolicies: recordsOf(true) };
+  return { roles: proposedRoles, policies: recordsOf(false), globalPolicies: recordsOf(true), removed };
+}
+
+/** The rules that a proposal removes must exist, because a name with a mistake would remove nothing. */
+function readRemoved({ policies = [], roles = [] }: NonNullable<ProposalRequest['remove']>, place: ProposalPlace) {
+  const errors: FieldError[] = [];
+  const removedPolicies = policies.flatMap((text, i): readonly PolicyName[] => {
+    const name = parsePolicyName(text);
+    const owner = name && place.taken.get(name);
+    if (name === undefined || owner === undefined) {
+      errors.push({ path: `/remove/policies/${i}`, message: 'This policy does not exist.' });
+      return [];
+    }
+    place.mayWriteOwner(owner === 'global' ? null : place.tenant.id);
+    return [name];
+  });
+  const removedRoles = roles.flatMap((text, i): readonly RoleName[] => {
+    if (isBuiltinRole(text)) {
+      errors.push({ path: `/remove/roles/${i}`, message: 'Built-in roles cannot be deleted.' });
+      return [];
+    }
+    const name = parseRoleName(text);
+    if (name !== undefined && place.tenant.roles.has(name)) return [name];
+    errors.push({ path: `/remove/roles/${i}`, message: 'This role does not exist in the tenant.' });
+    return [];
+  });
+  throwIfInvalid(errors);
+  return { policies: new Set(removedPolicies), roles: new Set(removedRoles) };
 }
 
 function readRole(request: NewRole): RoleRecord {
@@ -50,12 +81,19 @@ function readRole(request: NewRole): RoleRecord {
   return roleRecord(readNewRole(request));
 }
 
-function readPolicy(request: NewPolicy, place: ProposalPlace, proposed: readonly RoleRecord[]) {
+function readPolicy(
+  request: NewPolicy,
+  place: ProposalPlace,
+  proposed: readonly RoleRecord[],
+  removed: ReadonlySet<RoleName>,
+) {
   const { audience, ...values } = readNewPolicy(request);
   const global = isGlobal(values.name, request.global, place);
   const attachable = [
     ...BUILTIN,
-    ...(global ? [] : [...place.tenant.roles.keys(), ...proposed.map((role) => role.name)]),
+    ...(global
+      ? []
+      : [...[...place.tenant.roles.keys()].filter((role) => !removed.has(role)), ...proposed.map((role) => role.name)]),
   ];
   const attachedRoles = audience.attached_roles.map((role) => attachable.find((one) => one === role));
   const message = global

@@ -104,7 +104,12 @@ function unproved({ code, facts }: StoredDecision): Identity {
  * Returns a body with the resources that the decision read; undefined if the route reads no body or the body was not
  * valid.
  */
-function bodyOf({ routes }: ExplainParts, row: StoredDecision, method: string, path: string): string | undefined {
+export function bodyOf(
+  { routes }: Pick<ExplainParts, 'routes'>,
+  row: StoredDecision,
+  method: string,
+  path: string,
+): string | undefined {
   const match = matchRoute(routes, { method, path, upgrade: undefined });
   if (match.kind !== 'matched' || !match.route.readsBody || row.code === 'malformed_body') return undefined;
   const named = (kind: string): readonly string[] =>
@@ -133,7 +138,7 @@ function requestOf(row: StoredDecision, method: string, path: string, body: stri
   };
 }
 
-function inputOf(row: StoredDecision, method: string, path: string, body: string | undefined): CheckInput {
+export function inputOf(row: StoredDecision, method: string, path: string, body: string | undefined): CheckInput {
   return checkInput(
     {
       method,

@@ -9,9 +9,12 @@ import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '.
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, page } from '../schema/schemas.ts';
+import { differenceOfChange, differenceRunner } from './difference.ts';
+import { RulesDifference } from './difference-schemas.ts';
 import { explain } from './explain.ts';
 import type { ExplainParts } from './resolve.ts';
 import {
+  differenceRequest,
   Explanation,
   explainRequest,
   Simulation,
@@ -50,6 +53,7 @@ const whoCanAnswers: Answers = {
 };
 
 export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>): readonly Endpoint[] {
+  const differences = differenceRunner();
   return [
     callerEndpoint({
       method: 'POST',
@@ -83,6 +87,31 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       refusals: ['not_found', 'escalation'],
       handler: async ({ caller, body }) => ({ status: 200, body: await simulate(parts, caller, body) }),
     }),
+    callerEndpoint({
+      method: 'POST',
+      path: '/v1/iam/explain/difference',
+      operationId: 'difference',
+      summary:
+        'Show which requests of a tenant proposed policies and roles would newly allow or deny, exactly. Nothing is saved.',
+      permission: 'admin:policies',
+      onlyReads: true,
+      body: differenceRequest,
+      maxBodyBytes: EXPLAIN_BODY_BYTES,
+      query: NOTHING,
+      answers: shows('The difference: the boxes of requests whose outcome changes.', RulesDifference),
+      refusals: ['escalation', 'unavailable'],
+      handler: async ({ caller, body }) => ({
+        status: 200,
+        body: await differenceOfChange(parts, differences, caller, body),
+      }),
+    }),
+    ...whoCanEndpoints(parts),
+  ];
+}
+
+/** The same list by GET and, for the users and keys with one permission, by POST. */
+function whoCanEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>): readonly Endpoint[] {
+  return [
     callerEndpoint({
       method: 'POST',
       path: '/v1/iam/explain/who-can',

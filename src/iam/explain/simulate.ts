@@ -41,7 +41,7 @@ export async function simulate(
   };
 }
 
-function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
+export function refuseLargeProposal({ policies, roles }: ProposalRequest): void {
   const size = (proposed: unknown): number =>
     proposed === undefined ? 0 : Buffer.byteLength(JSON.stringify(proposed));
   if (size(policies) + size(roles) <= MAX_PROPOSAL_BYTES) return;

@@ -70,6 +70,7 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
+  difference: () => ({ body: { policies: [] } }),
   whoCan: () => ({ body: { permission: 'chat:read' } }),
   testDirectory: () => ({ body: { username: 'alice' } }),
 };
@@ -85,7 +86,7 @@ export interface Operation {
 }
 
 /** Operations that write nothing, though their method is POST. */
-const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'whoCan']);
+const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'difference', 'whoCan']);
 
 /** Every operation with another method than GET that a credential has to be sent with. */
 export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedEndpoints()));

@@ -1,0 +1,140 @@
+/** The schema of the response of /v1/iam/explain/difference. */
+
+import { type Static, Type } from 'typebox';
+import { RESOURCE_KINDS, type ResourceKind } from '../../decision/model.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { texts } from '../schema/resource-parts.ts';
+import { oneOf } from '../schema/schemas.ts';
+
+const namesByKind = (description: string) =>
+  Type.Object(
+    { models: Type.Optional(texts), collections: Type.Optional(texts), agents: Type.Optional(texts) },
+    { description },
+  );
+
+const nameSet = Type.Object({
+  patterns: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'One of them matches the name.' })),
+  also: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'All of them match the name.' })),
+  except: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'None of them matches the name.' })),
+});
+export type BoxNames = Static<typeof nameSet>;
+
+const witness = Type.Object(
+  {
+    subject: Type.String({ description: 'The id of a user or key.' }),
+    method: nullable(Type.String({ description: 'Null for a request of the management API.' })),
+    path: nullable(Type.String({ description: 'Null for a request of the management API.' })),
+    model: nullable(Type.String({ description: 'The model that the request names.' })),
+    body: nullable(Type.String({ description: 'The JSON body as text; null if the route reads none.' })),
+    client_ip: nullable(Type.String({ description: 'Null: an unknown address.' })),
+    time: Type.String({ format: 'date-time', description: 'The time of the request.' }),
+  },
+  { description: 'One request of the box, with the members of a request to explain.' },
+);
+
+const box = component(
+  'DifferenceBox',
+  Type.Object({
+    principals: Type.Object(
+      {
+        roles: Type.Unsafe<readonly string[]>(
+          Type.Array(Type.String(), { description: 'A user, or the owner of a key, holds one of them.' }),
+        ),
+        without_roles: Type.Unsafe<readonly string[]>(
+          Type.Array(Type.String(), { description: 'It holds none of these.' }),
+        ),
+        exact: Type.Boolean({ description: '`false`: roles alone do not describe these principals.' }),
+        users: Type.Integer({ description: 'The number of users.' }),
+        keys: Type.Integer({ description: 'The number of keys.' }),
+      },
+      { description: 'The principals of the box.' },
+    ),
+    permission: Type.String({ description: 'The permission of the route.' }),
+    permissions: Type.Unsafe<readonly string[]>(
+      Type.Array(Type.String(), { description: 'The permission, or the two of a route with two.' }),
+    ),
+    self: Type.Boolean({ description: '`true`: a user acts on itself in the management API.' }),
+    resources: namesByKind(
+      'Patterns of the names, by kind. A kind that is absent is one that the request does not have.',
+    ),
+    except: namesByKind('Patterns of names that are outside.'),
+    regions: Type.Optional(
+      Type.Array(
+        Type.Object({
+          kind: Type.Unsafe<ResourceKind>({ ...oneOf(...RESOURCE_KINDS), description: 'The kind of the names.' }),
+          each: Type.Array(nameSet, { description: 'Each resource of the request is in one of the sets.' }),
+          some: Type.Array(Type.Array(nameSet), {
+            description: 'In addition, each list of sets contains one of the resources of the request.',
+          }),
+          unnamed: Type.Boolean({ description: 'A request that does not name the resource is in the box as well.' }),
+        }),
+        { description: 'Present if `resources` and `except` do not say everything: the exact names, by kind.' },
+      ),
+    ),
+    addresses: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), { description: 'CIDR blocks, and `missing` for an unknown address. Absent: all.' }),
+      ),
+    ),
+    week: Type.Optional(
+      Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Weekly hours. Absent: always.' })),
+    ),
+    timezone: Type.Optional(Type.String({ description: 'The time zone of `week`.' })),
+    clocks: Type.Optional(
+      Type.Array(
+        Type.Object({
+          timezone: Type.String({ description: 'A time zone.' }),
+          week: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Weekly hours.' })),
+        }),
+        {
+          description: 'Present if the hours matter in several time zones: the request lies in the hours of each.',
+        },
+      ),
+    ),
+    by: Type.String({ description: 'The name of the policy or role that the change comes from.' }),
+    by_kind: Type.Unsafe<'policy' | 'role'>({
+      ...oneOf('policy', 'role'),
+      description: 'The kind of the rule in `by`.',
+    }),
+    witness,
+    recent_requests: nullable(
+      Type.Integer({
+        description:
+          'Metered requests of the last 7 days by keys, users and models of the box. Usage records no route, address or hour, so fewer may lie in a box that names them. Null if there is too much usage to read.',
+      }),
+    ),
+  }),
+);
+export type DifferenceBox = Static<typeof box>;
+
+const lists = {
+  newly_allowed: Type.Array(box, { description: 'Requests that are denied now and would be allowed.' }),
+  newly_denied: Type.Array(box, { description: 'Requests that are allowed now and would be denied.' }),
+};
+
+export const RulesDifference = component(
+  'Difference',
+  Type.Object({
+    unchanged: Type.Boolean({ description: '`true`: no request changes its outcome.' }),
+    complete: Type.Boolean({ description: '`false`: a bound was exceeded, and there may be more boxes.' }),
+    reason: Type.Optional(Type.String({ description: 'Present unless `complete`: which bound.' })),
+    ...lists,
+    management: Type.Object(lists, { description: 'The same for requests of the management API, /v1/iam.' }),
+    affected: Type.Object(
+      {
+        users: Type.Integer({ description: 'The number of users.' }),
+        keys: Type.Integer({ description: 'The number of keys.' }),
+      },
+      { description: 'Users and keys of the tenant with a request whose outcome changes.' },
+    ),
+    recent: Type.Object(
+      {
+        checked: Type.Integer({ description: 'Recent decisions that were decided again with and without the change.' }),
+        changed: Type.Integer({ description: 'Those of them whose outcome differs.' }),
+        sampled: Type.Boolean({ description: '`true`: other decisions were not recorded.' }),
+      },
+      { description: 'Recorded decisions of the last 24 hours.' },
+    ),
+  }),
+);
+export type RulesDifference = Static<typeof RulesDifference>;
