@@ -316,6 +316,11 @@ describe('the difference of a change', () => {
       as: boss.token,
       body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
     });
+    const disabled = await h.api('POST', '/v1/iam/api-keys', {
+      as: boss.token,
+      body: { description: 'k', scopes: ['chat:write'], expires_in_days: 1 },
+    });
+    await h.api('POST', `/v1/iam/api-keys/${text(disabled.json, 'id')}/disable`, { as: boss.token });
     const book = (key: string, user: string, model: string, requests: number, daysAgo: number) =>
       h.db.query({
         text: `insert into usage_daily (tenant_id, day, model, key_id, user_id, requests)

@@ -42,7 +42,7 @@ function principals(ids: (id: string) => string): string {
       union all
       (select 'api_key', k.id, k.scopes, k.resource_constraints, k.user_id, coalesce(h.roles, '{}')
        from api_keys k left join users u on u.id = k.user_id and u.tenant_id = k.tenant_id left join held h on h.user_id = k.user_id
-       where k.tenant_id = :tenant and k.revoked_at is null and (k.expires_at is null or k.expires_at > :now)
+       where k.tenant_id = :tenant and k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > :now)
          and (k.user_id is null or (u.status = 'active' and u.directory_suspension is null)) and ${ids('k.id')}
        limit :most)
     )`;
