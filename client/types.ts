@@ -1948,6 +1948,33 @@ export type UserChanges = {
   readonly current_password?: string;
 };
 
+export type UserChangesReport = {
+  /** Whether nothing was changed. */
+  readonly dry_run: boolean;
+  /** The number of users that were changed, or that would be changed in a dry run. */
+  readonly changed: number;
+  /** The filter matched more users than one request takes. Send it again for the rest. */
+  readonly has_more: boolean;
+  /** The rows of the page. */
+  readonly data: readonly {
+    /** The id. */
+    readonly id: string;
+    /** What became of it. */
+    readonly outcome: 'changed' | 'would_change' | 'unchanged' | 'not_found' | 'rejected';
+    /** The error code, for programs. */
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    /** A sentence for people. */
+    readonly detail?: string;
+    /** Identifies the user to a person. */
+    readonly user?: {
+      /** The name. */
+      readonly name: string;
+      /** The user's email address. */
+      readonly email: string | null;
+    };
+  }[];
+};
+
 export type UserList = {
   /** Always `list`. */
   readonly object: 'list';
@@ -1961,6 +1988,30 @@ export type UserList = {
   readonly total?: number;
   /** Present instead of `total` if the list has more rows than this. */
   readonly total_exceeds?: 10000;
+};
+
+export type UsersToChange = {
+  /** What was done, such as `role.update`. */
+  readonly action: 'deactivate' | 'add_role' | 'remove_role';
+  /** The role to add or to remove. Not for `deactivate`. */
+  readonly role?: string;
+  /** The ids of the users. Either `ids` or `filter`. */
+  readonly ids?: readonly string[];
+  /** Users that match all members, except the caller. An empty object matches every user of the tenant. */
+  readonly filter?: {
+    readonly role?: string;
+    /** The state of the resource. */
+    readonly status?: 'active' | 'deactivated';
+    /** The user's email address. */
+    readonly email?: string;
+    /** Any part of the name, email address or department, in any case. */
+    readonly q?: string;
+    /** `true`: users whose account is locked by failed logins now. */
+    readonly locked?: true;
+    readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
+    /** `true`: users of a directory whose address another user has. */
+    readonly email_conflict?: true;
+  };
 };
 
 export type WhoCan = {
@@ -2319,6 +2370,20 @@ export interface Paths {
       readonly answers: {
         /** The updated user. */
         readonly '200': User;
+      };
+    };
+  };
+  readonly '/v1/iam/users/change': {
+    /** Deactivate up to 500 users, or add or remove one of their roles, by id or by a filter. */
+    readonly POST: {
+      readonly query?: {
+        /** `true`: the server changes nothing, and reports what it would change. */
+        readonly dry_run?: boolean | undefined;
+      } | undefined;
+      readonly body: UsersToChange;
+      readonly answers: {
+        /** The outcome of each user, or with `dry_run` the outcome that it would have. */
+        readonly '200': UserChangesReport;
       };
     };
   };

@@ -178,6 +178,15 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: onOne('users', 'POST', '/deactivate'),
     shows: () => ({ status: 'deactivated' }),
   },
+  changeUsers: {
+    guarantee: 'several users are deactivated',
+    status: 200,
+    ask: async () => {
+      const { made } = await makeOne(h, 'users');
+      return asRoot('POST', '/v1/iam/users/change', { body: { action: 'deactivate', ids: [text(made.json, 'id')] } });
+    },
+    shows: () => ({ dry_run: false, changed: 1, has_more: false }),
+  },
   activateUser: {
     guarantee: 'a user is activated',
     status: 200,

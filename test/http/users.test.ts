@@ -242,6 +242,104 @@ describe('lists', () => {
   });
 });
 
+describe('changing several users', () => {
+  const changeThem = (body: object, { as = boss.token, query = '' } = {}) =>
+    h.api('POST', `${USERS}/change${query}`, { as, body });
+  const outcomes = (reply: Awaited<ReturnType<typeof changeThem>>) =>
+    rows(reply).map((row) => [row['id'], row['outcome']]);
+  const userOf = async ({ id }: Person) => (await h.api('GET', `${USERS}/${id}`, { as: boss.token })).json;
+
+  test('by id deactivates each with its sessions, returns the outcome of each, and leaves an audit row for each changed user', async () => {
+    const [one, two, gone] = [await h.person(ACME, []), await h.person(ACME, []), await h.person(ACME, [])];
+    const theirs = await h.person(GLOBEX, []);
+    await h.api('POST', `${USERS}/${gone.id}/deactivate`, { as: boss.token });
+    const body = { action: 'deactivate', ids: [two.id, one.id, gone.id, theirs.id, 'no id', one.id] };
+    const trial = await changeThem(body, { query: '?dry_run=true' });
+    expect([trial.json['changed'], (await userOf(one))['status']]).toEqual([2, 'active']);
+    const before = (await h.audit('user.deactivate')).length;
+    const reply = await changeThem(body);
+    expect(reply.json).toMatchObject({ dry_run: false, changed: 2, has_more: false });
+    expect(outcomes(reply)).toEqual([
+      [two.id, 'changed'],
+      [one.id, 'changed'],
+      [gone.id, 'unchanged'],
+      [theirs.id, 'not_found'],
+      ['no id', 'not_found'],
+    ]);
+    expect([(await userOf(one))['status'], (await userOf(two))['status']]).toEqual(['deactivated', 'deactivated']);
+    expect(outcome(await h.api('GET', '/v1/auth/me', { as: one.token }))).toBe('401 invalid_credential');
+    expect(outcome(await h.api('GET', '/v1/auth/me', { as: theirs.token }))).toBe('200');
+    const rowsAfter = (await h.audit('user.deactivate')).slice(before);
+    expect(rowsAfter.map((row) => row['result'])).toEqual(['success', 'success']);
+    expect(new Set(rowsAfter.map((row) => row['target_id']))).toEqual(new Set([one.id, two.id]));
+  });
+
+  test('by a filter adds and removes a role of the users that match, and never changes the caller', async () => {
+    const tenant = unique('several');
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });
+    const chief = await h.person(tenant, ['tenant-admin']);
+    const [one, two] = [await h.person(tenant, []), await h.person(tenant, ['auditor'])];
+    const act = (body: object) => changeThem(body, { as: chief.token });
+    const rolesOf = async ({ id }: Person) => (await h.api('GET', `${USERS}/${id}`, { as: chief.token })).json['roles'];
+    expect(outcomes(await act({ action: 'add_role', role: 'auditor', filter: {} }))).toEqual([[one.id, 'changed']]);
+    expect([await rolesOf(one), await rolesOf(chief)]).toEqual([['auditor'], ['tenant-admin']]);
+    expect((await act({ action: 'add_role', role: 'auditor', filter: {} })).json['data']).toEqual([]);
+    const removed = await act({ action: 'remove_role', role: 'auditor', filter: { q: two.id } });
+    expect([outcomes(removed), await rolesOf(two)]).toEqual([[[two.id, 'changed']], []]);
+    expect(outcomes(await act({ action: 'deactivate', filter: { status: 'active' } }))).toEqual([
+      [two.id, 'changed'],
+      [one.id, 'changed'],
+    ]);
+    expect(outcome(await h.api('GET', '/v1/auth/me', { as: chief.token }))).toBe('200');
+  });
+
+  test('rejects a role that the caller must not give, and each user whose permissions the caller lacks', async () => {
+    const clerk = await h.person(ACME, ['user-clerk']);
+    await h.api('POST', '/v1/iam/roles', {
+      as: h.root.token,
+      tenant: ACME,
+      body: { name: 'user-clerk', permissions: ['admin:users'] },
+    });
+    const [plain, strong] = [await h.person(ACME, []), await h.person(ACME, ['tenant-admin'])];
+    await h.api('PUT', `${USERS}/${clerk.id}`, { as: h.root.token, tenant: ACME, body: { roles: ['user-clerk'] } });
+    const as = clerk.token;
+    const body = { action: 'deactivate', ids: [plain.id, strong.id] };
+    const reply = await changeThem(body, { as });
+    expect(rows(reply)).toMatchObject([
+      { id: plain.id, outcome: 'changed' },
+      { id: strong.id, outcome: 'rejected', code: 'escalation' },
+    ]);
+    expect((await userOf(strong))['status']).toBe('active');
+    const given = await changeThem({ action: 'add_role', role: 'tenant-admin', ids: [plain.id] }, { as });
+    expect(outcome(given)).toBe('403 escalation');
+    const refused = (await h.audit('user.deactivate')).filter((row) => row['target_id'] === strong.id);
+    expect(refused.map((row) => row['result'])).toEqual(['refused']);
+  });
+
+  test('never ends the last administrator of the platform', async () => {
+    const administrators = rows(await h.api('GET', `${USERS}?tenant_id=*&role=admin`, { as: h.root.token }))
+      .filter((one) => one['status'] === 'active' && one['tenant_id'] === 'default')
+      .map((one) => String(one['id']));
+    for (const body of [{ action: 'deactivate' }, { action: 'remove_role', role: 'admin' }]) {
+      const ids = [...administrators.filter((id) => id !== h.root.id), h.root.id];
+      const reply = await changeThem({ ...body, ids }, { as: h.root.token, query: '?dry_run=true' });
+      const rejected = rows(reply).filter(({ outcome }) => outcome === 'rejected');
+      expect(rejected).toMatchObject([{ code: 'last_admin' }]);
+    }
+  });
+
+  test.each([
+    ['without ids and filter', { action: 'deactivate' }],
+    ['with both', { action: 'deactivate', ids: ['usr_x'], filter: {} }],
+    ['without a role', { action: 'add_role', ids: ['usr_x'] }],
+    ['with a role for a deactivation', { action: 'deactivate', role: 'auditor', filter: {} }],
+    ['with an unknown role', { action: 'add_role', role: 'no-such-role', filter: {} }],
+    ['with an unknown action', { action: 'delete', filter: {} }],
+  ])('is 422 %s', async (_name, body) => {
+    expect(outcome(await changeThem(body))).toBe('422 invalid_field');
+  });
+});
+
 describe('changing a user', () => {
   test('touches the members that are present and no other', async () => {
     const { json } = await create({ department: 'Sales', roles: ['analyst'] });

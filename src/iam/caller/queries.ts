@@ -32,6 +32,8 @@ export type HeldCredential =
 export interface WrittenRows {
   readonly tenant?: TenantId | undefined;
   readonly user?: UserId | undefined;
+  /** Several users. Not combined with `user`. */
+  readonly users?: readonly UserId[] | undefined;
   readonly session?: SessionId | undefined;
   readonly key?: KeyId | undefined;
   /** Several keys. Not combined with `session` or `key`. */
@@ -73,6 +75,8 @@ const GLOBAL = '';
  * so only one such change runs at a time. No tenant has this name.
  */
 const SEVERAL_KEYS = ' keys';
+/** The same for a change of several users. */
+const SEVERAL_USERS = ' users';
 
 type Mode = 'share' | 'update';
 
@@ -95,7 +99,7 @@ const STATEMENTS = {
     name: 'hold_administrators',
     text: `select pg_advisory_xact_lock(${ADMINISTRATORS_LOCK}) where exists (
       select from user_roles r join users u on u.id = r.user_id
-      where r.role_name = '${ADMIN}' and r.source = 'manual' and ((u.id = $1 and u.tenant_id = $2) or u.tenant_id = $3)
+      where r.role_name = '${ADMIN}' and r.source = 'manual' and ((u.id = any($1::text[]) and u.tenant_id = $2) or u.tenant_id = $3)
     )`,
   },
   user: inBothModes('hold_user', `select u.id, u.tenant_id, ${USER_STATUS} as status from users u where u.id = $1`),
@@ -109,7 +113,10 @@ const STATEMENTS = {
     `select ${KEY}, k.digest <> $2 as by_previous from api_keys k where k.id = $1 and (k.digest = $2 or k.previous_digest = $2)`,
   ),
   /** Locks a row that the change writes and that is not the caller's own, only within the caller's reach. */
-  otherUser: { name: 'hold_other_user', text: 'select from users where id = $1 and tenant_id = $2 for update' },
+  otherUsers: {
+    name: 'hold_other_users',
+    text: 'select from users where id = any($1::text[]) and tenant_id = $2 order by id collate "C" for update',
+  },
   otherSession: { name: 'hold_other_session', text: 'select from sessions where id = $1 and user_id = $2 for update' },
   otherKey: { name: 'hold_other_key', text: 'select from api_keys where id = $1 and tenant_id = $2 for update' },
   otherKeys: {
@@ -156,14 +163,19 @@ export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Pr
     names.map((name) => turns.get(name)),
   );
   for (const id of inOrder(own, effective, writes.tenant)) add(STATEMENTS.tenant[modeOf(id, writes.tenant)], id);
-  if (writes.user !== undefined || writes.tenant !== undefined) {
-    add(STATEMENTS.administrators, writes.user ?? null, effective, writes.tenant ?? null);
+  const written = inOrder(writes.user, ...(writes.users ?? []));
+  if (written.length > 0 || writes.tenant !== undefined) {
+    add(STATEMENTS.administrators, written, effective, writes.tenant ?? null);
   }
-  let user: number | undefined;
-  for (const id of inOrder(userId, writes.user)) {
-    if (id === userId) user = add(STATEMENTS.user[modeOf(id, writes.user)], id);
-    else add(STATEMENTS.otherUser, id, effective);
-  }
+  const addUsers = (users: readonly UserId[]): void => {
+    if (users.length > 0) add(STATEMENTS.otherUsers, users, effective);
+  };
+  addUsers(written.filter((id) => userId === undefined || id < userId));
+  const user =
+    userId === undefined
+      ? undefined
+      : add(STATEMENTS.user[modeOf(userId, written.includes(userId) ? userId : undefined)], userId);
+  addUsers(written.filter((id) => userId !== undefined && id > userId));
   const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
   const addKeys = (keys: readonly KeyId[]): void => {
     if (keys.length > 0) add(STATEMENTS.otherKeys, keys, effective);
@@ -251,7 +263,8 @@ function turnsOf({ credential, userId, own, effective, writes }: CallerToHold): 
   if (userId !== undefined) turns.set(turnOf(own, userId), false);
   if (writes.tenant !== undefined) turns.set(writes.tenant, true);
   if (writes.keys !== undefined && writes.keys.length > 0) turns.set(SEVERAL_KEYS, true);
-  for (const id of [writes.user, writes.key, ...(writes.keys ?? [])]) {
+  if (writes.users !== undefined && writes.users.length > 0) turns.set(SEVERAL_USERS, true);
+  for (const id of [writes.user, writes.key, ...(writes.keys ?? []), ...(writes.users ?? [])]) {
     if (id !== undefined) turns.set(turnOf(id === userId || id === credential.id ? own : effective, id), true);
   }
   if (writes.session !== undefined) turns.set(turnOf(own, writes.session), true);

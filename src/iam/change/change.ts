@@ -7,7 +7,7 @@
  */
 
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
-import { type KeyId, parseId, parseTenantId, type TenantId } from '../../domain/ids.ts';
+import { type KeyId, parseId, parseTenantId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit, insertAudits } from '../../store/audit-rows.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -37,6 +37,8 @@ export interface ChangeEntry extends AuditEntry {
    * none.
    */
   readonly keys?: readonly KeyId[];
+  /** The same for users. */
+  readonly users?: readonly UserId[];
 }
 
 /** The audit row while the work runs. The work may set every member. Secrets are masked when the row is written. */
@@ -183,8 +185,8 @@ async function runChange<T>(
 }
 
 /** A target whose id has no valid form names no row. The work rejects it. */
-function writtenRows({ target, existing = false, keys }: ChangeEntry): WrittenRows {
-  if (keys !== undefined) return { keys };
+function writtenRows({ target, existing = false, keys, users }: ChangeEntry): WrittenRows {
+  if (keys !== undefined || users !== undefined) return { keys, users };
   if (target === undefined) return {};
   switch (target.type) {
     case 'role':

@@ -252,6 +252,15 @@ export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: S
     .update({ ended_at: q.raw('clock_timestamp()') });
 }
 
+/** Ends the sessions of several users, like `endSessionsOfUser`. */
+export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[]): Promise<void> {
+  await sessions(q)
+    .whereIn('user_id', userIds)
+    .where({ ended_at: null })
+    .whereRaw('expires_at > statement_timestamp()')
+    .update({ ended_at: q.raw('clock_timestamp()') });
+}
+
 /** A session with the tenant of its user. */
 export type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
 

@@ -1,7 +1,7 @@
 /** Lists, searches and counts users. */
 
 import type { Static } from 'typebox';
-import type { TenantId, UserId } from '../../domain/ids.ts';
+import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { type Page, type PageRows, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -25,7 +25,14 @@ export interface UserFilter {
   readonly directory_status?: Static<typeof directoryStatus>;
   /** Only users of directories whose address another user has. */
   readonly email_conflict?: true;
+  /** Only users that a change of several users would change. */
+  readonly pending?: PendingChange;
 }
+
+/** A change of several users. */
+export type PendingChange =
+  | { readonly action: 'deactivate'; readonly role?: undefined }
+  | { readonly action: 'add_role' | 'remove_role'; readonly role: RoleName };
 
 export const USER_ORDERS = ['created_at', 'last_login_at', 'name'] as const;
 export type UserOrder = ListOrder<(typeof USER_ORDERS)[number]>;
@@ -211,6 +218,14 @@ const ofStatus = (status: UserRow['status']): string => `u.status = '${status}'`
 const ofDirectory = (status: NonNullable<UserFilter['directory_status']>): string =>
   `u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${status}'`;
 
+const GIVEN =
+  "exists (select from user_roles g where g.user_id = u.id and g.role_name = :given and g.source = 'manual')";
+const PENDING: Readonly<Record<PendingChange['action'], string>> = {
+  deactivate: ofStatus('active'),
+  add_role: `not ${GIVEN}`,
+  remove_role: GIVEN,
+};
+
 /** Every condition on `users u` except the scope's. */
 function conditionsOf(filter: UserFilter): readonly string[] {
   const { status, directory_status: directory } = filter;
@@ -221,11 +236,12 @@ function conditionsOf(filter: UserFilter): readonly string[] {
     ...(filter.locked === undefined ? [] : [CONDITIONS.locked]),
     ...(filter.email_conflict === undefined ? [] : [CONDITIONS.emailConflict]),
     ...(filter.role === undefined ? [] : ['u.role_names @> array[cast(:role as text)]']),
+    ...(filter.pending === undefined ? [] : [PENDING[filter.pending.action]]),
     ...(filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0']),
   ];
 }
 
-function bindingsOf(scope: TenantScope, { role, email, q, status }: UserFilter): NamedQuery['bindings'] {
+function bindingsOf(scope: TenantScope, { role, email, q, status, pending }: UserFilter): NamedQuery['bindings'] {
   const marks = {
     tenantMark: scopeBinding(scope).tenant ?? null,
     statusMark: status === 'deactivated' ? status : null,
@@ -235,6 +251,7 @@ function bindingsOf(scope: TenantScope, { role, email, q, status }: UserFilter):
     ...scopeBinding(scope),
     ...(role === undefined ? {} : { role }),
     ...(email === undefined ? {} : { email }),
+    ...(pending?.role === undefined ? {} : { given: pending.role }),
     ...(q === undefined ? {} : { q, ...marks }),
   };
 }

@@ -124,6 +124,11 @@ export async function discardPasswordSetups(q: Queryable, userId: UserId): Promi
   await tokens(q).where({ user_id: userId }).delete();
 }
 
+/** Discards the one-time tokens of several users. */
+export async function discardPasswordSetupsOf(q: Queryable, userIds: readonly UserId[]): Promise<void> {
+  await tokens(q).whereIn('user_id', userIds).delete();
+}
+
 /** Removes a batch of expired one-time tokens. Returns their number. */
 export async function prunePasswordSetups(q: Queryable, batch: number): Promise<number> {
   const expired = tokens(q).whereRaw('expires_at < statement_timestamp()').orderBy('expires_at').limit(batch);

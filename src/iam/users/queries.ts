@@ -131,6 +131,34 @@ export async function setManualRoles(q: Queryable, id: UserId, roles: readonly R
   if (roles.length > 0) await giveRoles(q, id, roles);
 }
 
+/** Deactivates users of a tenant. */
+export async function deactivateUsers(q: Queryable, tenant: TenantId, ids: readonly UserId[]): Promise<void> {
+  await users(q)
+    .where({ tenant_id: tenant })
+    .whereIn('id', ids)
+    .update({ status: 'deactivated', updated_at: q.raw('clock_timestamp()') });
+}
+
+/** Gives users a role by hand. The caller has checked their tenant. */
+export async function giveRole(q: Queryable, ids: readonly UserId[], role: RoleName): Promise<void> {
+  const rows = ids.map((id) => ({ user_id: id, role_name: role, source: 'manual' }));
+  await q('user_roles').insert(rows).onConflict().ignore();
+  await touch(q, ids);
+}
+
+/** Takes a role that was given by hand from users. The caller has checked their tenant. */
+export async function takeRole(q: Queryable, ids: readonly UserId[], role: RoleName): Promise<void> {
+  await q('user_roles').whereIn('user_id', ids).where({ role_name: role, source: 'manual' }).delete();
+  await touch(q, ids);
+}
+
+/** As every update of a user does. */
+async function touch(q: Queryable, ids: readonly UserId[]): Promise<void> {
+  await users(q)
+    .whereIn('id', ids)
+    .update({ updated_at: q.raw('clock_timestamp()') });
+}
+
 /** Deletes the user's one-time tokens and roles as well. Keys and sessions stay, and must have been ended. */
 export async function deleteUserRow(q: Queryable, tenant: TenantId, id: UserId): Promise<void> {
   await users(q).where({ tenant_id: tenant, id }).delete();

@@ -2,49 +2,29 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
-import { closed, countedPage, oneOf, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
+import { changeSeveralUsers } from './change-several.ts';
 import { createUser } from './create.ts';
 import { startPasswordReset } from './credentials.ts';
-import {
-  CreatedUser,
-  directoryStatus,
-  newUser,
-  PasswordReset,
-  passwordResetRequest,
-  User,
-  userChanges,
-} from './entity.ts';
+import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges } from './entity.ts';
 import { getUser, listUsersPage, userOrders } from './find.ts';
+import { MAX_CHANGED, severalUsers, UserChangesReport, userFilters, userTrial } from './several-schemas.ts';
 import { activateUser, deactivateUser, deleteUser, unlockUser } from './status.ts';
 import { updateUser } from './update.ts';
-
-/** A filter that is there or not. */
-const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
 
 const filters = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
     sort: userOrders.parameter,
-    role: Type.Optional(Type.String({ maxLength: 64 })),
-    status: Type.Optional(oneOf('active', 'deactivated')),
-    email: Type.Optional(Type.String({ maxLength: 254 })),
-    q: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        description: 'Any part of the name, email address or department, in any case.',
-      }),
-    ),
-    locked: Type.Optional(only('`true`: users whose account is locked by failed logins now.')),
-    directory_status: Type.Optional(directoryStatus),
-    email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
+    ...userFilters,
   },
   closed,
 );
@@ -124,6 +104,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       refusals: ['escalation', 'quota_exceeded'],
       run: ({ caller }, id) => activateUser(parts, caller, id),
     }),
+    severalUsersEndpoint(parts),
     users.action('unlock', {
       operationId: 'unlockUser',
       summary: 'Unlock a user. The failed logins of the account no longer count.',
@@ -150,4 +131,23 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
     }),
     ...userSessionEndpoints(parts),
   ];
+}
+
+function severalUsersEndpoint(parts: UserParts): Endpoint {
+  return callerEndpoint({
+    method: 'POST',
+    path: '/v1/iam/users/change',
+    operationId: 'changeUsers',
+    summary: `Deactivate up to ${MAX_CHANGED} users, or add or remove one of their roles, by id or by a filter.`,
+    permission: 'admin:users',
+    body: severalUsers,
+    maxBodyBytes: MAX_BODY_BYTES,
+    query: userTrial,
+    answers: shows('The outcome of each user, or with `dry_run` the outcome that it would have.', UserChangesReport),
+    refusals: ['escalation'],
+    handler: async ({ caller, body, query }) => ({
+      status: 200,
+      body: await changeSeveralUsers(parts, caller, body, query.dry_run === true),
+    }),
+  });
 }

@@ -33,6 +33,7 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   patchUser: withBody(onUser, { name: 'Changed' }),
   deleteUser: onUser,
   deactivateUser: onUser,
+  changeUsers: ({ target }) => ({ body: { action: 'deactivate', ids: [target.user] } }),
   activateUser: onUser,
   unlockUser: onUser,
   resetUserPassword: onUser,

@@ -1,0 +1,95 @@
+/** The schemas of a change of several users. */
+
+import { Type } from 'typebox';
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { text } from '../schema/resource-parts.ts';
+import { closed, oneOf } from '../schema/schemas.ts';
+import { directoryStatus } from './entity.ts';
+
+/** Most users of one change. */
+export const MAX_CHANGED = 500;
+
+/** A filter that is there or not. */
+const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
+
+/** The filters of the list of users, and of a change of several users. */
+export const userFilters = {
+  role: Type.Optional(Type.String({ maxLength: 64, description: 'Users that hold the role.' })),
+  status: Type.Optional(oneOf('active', 'deactivated')),
+  email: Type.Optional(Type.String({ maxLength: 254 })),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Any part of the name, email address or department, in any case.',
+    }),
+  ),
+  locked: Type.Optional(only('`true`: users whose account is locked by failed logins now.')),
+  directory_status: Type.Optional({
+    ...directoryStatus,
+    description: 'Users of directories whose directory last reported this.',
+  }),
+  email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
+};
+
+const userFilter = Type.Object(userFilters, {
+  ...closed,
+  description: 'Users that match all members, except the caller. An empty object matches every user of the tenant.',
+});
+
+/** The use case accepts exactly one of `ids` and `filter`. */
+export const severalUsers = component(
+  'UsersToChange',
+  Type.Object(
+    {
+      action: oneOf('deactivate', 'add_role', 'remove_role'),
+      role: Type.Optional(
+        Type.String({ maxLength: 64, description: 'The role to add or to remove. Not for `deactivate`.' }),
+      ),
+      ids: Type.Optional(
+        Type.Array(Type.String({ maxLength: 64 }), {
+          minItems: 1,
+          maxItems: MAX_CHANGED,
+          description: 'The ids of the users. Either `ids` or `filter`.',
+        }),
+      ),
+      filter: Type.Optional(userFilter),
+    },
+    { ...closed, examples: [{ action: 'add_role', role: 'auditor', filter: { q: 'research' } }] },
+  ),
+);
+
+export const userTrial = Type.Object(
+  {
+    dry_run: Type.Optional(
+      Type.Boolean({ description: '`true`: the server changes nothing, and reports what it would change.' }),
+    ),
+  },
+  closed,
+);
+
+export const UserChangesReport = component(
+  'UserChangesReport',
+  Type.Object({
+    dry_run: Type.Boolean(),
+    changed: Type.Integer({
+      minimum: 0,
+      description: 'The number of users that were changed, or that would be changed in a dry run.',
+    }),
+    has_more: Type.Boolean({
+      description: 'The filter matched more users than one request takes. Send it again for the rest.',
+    }),
+    data: Type.Array(
+      Type.Object({
+        id: text,
+        outcome: oneOf('changed', 'would_change', 'unchanged', 'not_found', 'rejected'),
+        code: Type.Optional(Type.Unsafe<ErrorCode>(oneOf(...Object.keys(ERRORS)))),
+        detail: Type.Optional(text),
+        user: Type.Optional(
+          Type.Object({ name: text, email: nullable(text) }, { description: 'Identifies the user to a person.' }),
+        ),
+      }),
+    ),
+  }),
+);
