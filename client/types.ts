@@ -1999,6 +1999,7 @@ export type UsersToChange = {
   readonly ids?: readonly string[];
   /** Users that match all members, except the caller. An empty object matches every user of the tenant. */
   readonly filter?: {
+    /** Users that hold the role. */
     readonly role?: string;
     /** The state of the resource. */
     readonly status?: 'active' | 'deactivated';
@@ -2008,6 +2009,7 @@ export type UsersToChange = {
     readonly q?: string;
     /** `true`: users whose account is locked by failed logins now. */
     readonly locked?: true;
+    /** Users of directories whose directory last reported this. */
     readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
     /** `true`: users of a directory whose address another user has. */
     readonly email_conflict?: true;
@@ -2270,7 +2272,7 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `-created_at`. */
         readonly sort?: 'created_at' | '-created_at' | 'last_login_at' | '-last_login_at' | 'name' | '-name' | undefined;
-        /** Only users with this role. */
+        /** Users that hold the role. */
         readonly role?: string | undefined;
         /** Only resources in this state. */
         readonly status?: 'active' | 'deactivated' | undefined;
@@ -2280,7 +2282,7 @@ export interface Paths {
         readonly q?: string | undefined;
         /** `true`: users whose account is locked by failed logins now. */
         readonly locked?: true | undefined;
-        /** Only users with this state at their directory. */
+        /** Users of directories whose directory last reported this. */
         readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids' | undefined;
         /** `true`: users of a directory whose address another user has. */
         readonly email_conflict?: true | undefined;
