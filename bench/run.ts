@@ -9,6 +9,7 @@ import { bodySize } from './body-size.ts';
 import { conformance } from './conformance/conformance.ts';
 import { consoleBenchmark } from './console.ts';
 import { decisionLog } from './decision-log.ts';
+import { difference } from './difference.ts';
 import { directory } from './directory.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
@@ -42,6 +43,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   fuzz,
   conformance,
   'worst-decide': worstDecide,
+  difference,
 };
 
 const asked = process.argv.slice(2);

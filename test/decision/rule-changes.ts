@@ -24,9 +24,21 @@ const routes: readonly Route[] = EXTRA.map((spec) => {
   if (parsed.kind === 'error') throw new Error(parsed.message);
   return parsed.route;
 });
-const built = buildRouteTable(routes);
-if (built.kind === 'error') throw new Error(built.message);
-export const TABLE: RouteTable = built.table;
+function tableWith(extra: readonly Route[]): RouteTable {
+  const built = buildRouteTable(extra);
+  if (built.kind === 'error') throw new Error(built.message);
+  return built.table;
+}
+
+export const BUILTIN_TABLE = tableWith([]);
+export const TABLE = tableWith(routes);
+
+export function routeNamed(text: string): Route {
+  return must(
+    TABLE.routes.find((route) => `${route.method} ${route.template}` === text),
+    text,
+  );
+}
 
 /** The routes that requests come to: each source of a resource, and none. */
 const ROUTES = [
@@ -35,18 +47,14 @@ const ROUTES = [
   'GET /v1/models',
   'GET /v1/models/{model+}',
   'POST /v1/rag/query',
+  'POST /v1/rag/query',
   'GET /v1/rag/collections/{collection}/**',
   'POST /v1/images/edits',
   'GET /v1/agents/{agent}/**',
   'POST /both/{collection}',
   'POST /twice/{model}',
   'POST /tenants',
-].map((text) =>
-  must(
-    TABLE.routes.find((route) => `${route.method} ${route.template}` === text),
-    text,
-  ),
-);
+].map(routeNamed);
 
 const ACTIONS = [
   '*',
@@ -77,7 +85,7 @@ const resources = fc.oneof(
   fc.constant(['*']),
   fc.uniqueArray(
     fc
-      .tuple(fc.constantFrom('models', 'models', 'collections', 'agents'), fc.constantFrom(...GLOBS))
+      .tuple(fc.constantFrom('models', 'collections', 'collections', 'agents'), fc.constantFrom(...GLOBS))
       .map(([kind, glob]) => `${kind}/${glob}`),
     { minLength: 1, maxLength: 3 },
   ),
@@ -150,16 +158,31 @@ function versions<T>(one: fc.Arbitrary<T>): fc.Arbitrary<readonly [T | undefined
   );
 }
 
+/** A policy with defaults that deny chat requests of everyone. */
+export function policyNamed(name: string, parts: Partial<PolicyParts> = {}): PolicyRecord {
+  return {
+    name: must(parsePolicyName(name), name),
+    effect: 'deny',
+    actions: ['chat:*'],
+    resources: ['*'],
+    conditions: {},
+    appliesTo: 'everyone',
+    attachedRoles: [],
+    enabled: true,
+    ...parts,
+  };
+}
+
 export interface RuleChange {
   readonly before: Snapshot;
   readonly after: Snapshot;
   readonly groups: readonly PrincipalGroup[];
 }
 
-const TENANT = must(parseTenantId('acme'), 'acme');
+export const TENANT = must(parseTenantId('acme'), 'acme');
 const idBytes = (n: number) => Uint8Array.from([0, 0, 0, 0, 0, 0, 0, 0, 0, n]);
 
-function user(roles: readonly string[], n: number): Principal {
+export function userWith(roles: readonly string[], n: number): Principal {
   return {
     kind: 'user',
     id: makeId('usr', 0, idBytes(n)),
@@ -171,7 +194,7 @@ function user(roles: readonly string[], n: number): Principal {
 }
 
 const principal: fc.Arbitrary<(n: number) => Principal> = fc.oneof(
-  { weight: 2, arbitrary: subset(ROLES, 0, 2).map((roles) => (n: number) => user(roles, n)) },
+  { weight: 2, arbitrary: subset(ROLES, 0, 2).map((roles) => (n: number) => userWith(roles, n)) },
   {
     weight: 1,
     arbitrary: fc.tuple(subset(ACTIONS, 1, 2), constraints, fc.option(subset(ROLES, 0, 2), { nil: undefined })).map(
@@ -201,10 +224,11 @@ export const ruleChanges: fc.Arbitrary<RuleChange> = fc
     const policiesOf = (prefix: string, list: typeof policies, side: 0 | 1) =>
       list.flatMap((pair, index): PolicyRecord[] => {
         const parts = pair[side];
-        const name = must(parsePolicyName(`${prefix}${index}`), prefix);
         const attached =
           prefix === 'g' ? parts?.attachedRoles.filter((role) => role === 'developer') : parts?.attachedRoles;
-        return parts === undefined ? [] : [{ ...parts, name, attachedRoles: attached ?? [] }];
+        return parts === undefined
+          ? []
+          : [policyNamed(`${prefix}${index}`, { ...parts, attachedRoles: attached ?? [] })];
       });
     const snapshot = (side: 0 | 1): Snapshot => {
       const tenant = compileTenant({
@@ -239,7 +263,7 @@ const time = fc.oneof(
   fc.integer({ min: 0, max: 366 * 24 * 60 }).map((minutes) => START_MS + minutes * MINUTE_MS - 1),
 );
 
-const ADDRESSES = [
+export const ADDRESSES = [
   '10.0.0.1',
   '10.1.2.3',
   '192.0.2.1',

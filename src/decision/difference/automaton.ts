@@ -72,6 +72,7 @@ export class GlobAutomaton {
    * match nothing that the star does not match, so they are left out.
    */
   #closed(places: readonly number[]): readonly number[] {
+    this.#budget.spendPlaces(places.length);
     const all = new Set<number>();
     for (const place of places) {
       all.add(place);
@@ -92,7 +93,7 @@ export class GlobAutomaton {
     const key = places.join(' ');
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    this.#budget.spendStates(1, places.length);
+    this.#budget.spendState();
     const matched: number[] = [];
     const stars: number[] = [];
     const next = new Map<number, number[]>();

@@ -1,10 +1,11 @@
 /** Boxes: regions of requests with the principals that they concern, described by the texts of the rules. */
 
 import type { RoleName } from '../../domain/ids.ts';
+import type { Steps } from '../../domain/steps.ts';
 import { parseAddress } from '../address.ts';
 import { effectiveRoles } from '../builtin-roles.ts';
 import { minuteOfWeek } from '../clock.ts';
-import { RESOURCE_KINDS, type ResourceKind } from '../model.ts';
+import { type Principal, RESOURCE_KINDS, type ResourceKind } from '../model.ts';
 import type {
   Box,
   BoxRequest,
@@ -62,6 +63,7 @@ function resourceRegion({ names }: KindAxis, { each, some }: RegionPart): Resour
 export function boxOf(
   { shape, kinds, conditions, region, by, groups }: ShapedRegion,
   all: readonly PrincipalGroup[],
+  roleSets: RoleSets,
   taken: ReadonlySet<ResourceKind>,
   witness: Witness,
 ): Box {
@@ -85,7 +87,7 @@ export function boxOf(
     groups,
     users: count('user'),
     keys: count('api_key'),
-    roles: roleRegion(inGroup, all),
+    roles: roleSets.describe(inGroup),
     permissions,
     management: shape.management,
     self: shape.self,
@@ -133,60 +135,79 @@ function hasConditions(
   return masks.every((mask, index) => (mask & (parts[index]?.each ?? 0n)) !== 0n);
 }
 
-/** Sets of roles, without repetitions. */
-function roleSets(groups: Iterable<PrincipalGroup>): readonly ReadonlySet<RoleName>[] {
-  const sets = new Map<string, ReadonlySet<RoleName>>();
-  for (const { principal } of groups) {
-    const roles = effectiveRoles(principal).toSorted();
-    const key = roles.join(' ');
-    if (!sets.has(key)) sets.set(key, new Set(roles));
+/** Distinct sets of roles, and the set of each group, so that no box compares the roles of all principals. */
+export class RoleSets {
+  readonly #sets: readonly (readonly RoleName[])[];
+  readonly #kinds: readonly Principal['kind'][];
+  readonly #setOf: readonly number[];
+
+  constructor(sets: readonly (readonly RoleName[])[], kinds: readonly Principal['kind'][], setOf: readonly number[]) {
+    this.#sets = sets;
+    this.#kinds = kinds;
+    this.#setOf = setOf;
   }
-  return [...sets.values()];
+
+  /** Finds roles that only the principals of a box hold, or that others hold only beside a further role. */
+  describe(groups: ReadonlySet<number>): RoleRegion {
+    const kind = [...groups].some((group) => this.#kinds[group] === 'user') ? 'user' : 'api_key';
+    const inside = new Set<readonly RoleName[]>();
+    const outside = new Set<readonly RoleName[]>();
+    for (const [group, set] of this.#setOf.entries()) {
+      if (this.#kinds[group] === kind) (groups.has(group) ? inside : outside).add(this.#sets[set] ?? []);
+    }
+    if (outside.size === 0) return { any: [], none: [], inexact: false };
+    const insideCounts = countRoles(inside);
+    const outsideCounts = countRoles(outside);
+    const candidates = [...insideCounts]
+      .map(([role, count]) => ({ role, count, others: outsideCounts.get(role) ?? 0 }))
+      .sort((a, b) => a.others - b.others || b.count - a.count || (a.role < b.role ? -1 : 1))
+      .map(({ role }) => role);
+    const any = hitting([...inside], candidates);
+    const others = [...outside].filter(isHit(any));
+    const none = hitting(
+      others,
+      [...outsideCounts.keys()].filter((role) => !insideCounts.has(role)),
+    );
+    const isExact = [...inside].every(isHit(any)) && others.every(isHit(none));
+    return isExact
+      ? { any: any.toSorted(), none: none.toSorted(), inexact: false }
+      : { any: candidates.toSorted(), none: [], inexact: true };
+  }
 }
 
-/** Finds roles that only the principals of the box hold, or that others hold only beside a further role. */
-function roleRegion(inGroup: ReadonlySet<number>, all: readonly PrincipalGroup[]): RoleRegion {
-  const members = all.filter((_, index) => inGroup.has(index));
-  const kind = members.some(({ principal }) => principal.kind === 'user') ? 'user' : 'api_key';
-  const ofKind = (isIn: boolean) =>
-    all.filter(({ principal }, index) => principal.kind === kind && inGroup.has(index) === isIn);
-  const inside = roleSets(ofKind(true));
-  const outside = roleSets(ofKind(false));
-  if (outside.length === 0) return { any: [], none: [], inexact: false };
-  const held = new Map<RoleName, { inside: number; outside: number }>();
-  for (const [side, sets] of [
-    ['inside', inside],
-    ['outside', outside],
-  ] as const) {
-    for (const role of sets.flatMap((set) => [...set])) {
-      const known = held.get(role) ?? { inside: 0, outside: 0 };
-      held.set(role, { ...known, [side]: known[side] + 1 });
-    }
+export function* roleSetsOf(groups: readonly PrincipalGroup[]): Steps<RoleSets> {
+  const sets: (readonly RoleName[])[] = [];
+  const known = new Map<string, number>();
+  const setOf: number[] = [];
+  for (const { principal } of groups) {
+    yield;
+    const roles = effectiveRoles(principal);
+    const key = roles.toSorted().join(' ');
+    const index = known.get(key) ?? sets.push(roles) - 1;
+    known.set(key, index);
+    setOf.push(index);
   }
-  const candidates = [...held]
-    .filter(([, counts]) => counts.inside > 0)
-    .sort(([a, x], [b, y]) => x.outside - y.outside || y.inside - x.inside || (a < b ? -1 : 1))
-    .map(([role]) => role);
-  const any = hitting(inside, candidates);
-  const others = outside.filter((set) => any.some((role) => set.has(role)));
-  const none = hitting(
-    others,
-    [...held].filter(([, counts]) => counts.inside === 0).map(([role]) => role),
-  );
-  const isHit = (roles: readonly RoleName[]) => (set: ReadonlySet<RoleName>) => roles.some((role) => set.has(role));
-  const isExact = inside.every(isHit(any)) && others.every(isHit(none));
-  return isExact
-    ? { any: any.toSorted(), none: none.toSorted(), inexact: false }
-    : { any: candidates.toSorted(), none: [], inexact: true };
+  const kinds = groups.map(({ principal }) => principal.kind);
+  return new RoleSets(sets, kinds, setOf);
+}
+
+function countRoles(sets: Iterable<readonly RoleName[]>): ReadonlyMap<RoleName, number> {
+  const counts = new Map<RoleName, number>();
+  for (const set of sets) for (const role of set) counts.set(role, (counts.get(role) ?? 0) + 1);
+  return counts;
+}
+
+function isHit(roles: readonly RoleName[]): (set: readonly RoleName[]) => boolean {
+  return (set) => roles.some((role) => set.includes(role));
 }
 
 /** Returns few roles, of which each set has one if there are such; the earlier roles first. */
-function hitting(sets: readonly ReadonlySet<RoleName>[], roles: readonly RoleName[]): readonly RoleName[] {
+function hitting(sets: readonly (readonly RoleName[])[], roles: readonly RoleName[]): readonly RoleName[] {
   const chosen: RoleName[] = [];
   let left = sets;
   for (const role of roles) {
     if (left.length === 0) break;
-    const rest = left.filter((set) => !set.has(role));
+    const rest = left.filter((set) => !set.includes(role));
     if (rest.length < left.length) chosen.push(role);
     left = rest;
   }

@@ -1,6 +1,6 @@
 /** The bounds of one computation. Beyond one of them the difference is incomplete, and says so. */
 
-/** Most states of the automata of all globs, and most places in them. */
+/** Most states of the automata of all globs, and most places of globs that the steps between them visit. */
 const MAX_STATES = 100_000;
 const MAX_PLACES = 3_000_000;
 /** Most comparisons of two regions, of about 1 us each. */
@@ -9,17 +9,26 @@ const MAX_COMPARISONS = 4_000_000;
 /** A bound was exceeded. The message is the reason that the difference gives. */
 export class BoundExceeded extends Error {}
 
+const TOO_MANY_NAMES = 'The names and globs of the rules that matter are too many to compare them exactly.';
+
 export class ComparisonBudget {
   #states = MAX_STATES;
   #places = MAX_PLACES;
-  #comparisons = MAX_COMPARISONS;
+  #comparisons: number;
+
+  constructor(comparisons = MAX_COMPARISONS) {
+    this.#comparisons = comparisons;
+  }
 
   /** @throws BoundExceeded */
-  spendStates(states: number, places: number): void {
-    this.#states -= states;
-    this.#places -= places;
-    if (this.#states < 0 || this.#places < 0)
-      throw new BoundExceeded('The names and globs of the rules that matter are too many to compare them exactly.');
+  spendState(): void {
+    if (--this.#states < 0) throw new BoundExceeded(TOO_MANY_NAMES);
+  }
+
+  /** @throws BoundExceeded */
+  spendPlaces(count: number): void {
+    this.#places -= count;
+    if (this.#places < 0) throw new BoundExceeded(TOO_MANY_NAMES);
   }
 
   /** @throws BoundExceeded */

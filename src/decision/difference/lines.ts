@@ -127,6 +127,9 @@ function blocksOf({ start, end }: ValueRun): readonly string[] {
   return blocks;
 }
 
+/** Minutes of the week; the end is excluded. */
+export type MinuteRun = readonly [start: number, end: number];
+
 export class ClockAxis {
   readonly timezone: string;
   readonly #line: Line;
@@ -149,23 +152,27 @@ export class ClockAxis {
     return 1n << BigInt(this.#line.indexOf(BigInt(minute)));
   }
 
-  /** Returns the minutes from one minute of the week to the next one in a set; 0 if it is in the set itself. */
-  minutesUntil(mask: bigint, minute: number): number {
-    const waits = this.#line.spansOf(mask).map(({ start, end }) => {
-      const [first, last] = [Number(start), Number(end)];
-      if (first <= minute && minute < last) return 0;
-      return (first - minute + WEEK_MINUTES) % WEEK_MINUTES;
-    });
-    return Math.min(...waits);
+  runsOf(mask: bigint): readonly MinuteRun[] {
+    return this.#line.spansOf(mask).map(({ start, end }) => [Number(start), Number(end)]);
   }
 
   describe(mask: bigint): readonly string[] {
-    return weeklyWindows(this.#line.spansOf(mask).map(({ start, end }) => [Number(start), Number(end)]));
+    return weeklyWindows(this.runsOf(mask));
   }
 }
 
+/** Returns the minutes from one minute of the week to the next one in the runs; 0 if it is in one of them. */
+export function minutesUntil(runs: readonly MinuteRun[], minute: number): number {
+  let least = WEEK_MINUTES;
+  for (const [start, end] of runs) {
+    if (start <= minute && minute < end) return 0;
+    least = Math.min(least, (start - minute + WEEK_MINUTES) % WEEK_MINUTES);
+  }
+  return least;
+}
+
 /** Writes runs of minutes of the week as windows of the condition `weekly_hours`. */
-export function weeklyWindows(runs: readonly (readonly [start: number, end: number])[]): readonly string[] {
+export function weeklyWindows(runs: readonly MinuteRun[]): readonly string[] {
   const days = new Map<string, Set<number>>();
   const add = (day: number, start: number, end: number) => {
     const hours = `${clockText(start)}-${clockText(end)}`;
@@ -189,7 +196,7 @@ export function weeklyWindows(runs: readonly (readonly [start: number, end: numb
 }
 
 /** Joins a run that ends with the week and one that begins with it. */
-function acrossWeekEnd(runs: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
+function acrossWeekEnd(runs: readonly MinuteRun[]): readonly MinuteRun[] {
   const [first] = runs;
   const last = runs.at(-1);
   if (first === undefined || last === undefined || first === last) return runs;

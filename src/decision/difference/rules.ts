@@ -4,6 +4,7 @@
  */
 
 import type { PolicyName, RoleName } from '../../domain/ids.ts';
+import type { Steps } from '../../domain/steps.ts';
 import { isTimezone, spelledTimezone, WEEK_MINUTES } from '../clock.ts';
 import {
   type Check,
@@ -62,13 +63,14 @@ export function coversPermissions(rule: Rule, permissions: readonly Permission[]
 type Named<T> = ReadonlyMap<string, T>;
 
 /** Pairs the rules of both versions by their names. */
-function paired<T>(
+function* paired<T>(
   before: Named<T>,
   after: Named<T>,
   isSame: (one: T, other: T) => boolean,
   add: (rule: T, sides: readonly Side[]) => void,
-): void {
+): Steps<void> {
   for (const [name, rule] of before) {
+    yield;
     const other = after.get(name);
     add(rule, other !== undefined && isSame(rule, other) ? ['before', 'after'] : ['before']);
   }
@@ -104,16 +106,16 @@ function isSameGrant([, one]: readonly [RoleName, Grant], [, other]: readonly [R
 }
 
 /** Returns all rules of both versions: policies by name, global ones first, as a denial names them, then grants. */
-export function rulesOf(before: Snapshot, after: Snapshot): readonly Rule[] {
+export function* rulesOf(before: Snapshot, after: Snapshot): Steps<readonly Rule[]> {
   const rules: Rule[] = [];
   const addPolicy = (ofTenant: boolean) => (policy: CompiledPolicy, sides: readonly Side[]) => {
     const { name, effect: kind, roles } = policy;
     rules.push({ id: rules.length, kind, name, sides, ofTenant, roles, policy });
   };
   const ofTenant = (side: Snapshot) => side.effective?.policies ?? { denies: NO_LIST, allows: NO_LIST };
-  paired(policiesOf(before.global), policiesOf(after.global), isSamePolicy, addPolicy(false));
-  paired(policiesOf(ofTenant(before)), policiesOf(ofTenant(after)), isSamePolicy, addPolicy(true));
-  paired(grantsOf(before, before.own), grantsOf(after, after.own), isSameGrant, ([name, grant], sides) =>
+  yield* paired(policiesOf(before.global), policiesOf(after.global), isSamePolicy, addPolicy(false));
+  yield* paired(policiesOf(ofTenant(before)), policiesOf(ofTenant(after)), isSamePolicy, addPolicy(true));
+  yield* paired(grantsOf(before, before.own), grantsOf(after, after.own), isSameGrant, ([name, grant], sides) =>
     rules.push({ id: rules.length, kind: 'grant', name, sides, ofTenant: false, roles: new Set([name]), grant }),
   );
   return rules;
@@ -149,25 +151,10 @@ export class ConditionAxes {
   readonly #tenantZone: string | undefined;
   readonly #known = new Map<string, bigint>();
 
-  constructor(policies: readonly CompiledPolicy[], tenantZone: string | undefined) {
-    this.#tenantZone = tenantZone;
-    const addresses = new Set<bigint>();
-    const minutes = new Map<string, Set<bigint>>();
-    const seen = new Set<string>();
-    for (const { conditions } of policies) {
-      const { timezone } = splitConditions(conditions, tenantZone);
-      for (const check of conditions.checks) {
-        if (check.kind === 'unreadable' || (check.condition.usesClock && !isTimezone(timezone))) continue;
-        const key = JSON.stringify([check.key, check.operand, check.condition.usesClock && timezone]);
-        if (seen.has(key)) continue;
-        seen.add(key);
-        const into = check.condition.usesClock ? (minutes.get(timezone) ?? new Set<bigint>()) : addresses;
-        if (check.condition.usesClock) minutes.set(timezone, into);
-        for (const border of check.condition.borders(check.operand)) into.add(border);
-      }
-    }
+  constructor(addresses: Iterable<bigint>, clocks: readonly ClockAxis[], tenantZone: string | undefined) {
     this.address = new AddressAxis(addresses);
-    this.clocks = [...minutes].map(([timezone, borders]) => new ClockAxis(timezone, borders));
+    this.clocks = clocks;
+    this.#tenantZone = tenantZone;
   }
 
   /** Returns the parts of a policy on the address and on each clock; undefined if its conditions never hold. */
@@ -205,6 +192,31 @@ export class ConditionAxes {
     }
     return mask;
   }
+}
+
+/** Builds the axes from all constants in the conditions of policies. */
+export function* conditionAxes(
+  policies: readonly CompiledPolicy[],
+  tenantZone: string | undefined,
+): Steps<ConditionAxes> {
+  const addresses = new Set<bigint>();
+  const minutes = new Map<string, Set<bigint>>();
+  const seen = new Set<string>();
+  for (const { conditions } of policies) {
+    yield;
+    const { timezone } = splitConditions(conditions, tenantZone);
+    for (const check of conditions.checks) {
+      if (check.kind === 'unreadable' || (check.condition.usesClock && !isTimezone(timezone))) continue;
+      const key = JSON.stringify([check.key, check.operand, check.condition.usesClock && timezone]);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      const into = check.condition.usesClock ? (minutes.get(timezone) ?? new Set<bigint>()) : addresses;
+      if (check.condition.usesClock) minutes.set(timezone, into);
+      for (const border of check.condition.borders(check.operand)) into.add(border);
+    }
+  }
+  const clocks = [...minutes].map(([timezone, borders]) => new ClockAxis(timezone, borders));
+  return new ConditionAxes(addresses, clocks, tenantZone);
 }
 
 /** The axis of one kind of resource in the requests of one shape. */

@@ -6,6 +6,7 @@ import { decideManagement } from '../management.ts';
 import type { CheckInput, Decision, Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
 import { matchRoute, type RouteTable } from '../routes.ts';
 import { parseTemplate } from '../templates.ts';
+import { minutesUntil } from './lines.ts';
 import type { Witness } from './model.ts';
 import type { Region, RegionPart } from './regions.ts';
 import type { ConditionAxes, KindAxis } from './rules.ts';
@@ -24,17 +25,20 @@ const HORIZON_MS = 3 * 366 * 24 * 60 * MINUTE_MS;
 
 /** Returns the first minute after an instant at which all clocks are in the region; undefined if there is none. */
 export function witnessInstant(
-  conditions: ConditionAxes,
+  { clocks }: ConditionAxes,
   parts: readonly RegionPart[],
   nowMs: number,
 ): number | undefined {
+  const wanted = clocks.flatMap((axis, index) => {
+    const mask = parts[index]?.each ?? axis.all;
+    return mask === axis.all ? [] : [{ timezone: axis.timezone, runs: axis.runsOf(mask) }];
+  });
   const from = (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS;
   for (let timeMs = from; timeMs < from + HORIZON_MS; ) {
     let wait = 0;
-    for (const [index, axis] of conditions.clocks.entries()) {
-      const mask = parts[index]?.each ?? axis.all;
-      const minute = minuteOfWeek(axis.timezone, timeMs);
-      if (mask !== axis.all && minute !== undefined) wait = Math.max(wait, axis.minutesUntil(mask, minute));
+    for (const { timezone, runs } of wanted) {
+      const minute = minuteOfWeek(timezone, timeMs);
+      if (minute !== undefined) wait = Math.max(wait, minutesUntil(runs, minute));
     }
     if (wait === 0) return timeMs;
     timeMs += Math.min(wait, MAX_STEP_MINUTES) * MINUTE_MS;
