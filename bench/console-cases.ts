@@ -91,7 +91,6 @@ const typeInto = (role: 'searchbox' | 'combobox', name: string, text: string) =>
   page.getByRole(role, { name }).fill(text);
 const choosing = (name: string) => (page: Page) => page.getByRole('combobox', { name }).click();
 const openAudience = (page: Page) => page.getByRole('radio', { name: 'Holders of roles' }).click();
-const openRequest = (page: Page) => page.getByRole('button', { name: 'Add a request' }).click();
 
 /** Has keys. */
 const OWNER = userOf(1);
@@ -185,15 +184,6 @@ export const CASES: readonly ConsoleCase[] = [
     from: '/new-policy',
     act: openAudience,
     rows: '[role=listbox][aria-label=Roles] [role=option]',
-  }),
-  picker({
-    name: 'user or key to simulate: search "zbigniew"',
-    from: '/policies/rule-001',
-    answer: USERS,
-    before: openRequest,
-    act: typeInto('combobox', 'User or key', 'zbigniew'),
-    text: 'zbigniew',
-    rows: SUGGESTED,
   }),
   // All kinds are shown together, so the last answer counts.
   ...['zbigniew', 'service 77', 'tenant-55'].map((typed) =>

@@ -138,6 +138,7 @@ describe('a screen', () => {
     ['policies', '/console/policies', undefined],
     ['one policy', '/console/policies/policy-0', undefined],
     ['usage', '/console/usage?by=key', 'main h1'],
+    ['access review', '/console/access?name=llama-3', undefined],
     ['audit', '/console/audit', undefined],
     ['tenants', '/console/tenants', undefined],
     ['account', '/console/account', undefined],

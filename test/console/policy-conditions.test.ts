@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { DifferenceBox } from '../../client/index.ts';
+import { boxPieces } from '../../console/src/screens/difference/sentence.ts';
 import { EMPTY_POLICY, type PolicyFields } from '../../console/src/screens/policy/draft.ts';
 import {
   areLit,
@@ -14,7 +16,7 @@ import {
   WEEK_HOURS,
   windowsOf,
 } from '../../console/src/screens/policy/hours.ts';
-import { isAddress, isNetwork, networkWith } from '../../console/src/screens/policy/networks.ts';
+import { isAddress, isNetwork, networksOutside, networkWith } from '../../console/src/screens/policy/networks.ts';
 import { summaryText } from '../../console/src/screens/policy/summary.ts';
 import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
 import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
@@ -306,5 +308,87 @@ describe('the networks of a condition', () => {
       }),
       { numRuns: runs(2000) },
     );
+  });
+
+  it('leave exactly the addresses outside of them', () => {
+    const near = fc.oneof(v4, v6, fc.constantFrom('10.0.0.1', '128.0.0.1', '2001:db8::1', '::1'));
+    fc.assert(
+      fc.property(near, fc.array(block, { maxLength: 4 }), (one, networks) => {
+        const outside = networksOutside(networks);
+        expect(outside.every(isNetwork)).toBe(true);
+        expect(networkWith(outside, one) === undefined).toBe(networkWith(networks, one) !== undefined);
+      }),
+      { numRuns: runs(500) },
+    );
+  });
+});
+
+describe('the sentence of a box of requests', () => {
+  const box: DifferenceBox = {
+    principals: { roles: ['analyst'], without_roles: [], exact: true, users: 12, keys: 40 },
+    permission: 'chat:write',
+    permissions: ['chat:write'],
+    self: false,
+    resources: { models: ['llama-*'] },
+    except: { models: ['llama-guard'] },
+    by: 'no-llama',
+    by_kind: 'policy',
+    witness: {
+      subject: 'usr_01k0000000000000000000000a',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      model: 'llama-3',
+      body: '{"model":"llama-3"}',
+      client_ip: '10.0.0.1',
+      time: '2026-11-23T17:00:00Z',
+    },
+    recent_requests: 7400,
+  };
+  const set = { patterns: ['a*'], also: [], except: [] };
+  it.each<readonly [string, Partial<DifferenceBox>]>([
+    [
+      'analyst may no longer chat:write on models llama-*, except llama-guard, from 10.0.0.0/8, Mon-Fri 18:00-20:00 Europe/Berlin.',
+      { addresses: ['10.0.0.0/8'], week: ['Mon-Fri 18:00-20:00'], timezone: 'Europe/Berlin' },
+    ],
+    [
+      'Everyone may no longer chat:write on any model.',
+      {
+        principals: { ...box.principals, roles: [] },
+        resources: { models: ['*'] },
+        except: {},
+      },
+    ],
+    [
+      '12 users and 40 keys among the holders of analyst may no longer chat:write on models a* or no named model.',
+      {
+        principals: { ...box.principals, exact: false },
+        regions: [{ kind: 'models', each: [set], some: [], unnamed: true }],
+      },
+    ],
+    [
+      'analyst without auditor may no longer rag:query on collections a* that match *b or collections c, and among them collections d.',
+      {
+        principals: { ...box.principals, without_roles: ['auditor'] },
+        permissions: ['rag:query'],
+        regions: [
+          {
+            kind: 'collections',
+            each: [
+              { ...set, also: ['*b'] },
+              { ...set, patterns: ['c'] },
+            ],
+            some: [[{ ...set, patterns: ['d'] }]],
+            unnamed: false,
+          },
+        ],
+      },
+    ],
+    [
+      'analyst may no longer chat:write without a resource, from outside 10.20.0.0/16 or an unknown address.',
+      { resources: {}, except: {}, addresses: [...networksOutside(['10.20.0.0/16']), 'missing'] },
+    ],
+  ])('%s', (sentence, change) => {
+    const said = boxPieces({ ...box, ...change }, 'denied').map(({ text }) => text);
+    expect(said.join('')).toBe(sentence);
   });
 });

@@ -107,7 +107,7 @@ describe('a policy drawn in the week grid', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is made, drawn and saved by keyboard alone', async () => {
+  it('is made, drawn, compared, changed and saved by keyboard alone', async () => {
     const { key } = await developerKey(stand);
     const { page, problems } = await stand.asAdmin({ path: '/console/policies' });
     const { keyboard } = page;
@@ -149,6 +149,19 @@ describe('a policy drawn in the week grid', () => {
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'by-keyboard' }).waitFor();
     await expect.poll(() => ask(stand, key)).toBe('403 by-keyboard');
+
+    // A change of it: its difference is read before it is saved.
+    await tabTo(page, page.getByRole('checkbox', { name: 'In force' }));
+    await keyboard.press('Space');
+    await tabTo(page, page.getByRole('button', { name: 'See what changes' }));
+    await keyboard.press('Enter');
+    const allowed = page.getByRole('list', { name: 'Newly allowed' });
+    await tabTo(page, allowed.getByRole('link', { name: 'Explain one of them' }).first());
+    expect(await allowed.textContent()).toContain('may now chat:read');
+    await tabTo(page, page.getByRole('button', { name: 'Save policy' }));
+    await keyboard.press('Enter');
+    await page.getByText('Saved. It is in force').waitFor();
+    await expect.poll(() => ask(stand, key)).toBe('200');
     await manage('DELETE', '/v1/iam/policies/by-keyboard');
     expect(problems).toEqual([]);
   });

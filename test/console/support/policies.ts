@@ -25,23 +25,6 @@ export async function chooseAction(page: Page, pattern: string): Promise<void> {
   await page.getByRole('option', { name: pattern, exact: false }).first().click();
 }
 
-/** Adds a request of the first user or key that the search finds. */
-export async function addRequest(page: Page, who: string, request: string): Promise<void> {
-  await page.getByRole('button', { name: 'Add a request' }).click();
-  await page.getByRole('combobox', { name: 'User or key' }).fill(who === 'usr_' ? 'A person' : who);
-  await page
-    .getByRole('option', { name: who === 'usr_' ? 'A person' : who })
-    .first()
-    .click();
-  await page
-    .getByRole('button', { name: 'Request', exact: false })
-    .and(page.locator('[aria-haspopup=listbox]'))
-    .last()
-    .click();
-  await page.getByRole('option', { name: request, exact: true }).click();
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
-}
-
 /** Saves a picture in the folder that POSTERN_TEST_PICTURES names. */
 export async function shoot(page: Page, name: string): Promise<void> {
   const folder = process.env['POSTERN_TEST_PICTURES'];

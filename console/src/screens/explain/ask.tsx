@@ -16,15 +16,20 @@ interface AskFormProps {
   readonly draft: Draft;
   readonly onChange: (draft: Draft) => void;
   readonly onAsk: () => void;
+  /** The button's text; default: that of an explanation. */
+  readonly action?: string;
+  /** Why no request can be asked about now; undefined: one can. */
+  readonly disabledReason?: string | undefined;
   readonly isRunning: boolean;
   readonly error: unknown;
   /** The caller may ask about itself only. */
   readonly isSelfOnly: boolean;
 }
 
-export function AskForm({ draft, onChange, onAsk, isRunning, error, isSelfOnly }: AskFormProps) {
+export function AskForm(props: AskFormProps) {
+  const { draft, onChange, onAsk, action = text.ask, disabledReason, isRunning, error, isSelfOnly } = props;
   const set = (change: Partial<Draft>): void => onChange({ ...draft, ...change });
-  const missing = missingOf(draft);
+  const missing = disabledReason ?? missingOf(draft);
   const typed = draft.path.trim();
   const isKnown = PATHS.some((path) => path === typed);
   const paths = PATHS.filter((path) => isKnown || path.includes(typed));
@@ -102,7 +107,7 @@ export function AskForm({ draft, onChange, onAsk, isRunning, error, isSelfOnly }
         isOptional
       />
       <Button tone="primary" type="submit" disabledReason={missing} isPending={isRunning}>
-        {text.ask}
+        {action}
       </Button>
     </form>
   );

@@ -73,6 +73,7 @@ export function searchOf({ kind, subject, method, path, model, address, when }: 
     method,
     path: path.trim(),
     model: orNone(model.trim()),
+    body: undefined,
     address: orNone(address.trim()),
     time: instantOf(when),
   };
@@ -85,12 +86,12 @@ export function requestOf({
   method = 'POST',
   path,
   model = '',
+  body = bodyOf(method, path, model),
   address,
   time,
 }: ExplainSearch): ExplainRequest | undefined {
   const subject = key ?? user;
   if (subject === undefined || path === undefined) return undefined;
-  const body = bodyOf(method, path, model);
   return {
     subject,
     method,
@@ -101,10 +102,10 @@ export function requestOf({
   };
 }
 
-function bodyOf(method: string, path: string, model: string): string | undefined {
+function bodyOf(method: string, path: string | undefined, model: string): string | undefined {
   if (method === 'GET' || method === 'DELETE') return undefined;
   if (model !== '') return JSON.stringify({ model });
-  return method === 'POST' && READ_BODIES.includes(path) ? '{}' : undefined;
+  return method === 'POST' && path !== undefined && READ_BODIES.includes(path) ? '{}' : undefined;
 }
 
 function orNone(text: string): string | undefined {

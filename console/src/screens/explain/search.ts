@@ -7,6 +7,8 @@ export interface ExplainSearch {
   readonly method?: string;
   readonly path?: string;
   readonly model?: string;
+  /** A body in place of one that names the model, of a link only. */
+  readonly body?: string;
   readonly address?: string;
   readonly time?: string;
 }
@@ -19,6 +21,7 @@ export function explainSearch(given: Given): ExplainSearch {
     ...text(given, 'method'),
     ...text(given, 'path'),
     ...text(given, 'model'),
+    ...text(given, 'body'),
     ...text(given, 'address'),
     ...text(given, 'time'),
   };

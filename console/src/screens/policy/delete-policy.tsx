@@ -12,13 +12,16 @@ import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { Refused } from '../../ui/refused.tsx';
+import { DifferenceOfDelete } from '../difference/difference.tsx';
+import { useDifference } from '../difference/use-difference.ts';
 
 export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; readonly onClose: () => void }) {
-  const { name, effect } = policy;
+  const { name, effect, global: isGlobal } = policy;
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [typed, setTyped] = useState('');
+  const difference = useDifference({ remove: { policies: [name] } });
   const remove = useMutation({
     mutationFn: () => client.request('DELETE', '/v1/iam/policies/{name}', { path: { name } }),
     onSuccess: async () => {
@@ -46,6 +49,7 @@ export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; rea
       }
     >
       <p>{text.removeSays[effect]}</p>
+      <DifferenceOfDelete state={difference} isGlobal={isGlobal} />
       <TextField
         label={common.typeToConfirm(name)}
         value={typed}

@@ -41,7 +41,7 @@ export function fieldsOf(policy: Policy): PolicyFields {
   };
 }
 
-/** The policy whole, as it is made, and as a simulation takes it. */
+/** The policy whole, as it is made, and as a comparison takes it. */
 export function newPolicyOf(name: string, fields: PolicyFields, isGlobal: boolean): NewPolicy {
   const { attached_roles: roles, ...rest } = fields;
   return {
@@ -50,6 +50,11 @@ export function newPolicyOf(name: string, fields: PolicyFields, isGlobal: boolea
     ...(fields.applies_to === 'roles' ? { attached_roles: roles } : {}),
     ...(isGlobal ? { global: true } : {}),
   };
+}
+
+/** The part of a policy that decisions depend on, as one text. */
+export function ruleOf({ description: _, ...rule }: PolicyFields): string {
+  return JSON.stringify(rule);
 }
 
 /** One operator of one condition. `is`: the value must be in the operand. */

@@ -110,3 +110,33 @@ export function networkWith(networks: readonly string[], text: string): string |
     return network !== undefined && contains(network, address);
   });
 }
+
+/**
+ * Returns the networks that cover exactly the addresses outside of the given ones, IPv4 first. Texts that are no
+ * networks count as none.
+ */
+export function networksOutside(networks: readonly string[]): readonly string[] {
+  const known = networks.flatMap((text) => networkOf(text) ?? []);
+  return ([32, 128] as const).flatMap((width) => {
+    const own = known.filter((network) => network.width === width);
+    return outside({ width, bits: 0n, prefix: 0 }, own).map(textOf);
+  });
+}
+
+function outside(whole: Network, networks: readonly Network[]): readonly Network[] {
+  const { width, bits, prefix } = whole;
+  if (networks.some((network) => network.prefix <= prefix && contains(network, whole))) return [];
+  const within = networks.filter((network) => contains(whole, network));
+  if (within.length === 0) return [whole];
+  const half = 1n << BigInt(width - prefix - 1);
+  return [bits, bits | half].flatMap((start) => outside({ width, bits: start, prefix: prefix + 1 }, within));
+}
+
+function textOf({ width, bits, prefix }: Network): string {
+  const [size, count, radix, joint] = width === 32 ? ([8n, 4, 10, '.'] as const) : ([16n, 8, 16, ':'] as const);
+  const parts = Array.from({ length: count }, (_, index) =>
+    ((bits >> (size * BigInt(count - 1 - index))) & ((1n << size) - 1n)).toString(radix),
+  );
+  const written = parts.join(joint);
+  return `${width === 32 ? written : written.replace(/(?:^0|:0)(?::0)+$/, '::')}/${prefix}`;
+}

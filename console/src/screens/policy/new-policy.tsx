@@ -13,15 +13,16 @@ import { Small } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
 import { fieldError, Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
-import { Affected } from './affected.tsx';
+import { DifferenceLine, DifferenceSection } from '../difference/difference.tsx';
+import { TryRequest } from '../difference/try-request.tsx';
+import { useDifference } from '../difference/use-difference.ts';
 import { EMPTY_POLICY, faultOf, fieldsOf, newPolicyOf, type PolicyFields } from './draft.ts';
 import { PolicyForm } from './fields.tsx';
 import { LockOut } from './lock-out.tsx';
 import styles from './policy.module.css';
-import { Simulation } from './simulation.tsx';
 import { Words } from './words.tsx';
 
-/** In a simulation of a policy that has no name yet. */
+/** In a comparison of a policy that has no name yet. */
 const UNNAMED = 'new-policy-without-a-name';
 
 export function NewPolicy() {
@@ -63,6 +64,8 @@ function Form({ start }: { readonly start: PolicyFields }) {
   const isLockOut = error instanceof ProblemError && error.code === 'would_lock_out';
   const malformed = name === '' || isPolicyName(name) ? undefined : text.nameFault;
   const fault = faultOf(draft);
+  const proposal = { policies: [newPolicyOf(isPolicyName(name) ? name : UNNAMED, fields, isGlobal)] };
+  const difference = useDifference(draft.actions.length === 0 ? undefined : proposal, fault);
   return (
     <div className={styles.editor}>
       <Courses
@@ -98,6 +101,7 @@ function Form({ start }: { readonly start: PolicyFields }) {
               </div>
             ) : null}
             <PolicyForm draft={draft} set={set} error={error} isGlobal={isGlobal} zone={zone} />
+            <DifferenceSection state={difference} isGlobal={isGlobal} />
             <SaveBar
               work={create}
               action={text.creating}
@@ -105,6 +109,7 @@ function Form({ start }: { readonly start: PolicyFields }) {
               refusal={isLockOut ? <LockOut error={error} onForce={() => create.save({ force: true })} /> : undefined}
               onClose={() => void navigate({ to: '/policies' })}
             >
+              <DifferenceLine state={difference} />
               <Small>{text.saveSays}</Small>
             </SaveBar>
           </form>
@@ -113,9 +118,9 @@ function Form({ start }: { readonly start: PolicyFields }) {
           <>
             <section>
               <Words draft={draft} zone={zone} />
+              {isGlobal ? null : <Small>{text.platformAdmins}</Small>}
             </section>
-            <Affected {...draft} isGlobal={isGlobal} />
-            <Simulation proposal={newPolicyOf(isPolicyName(name) ? name : UNNAMED, fields, isGlobal)} fault={fault} />
+            <TryRequest proposal={proposal} fault={fault} />
           </>
         }
       />

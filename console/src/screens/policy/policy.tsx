@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Policy as PolicyResource, ProblemError } from '../../../../client/index.ts';
-import { changedMembers, type Tagged, useEdit } from '../../api/edit.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
 import { policiesChanged, readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -18,13 +18,14 @@ import { Page, SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { Moment } from '../../ui/time.tsx';
-import { Affected } from './affected.tsx';
+import { DifferenceLine, DifferenceSection } from '../difference/difference.tsx';
+import { TryRequest } from '../difference/try-request.tsx';
+import { useDifference } from '../difference/use-difference.ts';
 import { DeletePolicy } from './delete-policy.tsx';
-import { faultOf, fieldsOf, newPolicyOf, type PolicyFields } from './draft.ts';
+import { faultOf, fieldsOf, newPolicyOf, type PolicyFields, ruleOf } from './draft.ts';
 import { PolicyForm } from './fields.tsx';
 import { LockOut } from './lock-out.tsx';
 import styles from './policy.module.css';
-import { Simulation } from './simulation.tsx';
 import { Words } from './words.tsx';
 
 export function Policy() {
@@ -95,7 +96,9 @@ function Editor({ loaded, denied }: EditorProps) {
   });
   const { base: saved, draft, set, error } = edit;
   const fault = faultOf(draft);
-  const changes = Object.keys(changedMembers(fieldsOf(saved), draft)).length;
+  const proposal = { policies: [newPolicyOf(name, draft, isGlobal)] };
+  const isRuleChanged = ruleOf(draft) !== ruleOf(fieldsOf(saved));
+  const difference = useDifference(isRuleChanged ? proposal : undefined, fault);
   const isLockOut = error instanceof ProblemError && error.code === 'would_lock_out';
   return (
     <div className={styles.editor}>
@@ -117,6 +120,7 @@ function Editor({ loaded, denied }: EditorProps) {
               zone={isGlobal ? undefined : zone}
               stored={saved.conditions}
             />
+            <DifferenceSection state={difference} isGlobal={isGlobal} />
             <SaveBar
               work={edit}
               action={text.save}
@@ -124,7 +128,7 @@ function Editor({ loaded, denied }: EditorProps) {
               disabledReason={denied ?? (edit.isChanged ? fault : common.noChange)}
               refusal={isLockOut ? <LockOut error={error} onForce={() => edit.save({ force: true })} /> : undefined}
             >
-              {edit.isChanged ? <Small>{text.changes(changes)}</Small> : null}
+              <DifferenceLine state={difference} />
             </SaveBar>
           </form>
         }
@@ -132,9 +136,9 @@ function Editor({ loaded, denied }: EditorProps) {
           <>
             <section>
               <Words draft={draft} zone={isGlobal ? undefined : zone} />
+              {isGlobal ? null : <Small>{text.platformAdmins}</Small>}
             </section>
-            <Affected {...draft} isGlobal={isGlobal} />
-            <Simulation proposal={newPolicyOf(name, draft, isGlobal)} fault={fault} />
+            <TryRequest proposal={proposal} fault={fault} />
             <section>
               <SectionHead title={text.facts} />
               <Facts

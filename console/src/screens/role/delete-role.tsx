@@ -11,6 +11,8 @@ import { roles as text } from '../../text/en/roles.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { Refused } from '../../ui/refused.tsx';
+import { DifferenceOfDelete } from '../difference/difference.tsx';
+import { useDifference } from '../difference/use-difference.ts';
 import { rolesChanged, useHolders } from './queries.ts';
 
 interface DeleteRoleProps {
@@ -22,6 +24,7 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const difference = useDifference({ remove: { roles: [name] } });
   const remove = useMutation({
     mutationFn: (force: boolean) =>
       client.request('DELETE', '/v1/iam/roles/{name}', { path: { name }, ...(force ? { query: { force } } : {}) }),
@@ -43,6 +46,7 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
       refusal={isInUse ? <InUse name={name} /> : remove.isError ? <Refused error={remove.error} /> : null}
     >
       <p>{text.removeSays}</p>
+      <DifferenceOfDelete state={difference} />
     </Confirm>
   );
 }

@@ -15,6 +15,8 @@ import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
+import { DifferenceLine, DifferenceSection } from '../difference/difference.tsx';
+import { useDifference } from '../difference/use-difference.ts';
 import { DeleteRole } from './delete-role.tsx';
 import { orderedConstraints, type RoleFields, RoleForm } from './fields.tsx';
 import { readRole, rolesChanged, useRole } from './queries.ts';
@@ -78,6 +80,11 @@ export function fieldsOf({ description, permissions, resource_constraints: const
   return { description, permissions, resource_constraints: orderedConstraints(constraints) };
 }
 
+/** The part of a role that decisions depend on, as one text. */
+function ruleOf({ description: _, ...rule }: RoleFields): string {
+  return JSON.stringify(rule);
+}
+
 function Builtin({ role }: { readonly role: RoleResource }) {
   return (
     <div className={styles.form}>
@@ -104,6 +111,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
     onSaved: () => void rolesChanged(queries, tenant.id),
   });
   const { draft, set, error } = edit;
+  const isRuleChanged = ruleOf(draft) !== ruleOf(fieldsOf(edit.base));
+  const difference = useDifference(isRuleChanged ? { roles: [{ name, ...draft }] } : undefined);
   const notices = edit.base.notices?.filter(({ pattern }) => pattern === null || draft.permissions.includes(pattern));
   const noted = (notices ?? []).flatMap(({ pattern }) => pattern ?? []);
   return (
@@ -116,12 +125,15 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
     >
       <Notices notices={notices} />
       <RoleForm draft={draft} set={set} error={error} noted={noted} />
+      <DifferenceSection state={difference} />
       <SaveBar
         work={edit}
         action={text.save}
         saved={text.saved}
         disabledReason={denied ?? (edit.isChanged ? undefined : common.noChange)}
-      />
+      >
+        <DifferenceLine state={difference} />
+      </SaveBar>
     </form>
   );
 }
