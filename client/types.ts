@@ -211,6 +211,8 @@ export type AuditRow = {
     readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
     /** Null for the system and for requests without a known principal. */
     readonly id: string | null;
+    /** With `include=names`: the current name of the user or key. Null: there is none, or the caller may not read it. */
+    readonly name?: string | null;
   };
   /** Null if the event belongs to no tenant. */
   readonly tenant_id: string | null;
@@ -224,6 +226,8 @@ export type AuditRow = {
     readonly type: string | null;
     /** The id or name of the object. */
     readonly id: string | null;
+    /** With `include=names`: the current name of the user or key. Null: there is none, or the caller may not read it. */
+    readonly name?: string | null;
   };
   /** `success`, `failure` or `refused`. */
   readonly result: 'success' | 'failure' | 'refused';
@@ -554,6 +558,8 @@ export type ExplainedDecision = {
     readonly type: 'user' | 'api_key';
     /** The id of the user or key. */
     readonly id: string;
+    /** With `include=names`: its current name. Null: there is none, or the caller may not read it. */
+    readonly name?: string | null;
   } | null;
   /** Null if the server could not read the check. */
   readonly method: string | null;
@@ -940,7 +946,7 @@ export type Limit = {
 export type Limits = {
   readonly rate_limit_rpm: Limit;
   readonly max_tokens_per_request: Limit;
-  readonly monthly_tokens: ReservableLimit;
+  readonly monthly_tokens: MonthlyLimit;
   readonly max_users: Limit;
   readonly max_collections: ReservableLimit;
 };
@@ -987,6 +993,21 @@ export type Me = {
 
 /** Pairs of text. No decision reads them. */
 export type Metadata = Readonly<Record<string, string>>;
+
+export type MonthlyLimit = {
+  /** Null: there is no limit. */
+  readonly limit: number | null;
+  /** Null: the usage is not counted. */
+  readonly used: number | null;
+  /** How much is left. */
+  readonly remaining: number | null;
+  /** Null: it does not reset by itself. */
+  readonly resets_at: string | null;
+  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. */
+  readonly reserved: number;
+  /** The time at which the tokens are spent at the month's average pace. Null: not before the reset, spent already, or less than two days of the month have passed. */
+  readonly runs_out_at: string | null;
+};
 
 export type NewApiKey = {
   /** The id of the user that owns the key; null if the tenant owns it. */
@@ -1156,6 +1177,51 @@ export type Notice = {
   readonly nearest: string | null;
   /** A sentence for people. */
   readonly message: string;
+};
+
+export type NoticedResource = {
+  /** What kind it is. */
+  readonly kind: 'role' | 'policy' | 'key';
+  /** The name of a role or policy, or the id of a key. */
+  readonly id: string;
+  /** The name. */
+  readonly name: string;
+  readonly notice: Notice;
+};
+
+export type Overview = {
+  readonly monthly_tokens?: MonthlyLimit;
+  /** The latest denials, with names. */
+  readonly denials?: readonly RecentDecision[];
+  /** The latest changes, with names. */
+  readonly changes?: readonly AuditRow[];
+  /** The users. */
+  readonly users?: {
+    /** Accounts that failed logins have locked. */
+    readonly locked: readonly User[];
+    /** Users of a directory whose address another user has. */
+    readonly email_conflicts: readonly User[];
+    /** Users that their directory has suspended. */
+    readonly suspended: readonly User[];
+  };
+  /** Parts of rules and keys without effect. */
+  readonly notices: {
+    /** Notices of enabled policies, custom roles and active keys that the caller may read. */
+    readonly data: readonly NoticedResource[];
+    /** Whether another page follows. */
+    readonly has_more: boolean;
+    /** `false`: of the active keys, only the newest 100 were examined. */
+    readonly all_keys: boolean;
+  };
+  /** Keys that expire soon. */
+  readonly expiring_keys: {
+    /** The end of the time within which they expire. */
+    readonly before: string;
+    /** Active keys that expire within 14 days, at most 10,000. */
+    readonly total: number;
+    /** The first of them to expire. */
+    readonly data: readonly ApiKey[];
+  };
 };
 
 export type PasswordChange = {
@@ -1400,6 +1466,8 @@ export type RecentDecision = {
     readonly type: 'user' | 'api_key';
     /** The id of the user or key. */
     readonly id: string;
+    /** With `include=names`: its current name. Null: there is none, or the caller may not read it. */
+    readonly name?: string | null;
   } | null;
   /** Null if the server could not read the check. */
   readonly method: string | null;
@@ -1718,6 +1786,15 @@ export type Tenant = {
   readonly created_at: string;
   /** When the resource was last updated. */
   readonly updated_at: string;
+  readonly limits?: Limits;
+  readonly activity?: TenantActivity;
+};
+
+export type TenantActivity = {
+  /** The metered requests of the current month in the tenant's time zone. */
+  readonly requests: number;
+  /** The denied requests of the last 24 hours. */
+  readonly denied: number;
 };
 
 export type TenantChanges = {
@@ -1804,12 +1881,16 @@ export type TokenPair = {
 };
 
 export type Usage = {
-  /** The month, `YYYY-MM`. */
-  readonly period: string;
+  /** Null if the request has `from`. */
+  readonly period: string | null;
+  /** The first day. */
+  readonly from: string;
+  /** The last day, which is included. */
+  readonly to: string;
   /** `*` for all tenants together. */
   readonly tenant_id: string;
   readonly total: UsageSums;
-  /** One row for each model, key, user or day with usage, in order. Empty without `group_by`. */
+  /** One row for each model, key, user, day or tenant with usage, in order. Empty without `group_by`. */
   readonly data: readonly UsageRow[];
   /** Whether another page follows. */
   readonly has_more: boolean;
@@ -1870,6 +1951,10 @@ export type UsageRow = {
   readonly user?: string | null;
   /** The day, in the tenant's time zone. */
   readonly day?: string;
+  /** Grouped by tenant: its id. */
+  readonly tenant?: string;
+  /** With `include=names`, grouped by key, user or tenant: its name. null: there is none, or the caller may not read it. */
+  readonly name?: string | null;
   /** The number of requests. */
   readonly requests: number;
   /** Tokens of the requests. */
@@ -2490,6 +2575,8 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of the name or description, in any case. */
         readonly q?: string | undefined;
+        /** `true`: only those with a notice. */
+        readonly notices?: true | undefined;
         /** `true`: only built-in roles. `false`: only custom roles. */
         readonly builtin?: boolean | undefined;
       } | undefined;
@@ -2646,6 +2733,8 @@ export interface Paths {
         readonly applies_to?: 'everyone' | 'roles' | undefined;
         /** A role that the policy is attached to. */
         readonly role?: string | undefined;
+        /** `true`: only those with a notice. */
+        readonly notices?: true | undefined;
         /** `true`: only global policies. `false`: only the tenant's policies. */
         readonly global?: boolean | undefined;
       } | undefined;
@@ -2743,6 +2832,12 @@ export interface Paths {
         readonly q?: string | undefined;
         /** Only resources in this state. */
         readonly status?: 'active' | 'suspended' | undefined;
+        /** `true`: tenants that have spent 80 % of the month's tokens, or that run out of them before the reset at the month's pace. */
+        readonly near_limit?: true | undefined;
+        /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `id`. */
+        readonly sort?: 'id' | '-id' | 'tokens' | '-tokens' | 'requests' | '-requests' | 'denied' | '-denied' | 'share' | '-share' | undefined;
+        /** `limits`: each tenant also has its `limits` and its `activity`. */
+        readonly include?: 'limits' | undefined;
       } | undefined;
       readonly answers: {
         /** One page of tenants. */
@@ -3025,6 +3120,8 @@ export interface Paths {
         readonly action?: string | undefined;
         /** An id or a name, or with its type before it: role/auditor. */
         readonly target?: string | undefined;
+        /** Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted. */
+        readonly q?: string | undefined;
         /** Only rows with this result. */
         readonly result?: 'success' | 'failure' | 'refused' | undefined;
         /** The start of the time span, included. */
@@ -3033,6 +3130,8 @@ export interface Paths {
         readonly to?: string | undefined;
         /** Only rows of the request with this id. */
         readonly request_id?: string | undefined;
+        /** `names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids. */
+        readonly include?: 'names' | undefined;
       } | undefined;
       readonly answers: {
         /** One page of rows, newest first, or the stream that the Accept header asks for. */
@@ -3050,7 +3149,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/usage': {
-    /** Show the usage of a month: the total, and the usage by model, key, user or day. As CSV if the Accept header asks for it. */
+    /** Show the usage of a month or of a span of days: the total, and the usage by model, key, user, day or tenant. As CSV if the Accept header asks for it. */
     readonly GET: {
       readonly query?: {
         /** The number of rows of a page. Default: 50. */
@@ -3061,8 +3160,16 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** A calendar month in the tenant's time zone. Default: the current month. */
         readonly period?: string | undefined;
-        /** Groups the rows by this member. */
-        readonly group_by?: 'model' | 'key' | 'user' | 'day' | undefined;
+        /** The first day, in the tenant's time zone, in place of `period`. */
+        readonly from?: string | undefined;
+        /** The last day, which is included, at most 366 days after `from`. Default: today. */
+        readonly to?: string | undefined;
+        /** `tenant` needs `tenant_id=*`. Default: no grouping. */
+        readonly group_by?: 'model' | 'key' | 'user' | 'day' | 'tenant' | undefined;
+        /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `id`. */
+        readonly sort?: 'id' | '-id' | 'requests' | '-requests' | 'prompt_tokens' | '-prompt_tokens' | 'completion_tokens' | '-completion_tokens' | 'cached_tokens' | '-cached_tokens' | 'total_tokens' | '-total_tokens' | 'estimated_tokens' | '-estimated_tokens' | undefined;
+        /** `names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids. */
+        readonly include?: 'names' | undefined;
       } | undefined;
       readonly answers: {
         /** The total and one page of its parts, or all parts in the format that the Accept header asks for. */
@@ -3168,6 +3275,8 @@ export interface Paths {
         readonly from?: string | undefined;
         /** The end of the time span, excluded. */
         readonly to?: string | undefined;
+        /** `names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids. */
+        readonly include?: 'names' | undefined;
       } | undefined;
       readonly answers: {
         /** One page of decisions. */
@@ -3273,6 +3382,15 @@ export interface Paths {
       readonly answers: {
         /** The steps and their outcomes. */
         readonly '200': DirectoryTest;
+      };
+    };
+  };
+  readonly '/v1/iam/overview': {
+    /** Show the tenant's tokens of the month, its latest denials and changes, and the users, rules and keys that need care. Each part needs the permission of its own endpoint, and is absent without it. */
+    readonly GET: {
+      readonly answers: {
+        /** The parts that the caller may read. */
+        readonly '200': Overview;
       };
     };
   };

@@ -195,6 +195,7 @@ CREATE TABLE decision_counts (
   CONSTRAINT decision_counts_pkey PRIMARY KEY (tenant_id, minute, code, route)
 );
 CREATE INDEX decision_counts_by_minute ON decision_counts USING btree (minute);
+CREATE INDEX decision_counts_of_denials ON decision_counts USING btree (minute) WHERE code <> ALL (ARRAY['allow'::text, 'public'::text, 'unavailable'::text]);
 
 CREATE TABLE deleted_roles (
   tenant_id text NOT NULL,
@@ -549,6 +550,23 @@ CREATE TABLE usage_by_model (
 ) WITH (fillfactor=50);
 CREATE INDEX usage_by_model_by_day ON usage_by_model USING btree (day);
 
+CREATE TABLE usage_by_month (
+  tenant_id text NOT NULL,
+  month date NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  user_id text COLLATE "C" NOT NULL,
+  requests bigint DEFAULT 0 NOT NULL,
+  prompt_tokens bigint DEFAULT 0 NOT NULL,
+  completion_tokens bigint DEFAULT 0 NOT NULL,
+  cached_tokens bigint DEFAULT 0 NOT NULL,
+  total_tokens bigint DEFAULT 0 NOT NULL,
+  estimated_tokens bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT usage_by_month_pkey PRIMARY KEY (tenant_id, month, key_id, user_id)
+) WITH (fillfactor=70);
+CREATE INDEX usage_by_month_by_any_key ON usage_by_month USING btree (month, key_id);
+CREATE INDEX usage_by_month_by_any_user ON usage_by_month USING btree (month, user_id);
+CREATE INDEX usage_by_month_by_user ON usage_by_month USING btree (tenant_id, month, user_id);
+
 CREATE TABLE usage_daily (
   tenant_id text NOT NULL,
   day date NOT NULL,
@@ -565,6 +583,7 @@ CREATE TABLE usage_daily (
 ) WITH (fillfactor=70);
 CREATE INDEX usage_daily_by_any_key ON usage_daily USING btree (usage_month(day), key_id COLLATE "C");
 CREATE INDEX usage_daily_by_any_user ON usage_daily USING btree (usage_month(day), user_id COLLATE "C");
+CREATE INDEX usage_daily_by_day ON usage_daily USING btree (day);
 CREATE INDEX usage_daily_by_key ON usage_daily USING btree (tenant_id, usage_month(day), key_id COLLATE "C");
 CREATE INDEX usage_daily_by_user ON usage_daily USING btree (tenant_id, usage_month(day), user_id COLLATE "C");
 
@@ -961,13 +980,26 @@ AS $function$
     cached_tokens = u.cached_tokens + excluded.cached_tokens,
     total_tokens = u.total_tokens + excluded.total_tokens,
     estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
-  insert into usage_by_model as u (tenant_id, day, model, requests, prompt_tokens, completion_tokens, cached_tokens, total_tokens,
-    estimated_tokens)
+  insert into usage_by_model as u (tenant_id, day, model, requests, prompt_tokens, completion_tokens, cached_tokens,
+    total_tokens, estimated_tokens)
   select e.tenant_id, e.day, e.model, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
     sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
   from unnest(entries) e where e.books
   group by 1, 2, 3 order by 1, 2, 3
   on conflict (tenant_id, day, model) do update set
+    requests = u.requests + excluded.requests,
+    prompt_tokens = u.prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = u.completion_tokens + excluded.completion_tokens,
+    cached_tokens = u.cached_tokens + excluded.cached_tokens,
+    total_tokens = u.total_tokens + excluded.total_tokens,
+    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
+  insert into usage_by_month as u (tenant_id, month, key_id, user_id, requests, prompt_tokens, completion_tokens, cached_tokens,
+    total_tokens, estimated_tokens)
+  select e.tenant_id, cast(date_trunc('month', e.day) as date), e.key_id, e.user_id, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
+    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
+  from unnest(entries) e where e.books
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (tenant_id, month, key_id, user_id) do update set
     requests = u.requests + excluded.requests,
     prompt_tokens = u.prompt_tokens + excluded.prompt_tokens,
     completion_tokens = u.completion_tokens + excluded.completion_tokens,

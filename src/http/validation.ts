@@ -14,7 +14,7 @@ const OPTIONS = { strict: true, allowUnionTypes: true, ownProperties: true, verb
 const thorough = new Ajv({ ...OPTIONS, allErrors: true });
 const frugal = new Ajv({ ...OPTIONS, allErrors: false });
 for (const ajv of [thorough, frugal]) {
-  addFormats.default(ajv, ['date-time', 'email']);
+  addFormats.default(ajv, ['date', 'date-time', 'email']);
   ajv.addVocabulary(['asksAlso']);
 }
 

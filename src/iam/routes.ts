@@ -9,6 +9,7 @@ import { directoryEndpoints } from './directory/routes.ts';
 import type { DirectoryTestParts } from './directory/test.ts';
 import type { ExplainParts } from './explain/resolve.ts';
 import { explainEndpoints } from './explain/routes.ts';
+import { overviewEndpoints } from './overview/routes.ts';
 import { permissionEndpoints } from './permissions/routes.ts';
 import { policyEndpoints } from './policies/routes.ts';
 import { roleEndpoints } from './roles/routes.ts';
@@ -32,6 +33,7 @@ export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
     ...recentDecisionEndpoints(parts),
     ...explainEndpoints(parts),
     ...directoryEndpoints(parts),
+    ...overviewEndpoints(parts),
   ]);
   return [...routes, ...permissionEndpoints(parts, routes)];
 }

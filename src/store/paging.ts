@@ -32,6 +32,8 @@ export interface PageRows<Row> {
   readonly rows: readonly Row[];
   /** True if there are `take` rows, or if rows are missing because of `maxBytes`. */
   readonly more: boolean;
+  /** The last examined row, if a search ended after the last of `rows`: the next page begins after it. */
+  readonly end?: Row;
 }
 
 /** An additional column for `pageRows`. */

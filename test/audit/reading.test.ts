@@ -289,3 +289,114 @@ describe('exports', () => {
     });
   });
 });
+
+describe('a search', () => {
+  const SEARCHED = 'searched';
+  let reader: Person;
+  let ada: Person;
+  let key: Json;
+
+  /** Rows older than all others of the tenant, each a second older than the one before. */
+  const older = (count: number, actor: string, target: string) =>
+    h.db.knex.raw(
+      `insert into audit_log (time, actor_type, actor_id, tenant_id, action, target_type, target_id, result)
+       select (select min(time) from audit_log where tenant_id = :tenant) - i * interval '1 second', 'user', :actor, :tenant,
+         'user.update', 'user', :target, 'success' from generate_series(1, :count) i`,
+      { tenant: SEARCHED, actor, target, count },
+    );
+
+  beforeAll(async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: SEARCHED, name: SEARCHED } });
+    reader = await h.person(SEARCHED, ['tenant-admin']);
+    ada = await h.person(SEARCHED, []);
+    await h.db.knex.raw(`update users set name = 'Ada Lovelace', email = 'countess@mine.example' where id = ?`, [
+      ada.id,
+    ]);
+    const made = await h.api('POST', '/v1/iam/api-keys', {
+      as: reader.token,
+      body: { name: 'Shop', description: 'The shop', scopes: ['chat:write'], expires_in_days: 3 },
+    });
+    key = made.json;
+    await older(1, ada.id, 'usr_00000000000000000000000009');
+    await older(1, 'usr_00000000000000000000000009', ada.id);
+  });
+
+  const found = async (q: string, query = '') => {
+    const reply = await list(`?q=${encodeURIComponent(q)}${query}`, reader.token);
+    return rows(reply).map((row) => [Object(row['actor']).id, Object(row['target']).id]);
+  };
+  const ofAda = () => [
+    [ada.id, 'usr_00000000000000000000000009'],
+    ['usr_00000000000000000000000009', ada.id],
+  ];
+
+  test('finds the rows of a user by any part of its name or address, as actor and as target', async () => {
+    for (const q of ['lovelace', 'ADA L', 'countess@', 'countess@mine.example', ada.id])
+      expect(await found(q), q).toEqual(ofAda());
+    expect(await found('babbage')).toEqual([]);
+  });
+
+  test('finds the rows of a key by its name and prefix, and whole ids, targets and request ids', async () => {
+    const created = [[reader.id, text(key, 'id')]];
+    for (const q of ['sho', text(key, 'prefix'), text(key, 'id'), `api_key/${text(key, 'id')}`])
+      expect(await found(q), q).toEqual(created);
+    const [row] = rows(await list('?q=shop', reader.token));
+    expect(await found(text(row ?? {}, 'request_id'))).toEqual(created);
+    expect(await found('shop', '&action=api_key.revoke')).toEqual([]);
+  });
+
+  test('shows the names of actors and targets with include=names, to callers that may read them', async () => {
+    const named = async (as: string) =>
+      rows(await list('?q=lovelace&include=names&tenant_id=searched', as)).map(({ actor, target }) => [
+        Object(actor).name,
+        Object(target).name,
+      ]);
+    expect(await named(reader.token)).toEqual([
+      ['Ada Lovelace', null],
+      [null, 'Ada Lovelace'],
+    ]);
+    const auditorOfIt = await h.person(SEARCHED, ['auditor']);
+    expect(await named(auditorOfIt.token)).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+  });
+
+  test('finds no user of another tenant', async () => {
+    expect(rows(await list('?q=lovelace'))).toEqual([]);
+  });
+
+  test('is not counted', async () => {
+    expect((await list('?q=lovelace&count=true', reader.token)).json).not.toHaveProperty('total');
+  });
+
+  test('finds rows behind thousands of others, and continues if too many users have the text', async () => {
+    await older(5100, 'usr_00000000000000000000000008', 'usr_00000000000000000000000008');
+    await older(2, ada.id, 'usr_00000000000000000000000007');
+    const all = [...ofAda(), ...Array.from({ length: 2 }, () => [ada.id, 'usr_00000000000000000000000007'])];
+    expect(await found('lovelace')).toEqual(all);
+    const pages: unknown[] = [];
+    let cursor = '';
+    for (let more = true; more; ) {
+      const reply = await list(`?q=lovelace&limit=3${cursor}`, reader.token);
+      pages.push(...rows(reply).map((row) => [Object(row['actor']).id, Object(row['target']).id]));
+      more = reply.json['has_more'] === true;
+      cursor = `&cursor=${String(reply.json['next_cursor'])}`;
+    }
+    expect(pages).toEqual(all);
+    await h.db.knex.raw(
+      `insert into users (id, tenant_id, email, name)
+       select 'usr_2' || lpad(i::text, 25, '0'), :tenant, 'namesake' || i || '@mine.example', 'Lovelace' from generate_series(1, 501) i`,
+      { tenant: SEARCHED },
+    );
+    const first = await list('?q=lovelace', reader.token);
+    expect([rows(first).length, first.json['has_more']]).toEqual([2, true]);
+    const second = await list(`?q=lovelace&cursor=${String(first.json['next_cursor'])}`, reader.token);
+    expect([rows(second).length, second.json['has_more']]).toEqual([2, false]);
+    const exported = await h.api('GET', `${AUDIT}?q=lovelace`, {
+      as: reader.token,
+      headers: { accept: 'application/x-ndjson' },
+    });
+    expect(linesOf(exported.text)).toHaveLength(4);
+  });
+});

@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DecisionsOfMinute } from '../../client/types.ts';
 import { decidedOf, SHOWN_REASONS, STEPS } from '../../console/src/screens/overview/decided.ts';
-import { paceEnds } from '../../console/src/screens/overview/pace.ts';
 
 const FROM = Date.UTC(2026, 10, 20);
 const DAY = 86_400_000;
@@ -50,25 +49,5 @@ describe('the decisions of a day', () => {
         }
       }),
     );
-  });
-});
-
-describe('the pace of a month', () => {
-  const resetsAt = '2026-11-30T23:00:00.000Z';
-  const at = (day: number) => Date.UTC(2026, 9, 31, 23) + day * DAY;
-
-  it('gives the time at which the quota is used up at the average usage of the month', () => {
-    expect(paceEnds({ limit: 300, used: 100, resetsAt }, at(5))).toBe(at(15));
-  });
-
-  it.each([
-    ['the quota lasts to the end', { limit: 300, used: 40, resetsAt }, at(5)],
-    ['the month has just begun', { limit: 300, used: 200, resetsAt }, at(1)],
-    ['nothing was used', { limit: 300, used: 0, resetsAt }, at(5)],
-    ['everything is used', { limit: 300, used: 301, resetsAt }, at(5)],
-    ['there is no quota', { limit: null, used: 100, resetsAt }, at(5)],
-    ['it never resets', { limit: 300, used: 100, resetsAt: null }, at(5)],
-  ])('is silent if %s', (_, month, nowMs) => {
-    expect(paceEnds(month, nowMs)).toBeUndefined();
   });
 });

@@ -440,6 +440,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       has_more: false,
     }),
   },
+  getOverview: {
+    guarantee: 'the overview is shown',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/overview'),
+    shows: () => ({ monthly_tokens: { limit: null }, users: { locked: [] } }),
+  },
   getDecisions: {
     guarantee: 'the summary of recent decisions is shown',
     status: 200,

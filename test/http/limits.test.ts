@@ -1,6 +1,7 @@
 /** GET /v1/iam/tenants/{id}/limits and PUT …/usage: the remainder of each limit, and corrections of the usage. */
 
 import { describe, expect, test } from 'vitest';
+import { runsOutAtMs } from '../../src/iam/usage/tenant-limits.ts';
 import { type Harness, it, type Json, outcome, type Person, unique } from './harness.ts';
 
 const ACME = unique('acme');
@@ -28,13 +29,33 @@ async function tenantWith(settings: Json, quotas: Json): Promise<string> {
 
 const NONE = { limit: null, used: null, remaining: null, resets_at: null };
 
+describe('the pace of a month', () => {
+  const DAY = 86_400_000;
+  const month = { period: '2026-11', periodEndsMs: Date.UTC(2026, 10, 30, 23) };
+  const at = (day: number) => Date.UTC(2026, 9, 31, 23) + day * DAY;
+
+  test('gives the time at which the quota is spent at the average usage of the month', () => {
+    expect(runsOutAtMs({ limit: 300, used: 100 }, month, at(5))).toBe(at(15));
+  });
+
+  test.each([
+    ['the quota lasts to the end', { limit: 300, used: 40 }, at(5)],
+    ['the month has just begun', { limit: 300, used: 200 }, at(1)],
+    ['nothing was used', { limit: 300, used: 0 }, at(5)],
+    ['everything is used', { limit: 300, used: 301 }, at(5)],
+    ['there is no quota', { limit: undefined, used: 100 }, at(5)],
+  ])('is unknown if %s', (_, quota, nowMs) => {
+    expect(runsOutAtMs(quota, month, nowMs)).toBeUndefined();
+  });
+});
+
 describe('limits', () => {
   test('that are not set are null, and their usage is shown', async () => {
     const id = await tenantWith({}, {});
     expect(await limits(id)).toEqual({
       rate_limit_rpm: NONE,
       max_tokens_per_request: NONE,
-      monthly_tokens: { ...NONE, used: 0, resets_at: expect.any(String), reserved: 0 },
+      monthly_tokens: { ...NONE, used: 0, resets_at: expect.any(String), reserved: 0, runs_out_at: null },
       max_users: { ...NONE, used: 0 },
       max_collections: { ...NONE, used: 0, reserved: 0 },
     });
@@ -86,6 +107,7 @@ describe('limits', () => {
       remaining: 70,
       resets_at,
       reserved: 20,
+      runs_out_at: expect.toSatisfy((at) => at === null || at < resets_at),
     });
   });
 

@@ -230,3 +230,82 @@ describe('GET /v1/iam/permissions', () => {
     expect((await h.api('GET', '/v1/iam/permissions')).status).toBe(401);
   });
 });
+
+describe('a list with notices=true', () => {
+  test.each([
+    [
+      'roles',
+      { permissions: ['chat:wirte'] },
+      `insert into roles (tenant_id, name, permissions) select :tenant, name, '{chat:write}'`,
+    ],
+    [
+      'policies',
+      { effect: 'allow', actions: ['chat:wirte'], resources: ['*'], applies_to: 'everyone' },
+      `insert into policies (tenant_id, name, effect, actions, resources, applies_to)
+       select :tenant, name, 'deny', '{chat:write}', '{*}', 'everyone'`,
+    ],
+  ])(
+    'has the %s with a notice among more rules than one batch, over pages, with their number',
+    async (kind, wrong, right) => {
+      const tenant = `many-${kind}`;
+      await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: kind } });
+      const admin = await h.person(tenant, ['admin']);
+      const path = `/v1/iam/${kind}`;
+      const make = (name: string, body: object) => h.api('POST', path, { as: admin.token, body: { name, ...body } });
+      await h.db.knex.raw(`${right} from (select 'n-' || i as name from generate_series(100, 309) i) n`, { tenant });
+      for (const name of ['a-first', 'n-200-between', 'z-last']) expect(outcome(await make(name, wrong))).toBe('201');
+      const names: unknown[] = [];
+      let cursor = '';
+      for (let more = true; more; ) {
+        const reply = await h.api('GET', `${path}?notices=true&limit=1&count=true${cursor}`, { as: admin.token });
+        expect(reply.json['total']).toBe(3);
+        names.push(...rows(reply).map((row) => row['name']));
+        more = reply.json['has_more'] === true;
+        cursor = `&cursor=${String(reply.json['next_cursor'])}`;
+      }
+      expect(names).toEqual(['a-first', 'n-200-between', 'z-last']);
+    },
+  );
+});
+
+describe('the overview', () => {
+  const overview = async (as: string) => (await h.api('GET', '/v1/iam/overview', { as })).json;
+
+  test('has the notices of rules and keys, and the latest changes with names', async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'seen', name: 'seen' } });
+    const admin = await h.person('seen', ['tenant-admin', 'admin']);
+    await h.api('POST', '/v1/iam/roles', { as: admin.token, body: { name: 'mistyped', permissions: ['chat:wirte'] } });
+    const body = { name: 'Shop', description: 'The shop', scopes: ['chat:wirte'], expires_in_days: 3 };
+    const made = await h.api('POST', '/v1/iam/api-keys', { as: admin.token, body });
+    const seen = await overview(admin.token);
+    expect(Object(seen['notices']).data).toMatchObject([
+      { kind: 'role', id: 'mistyped', notice: UNNEEDED },
+      { kind: 'key', id: made.json['id'], name: 'Shop', notice: UNNEEDED },
+    ]);
+    const changes = seen['changes'];
+    expect(Array.isArray(changes) ? changes.slice(0, 2) : changes).toMatchObject([
+      { action: 'api_key.create', actor: { id: admin.id, name: expect.any(String) }, target: { name: 'Shop' } },
+      { action: 'role.create', target: { id: 'mistyped' } },
+    ]);
+    expect(seen).toMatchObject({
+      monthly_tokens: { used: 0 },
+      denials: [],
+      users: { locked: [], email_conflicts: [], suspended: [] },
+      expiring_keys: { total: 1, data: [{ id: made.json['id'] }] },
+    });
+  });
+
+  test('has only the parts that the caller may read', async () => {
+    const auditor = await h.person('seen', ['auditor']);
+    const developer = await h.person('seen', ['developer']);
+    const parts = async (as: string) => Object.keys(await overview(as)).toSorted((a, b) => (a < b ? -1 : 1));
+    expect(await parts(auditor.token)).toEqual(['changes', 'denials', 'expiring_keys', 'monthly_tokens', 'notices']);
+    expect(await parts(developer.token)).toEqual(['expiring_keys', 'notices']);
+    for (const { token } of [auditor, developer]) {
+      expect(await overview(token)).toMatchObject({
+        notices: { data: [], has_more: false },
+        expiring_keys: { total: 0, data: [] },
+      });
+    }
+  });
+});

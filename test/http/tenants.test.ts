@@ -147,3 +147,114 @@ describe('deletion', () => {
     expect(outcome(await h.api('GET', '/v1/iam/users', { as: h.root.token, tenant: id }))).toBe('403 tenant_mismatch');
   });
 });
+
+describe('the list by a number', () => {
+  const MARK = unique('sorted');
+  const names = ['small', 'large', 'without-quota', 'fast', 'quiet'].map((name) => `${MARK}-${name}`);
+  const [small = '', large = '', without = '', fast = '', quiet = ''] = names;
+
+  it.beforeAll(async ({ harness }) => {
+    const quotas: Readonly<Record<string, number>> = { [small]: 100, [large]: 1_000_000, [fast]: 1_000_000_000 };
+    const timezone: Readonly<Record<string, string>> = { [large]: 'Pacific/Kiritimati', [small]: 'Pacific/Niue' };
+    for (const tenant of names) {
+      const settings = timezone[tenant] === undefined ? {} : { timezone: timezone[tenant] };
+      const body = { id: tenant, name: tenant, settings, quotas: { monthly_tokens: quotas[tenant] ?? null } };
+      await harness.api('POST', TENANTS, { as: harness.root.token, body });
+    }
+    const { knex } = harness.db;
+    const today = (zone: string) => new Date().toLocaleDateString('sv', { timeZone: zone });
+    const use = async (tenant: string, requests: number, tokens: number) => {
+      const day = today(timezone[tenant] ?? 'UTC');
+      const entry = { tenant_id: tenant, day, period: day.slice(0, 7), model: '', key_id: '', user_id: '', requests };
+      const sums = { prompt_tokens: tokens, completion_tokens: 0, cached_tokens: 0, total_tokens: tokens };
+      await knex.raw(
+        'select metering_book(array(select e from jsonb_populate_recordset(cast(null as metering_entry), cast(? as jsonb)) e))',
+        [JSON.stringify([{ n: 1, ...entry, ...sums, estimated: false, books: true }])],
+      );
+    };
+    await use(small, 5, 85);
+    await use(large, 3, 900);
+    await use(without, 8, 700);
+    await use(fast, 1, 999_999_000);
+    const denied = async (tenant: string, code: string, decisions: number, hours: number) =>
+      knex.raw(
+        `insert into decision_counts (tenant_id, minute, code, route, decisions)
+         values (:tenant, date_trunc('minute', now()) - make_interval(hours => :hours), :code, '', :decisions)`,
+        { tenant, code, decisions, hours },
+      );
+    await denied(large, 'denied_by_policy', 4, 1);
+    await denied(large, 'allow', 1000, 1);
+    await denied(small, 'no_route', 9, 2);
+    await denied(fast, 'no_route', 500, 30);
+  });
+
+  const listed = async (query: string) => column(await root('GET', `${TENANTS}?q=${MARK}&${query}`), 'id');
+
+  test.each([
+    ['tokens', [quiet, small, without, large, fast]],
+    ['-tokens', [fast, large, without, small, quiet]],
+    ['requests', [quiet, fast, large, small, without]],
+    ['-denied', [small, large, without, quiet, fast].toSorted((a, b) => orderOfDenials(a, b))],
+    ['-share', [fast, small, large, without, quiet].toSorted((a, b) => orderOfShares(a, b))],
+    ['id', names.toSorted((a, b) => (a < b ? -1 : 1))],
+    ['-id', names.toSorted((a, b) => (a < b ? 1 : -1))],
+  ])('sort=%s orders all tenants, over pages too', async (sort, expected) => {
+    expect(await listed(`sort=${sort}`)).toEqual(expected);
+    const paged: unknown[] = [];
+    let cursor = '';
+    for (let more = true; more; ) {
+      const reply = await root('GET', `${TENANTS}?q=${MARK}&sort=${sort}&limit=2${cursor}`);
+      paged.push(...column(reply, 'id'));
+      more = reply.json['has_more'] === true;
+      cursor = `&cursor=${String(reply.json['next_cursor'])}`;
+    }
+    expect(paged).toEqual(expected);
+  });
+
+  /** The most denied of the last 24 hours first; then, like all ties of a descending order, the last id first. */
+  function orderOfDenials(a: string, b: string): number {
+    const denials: Readonly<Record<string, number>> = { [small]: 9, [large]: 4 };
+    return (denials[b] ?? 0) - (denials[a] ?? 0) || (a < b ? 1 : -1);
+  }
+
+  /** Tenants without a quota last. */
+  function orderOfShares(a: string, b: string): number {
+    const shares: Readonly<Record<string, number>> = { [small]: 0.85, [large]: 0.0009, [fast]: 0.999_999 };
+    return (shares[b] ?? -1) - (shares[a] ?? -1) || (a < b ? 1 : -1);
+  }
+
+  test('a cursor belongs to its order', async () => {
+    const cursor = String((await root('GET', `${TENANTS}?q=${MARK}&sort=-tokens&limit=1`)).json['next_cursor']);
+    expect(outcome(await root('GET', `${TENANTS}?q=${MARK}&sort=-tokens&cursor=${cursor}`))).toBe('200');
+    expect(outcome(await root('GET', `${TENANTS}?q=${MARK}&sort=tokens&cursor=${cursor}`))).toBe(
+      '400 invalid_parameter',
+    );
+    expect(outcome(await root('GET', `${TENANTS}?q=${MARK}&cursor=${cursor}`))).toBe('400 invalid_parameter');
+  });
+
+  test('near_limit=true lists the tenants that have spent most of their tokens, and counts them', async () => {
+    const reply = await root('GET', `${TENANTS}?q=${MARK}&near_limit=true&sort=-share&count=true`);
+    expect([column(reply, 'id'), reply.json['total']]).toEqual([[fast, small], 2]);
+  });
+
+  test('include=limits shows the limits of each tenant as the tenant itself does, and its activity', async () => {
+    const reply = await root('GET', `${TENANTS}?q=${MARK}&include=limits`);
+    const data = reply.json['data'] as readonly Json[];
+    expect(data).toHaveLength(5);
+    for (const tenant of data) {
+      const { rate_limit_rpm: _, ...alone } = (await root('GET', `${TENANTS}/${String(tenant['id'])}/limits`)).json;
+      expect(tenant['limits']).toMatchObject({
+        ...alone,
+        monthly_tokens: { ...Object(alone['monthly_tokens']), runs_out_at: expect.toSatisfy(() => true) },
+      });
+    }
+    const activity = Object.fromEntries(data.map((tenant) => [tenant['id'], tenant['activity']]));
+    expect(activity).toEqual({
+      [small]: { requests: 5, denied: 9 },
+      [large]: { requests: 3, denied: 4 },
+      [without]: { requests: 8, denied: 0 },
+      [fast]: { requests: 1, denied: 0 },
+      [quiet]: { requests: 0, denied: 0 },
+    });
+  });
+});

@@ -83,6 +83,8 @@ describe('a month', () => {
   test('is summed from its first day to its last, failed requests and estimates among it', async () => {
     expect((await early()).json).toEqual({
       period: EARLY,
+      from: '2001-02-01',
+      to: '2001-02-28',
       tenant_id: ACME,
       total: TOTAL,
       data: [],
@@ -195,12 +197,156 @@ describe('reading usage', () => {
   });
 });
 
+describe('a span of days', () => {
+  const SPANS = [
+    ['2001-02-01', '2001-02-28'],
+    ['2001-02-01', '2001-02-01'],
+    ['2001-02-02', '2001-02-28'],
+    ['2001-01-31', '2001-02-01'],
+    ['2001-02-14', '2001-03-01'],
+    ['2000-12-15', '2001-03-20'],
+    ['2001-02-28', '2001-02-28'],
+  ] as const;
+
+  /** The groups of a span, from the bookings themselves. */
+  const naive = async (column: string, from: string, to: string) => {
+    const { rows: found } = await h.db.knex.raw<{ rows: Json[] }>(
+      `select nullif(${column}, '') as member, sum(requests)::int as requests, sum(total_tokens)::int as total_tokens
+       from usage_daily where tenant_id = :tenant and day between :from and :to group by 1`,
+      { tenant: ACME, from, to },
+    );
+    return new Map(found.map((row) => [row['member'], [row['requests'], row['total_tokens']]]));
+  };
+
+  test.each(SPANS)('from %s to %s has each day of it, the first and the last included', async (from, to) => {
+    for (const [group, column] of [
+      ['key', 'key_id'],
+      ['user', 'user_id'],
+      ['model', 'model'],
+      ['day', 'day::text'],
+    ] as const) {
+      const reply = await ask(`from=${from}&to=${to}&group_by=${group}`);
+      expect(reply.json).toMatchObject({ period: null, from, to });
+      const found = rows(reply).map((row) => [row[group], [row['requests'], row['total_tokens']]] as const);
+      expect(new Map(found)).toEqual(await naive(column, from, to));
+    }
+  });
+
+  test('that has no end ends today', async () => {
+    const today = new Date().toLocaleDateString('sv', { timeZone: 'Pacific/Kiritimati' });
+    expect((await ask(`from=${today}`)).json).toMatchObject({ from: today, to: today });
+  });
+
+  test('has at most 366 days', async () => {
+    expect(outcome(await ask('from=2004-01-01&to=2004-12-31'))).toBe('200');
+    expect(outcome(await ask('from=2004-01-01&to=2005-01-01'))).toBe('400 invalid_parameter');
+  });
+
+  test('is named in the CSV and its file', async () => {
+    const reply = await ask('from=2001-02-01&to=2001-02-02&group_by=key', auditor.token, { accept: 'text/csv' });
+    expect(reply.text.split('\r\n')[1]).toBe(`2001-02-01/2001-02-02,${ACME},${KEY(1)},2,11,6,4,17,0`);
+    expect(reply.headers['content-disposition']).toBe('attachment; filename="usage-2001-02-01_2001-02-02.csv"');
+  });
+});
+
+describe('a sorted list', () => {
+  const NUMBERS = [
+    'requests',
+    'prompt_tokens',
+    'completion_tokens',
+    'cached_tokens',
+    'total_tokens',
+    'estimated_tokens',
+  ] as const;
+
+  test.each(['model', 'key', 'user', 'day'])(
+    'by %s has the order of each number in both directions, over pages too',
+    async (group) => {
+      for (const number of NUMBERS) {
+        for (const sort of [number, `-${number}`]) {
+          const seen: Json[] = [];
+          let cursor = '';
+          for (let more = true; more; ) {
+            const reply = await early(`&group_by=${group}&sort=${sort}&limit=1${cursor}`);
+            seen.push(...rows(reply));
+            more = reply.json['has_more'] === true;
+            cursor = `&cursor=${String(reply.json['next_cursor'])}`;
+          }
+          const values = seen.map((row) => Number(row[number]));
+          expect(values, sort).toEqual(values.toSorted((a, b) => (sort === number ? a - b : b - a)));
+          const members = (await early(`&group_by=${group}`)).json['data'];
+          expect(new Set(seen.map((row) => row[group]))).toEqual(
+            new Set(rows({ json: { data: members } } as never).map((row) => row[group])),
+          );
+        }
+      }
+    },
+  );
+
+  test('has a cursor that continues only in its own order', async () => {
+    const cursor = String((await early('&group_by=key&sort=-requests&limit=1')).json['next_cursor']);
+    expect(outcome(await early(`&group_by=key&sort=-requests&limit=1&cursor=${cursor}`))).toBe('200');
+    for (const sort of ['', '&sort=requests', '&sort=-total_tokens', '&sort=id'])
+      expect(outcome(await early(`&group_by=key&limit=1${sort}&cursor=${cursor}`))).toBe('400 invalid_parameter');
+  });
+
+  test('is also that of the CSV', async () => {
+    const reply = await ask(`period=${EARLY}&group_by=key&sort=-total_tokens`, auditor.token, { accept: 'text/csv' });
+    expect(
+      reply.text
+        .split('\r\n')
+        .slice(1, -1)
+        .map((line) => line.split(',')[2]),
+    ).toEqual([KEY(2), '', KEY(1)]);
+  });
+});
+
+describe('grouped by tenant', () => {
+  test('it names the tenants of the platform by their usage, for platform administrators', async () => {
+    const reply = await early('&tenant_id=*&group_by=tenant&sort=-total_tokens&include=names', h.root.token);
+    expect(rows(reply)).toEqual([
+      { tenant: GLOBEX, name: 'Globex', ...sums(1, 50_000, 0) },
+      { tenant: ACME, name: 'Acme', ...TOTAL },
+    ]);
+  });
+
+  test('it is refused to all others, and for one tenant', async () => {
+    expect(outcome(await early('&group_by=tenant'))).toBe('400 invalid_parameter');
+    expect(outcome(await early('&group_by=tenant&tenant_id=*'))).toBe('403 tenant_mismatch');
+    expect(outcome(await early('&group_by=tenant', h.root.token))).toBe('400 invalid_parameter');
+  });
+});
+
+describe('with include=names', () => {
+  test('a row has the name of its key or user only if the caller may read it', async () => {
+    const { id } = await h.person(ACME, ['developer']);
+    await book({ day: '2004-05-05', user: id, prompt: 1 }, { day: '2004-05-05', prompt: 1 });
+    const admin = await h.person(ACME, ['tenant-admin']);
+    const named = async (as: string) =>
+      rows(await ask('period=2004-05&group_by=user&include=names', as)).map(({ user, name }) => [user, name]);
+    expect(await named(auditor.token)).toEqual([
+      [null, null],
+      [id, null],
+    ]);
+    expect(await named(admin.token)).toEqual([
+      [null, null],
+      [id, expect.stringMatching(/./)],
+    ]);
+  });
+});
+
 test.each([
   'period=2026',
   'period=2026-13',
   'period=0000-01',
   'period=2026-11-01',
   'group_by=tenant',
+  'sort=name',
+  'from=2026-02-30',
+  'from=2026-02-02&to=2026-02-01',
+  'from=2026-02-02&period=2026-02',
+  'to=2026-02-02',
+  'include=everything',
   'group_by=model&group_by=key',
   'limit=0',
   'limit=201',
@@ -269,8 +415,8 @@ describe('as CSV', () => {
   });
 });
 
-test('the usage by model and day equals the bookings by key and user', async () => {
-  const sumsOf = async (table: string) => {
+test('the usage by model and day, and by month, equals the bookings by key and user', async () => {
+  const sumsOf = async (table: string, by: string) => {
     const names = [
       'requests',
       'prompt_tokens',
@@ -281,11 +427,16 @@ test('the usage by model and day equals the bookings by key and user', async () 
     ];
     const columns = names.map((name) => `sum(${name})::text as ${name}`).join(', ');
     const { rows: summed } = await h.db.knex.raw<{ rows: Json[] }>(
-      `select tenant_id, day::text, model, ${columns} from ${table} group by 1, 2, 3 order by 1, 2, 3`,
+      `select ${by}, ${columns} from ${table} group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
     );
     return summed;
   };
-  const booked = await sumsOf('usage_daily');
+  const byModel = `tenant_id, day::text, model, ''`;
+  const booked = await sumsOf('usage_daily', byModel);
   expect(booked.length).toBeGreaterThan(5);
-  expect(await sumsOf('usage_by_model')).toEqual(booked);
+  expect(await sumsOf('usage_by_model', byModel)).toEqual(booked);
+  const byMonth = `tenant_id, date_trunc('month', DAY)::date::text as month, key_id collate "C" as key, user_id collate "C" as user`;
+  expect(await sumsOf('usage_by_month', byMonth.replace('DAY', 'month'))).toEqual(
+    await sumsOf('usage_daily', byMonth.replace('DAY', 'day')),
+  );
 });

@@ -40,8 +40,8 @@ const TAGS: readonly Tag[] = [
   { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },
   {
     name: 'Usage',
-    description: 'Used tokens and requests, limits, and decisions.',
-    prefixes: ['/v1/iam/usage', '/v1/iam/decisions'],
+    description: 'Used tokens and requests, limits, decisions, and the overview of a tenant.',
+    prefixes: ['/v1/iam/usage', '/v1/iam/decisions', '/v1/iam/overview'],
   },
   {
     name: 'Audit',

@@ -12,8 +12,8 @@ import {
   stoppedNdjson,
 } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
-import { listAudit, type StoredAudit } from './queries.ts';
-import { auditFilter, auditResource, positionIn, positionOf } from './read.ts';
+import type { StoredAudit } from './queries.ts';
+import { auditFilter, auditResource, fetchAudit, positionOf } from './read.ts';
 import type { AuditQuery } from './schemas.ts';
 
 const CSV_COLUMNS: Readonly<Record<string, (row: StoredAudit) => string | null>> = {
@@ -63,8 +63,8 @@ export async function exportAudit(
   const filter = auditFilter(query);
   return startExport(parts, from, cursorsOf(from.caller, 'audit', query), {
     fetch: async (caller, after) => {
-      const page = { after: positionIn(after), take: BATCH, maxBytes: MAX_BATCH_BYTES };
-      return batchOf(await listAudit(parts.db.knex, scopeOf(caller), filter, page), positionOf);
+      const page = { after, take: BATCH, maxBytes: MAX_BATCH_BYTES };
+      return batchOf(await fetchAudit(parts.db.knex, scopeOf(caller), query, filter, page), positionOf);
     },
     format: FORMATS[format],
   });

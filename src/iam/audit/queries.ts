@@ -64,9 +64,10 @@ const OCTETS = `coalesce(octets, coalesce(octet_length(before::text), 0) + coale
 const COLUMNS = `id, time, cast(extract(epoch from time) * 1000000 as bigint) as time_micros, actor_type, actor_id, tenant_id,
   address, action, target_type, target_id, result, before, after, request_id, ${OCTETS}`;
 
-const ORDER = 'time desc, id desc';
+export const ORDER = 'time desc, id desc';
 
-function conditionsOf(scope: TenantScope, filter: AuditFilter): readonly string[] {
+/** SQL conditions on `audit_log`, with the bindings of the scope and of the filter. */
+export function conditionsOf(scope: TenantScope, filter: AuditFilter): readonly string[] {
   const filters = Object.keys(filter).filter(isFilter);
   return [scopeCondition(scope, 'tenant_id'), ...filters.map((name) => CONDITIONS[name])];
 }
@@ -82,6 +83,14 @@ export async function countAudit(q: Queryable, scope: TenantScope, filter: Audit
   return rows[0]?.rows ?? 0;
 }
 
+/** SQL for the rows after the page's position, with the bindings `micros` and `id`. */
+export function afterCondition({ after }: Page): readonly string[] {
+  if (after === undefined) return [];
+  return [
+    `(time, id) < (timestamptz 'epoch' + cast(:micros as bigint) * interval '1 microsecond', cast(:id as bigint))`,
+  ];
+}
+
 /** @param page its position is `time_micros` and `id` of the previous row, both as digits */
 export async function listAudit(
   q: Queryable,
@@ -89,14 +98,7 @@ export async function listAudit(
   filter: AuditFilter,
   page: Page,
 ): Promise<PageRows<StoredAudit>> {
-  const conditions = [
-    ...conditionsOf(scope, filter),
-    ...(page.after === undefined
-      ? []
-      : [
-          `(time, id) < (timestamptz 'epoch' + cast(:micros as bigint) * interval '1 microsecond', cast(:id as bigint))`,
-        ]),
-  ];
+  const conditions = [...conditionsOf(scope, filter), ...afterCondition(page)];
   const [micros, id] = page.after ?? [];
   const found = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
   const { rows } = await q.raw<{ rows: (StoredAudit & BoundedRow)[] }>(withinBytes(found, ORDER), {

@@ -5,11 +5,16 @@ import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { hex } from '../../store/audit-chain.ts';
 import { chainState } from '../../store/audit-seal-queries.ts';
+import type { Page, PageRows, TenantScope } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { AUDIT_TARGETS } from '../change/audit-row.ts';
-import { type List, paged, scopeOf } from '../list/list.ts';
+import { type List, MAX_PAGE_BYTES, paged, scopeOf } from '../list/list.ts';
+import { fetchMatching, type Matching } from '../list/matching.ts';
+import { type NamedId, readNames } from '../list/names.ts';
 import { type AuditFilter, countAudit, listAudit, type StoredAudit } from './queries.ts';
 import { type AuditChain, type AuditQuery, type AuditResource, MAX_UNSEALED } from './schemas.ts';
+import { searchAudit } from './search-queries.ts';
 
 /**
  * Returns a page of the effective tenant's rows. With `tenant_id=*`, it has the rows of all tenants and of the
@@ -21,16 +26,75 @@ export async function listAuditPage(
   caller: Caller,
   query: AuditQuery,
 ): Promise<List<AuditResource>> {
+  const { knex } = parts.db;
   const filter = auditFilter(query);
-  return paged(
+  const list = await paged(
     caller,
     'audit',
     query,
-    (page) => listAudit(parts.db.knex, scopeOf(caller), filter, { ...page, after: positionIn(page.after) }),
+    (page) => fetchAudit(knex, scopeOf(caller), query, filter, page),
     positionOf,
     auditResource,
-    (most) => countAudit(parts.db.knex, scopeOf(caller), filter, most),
+    query.q === undefined ? (most) => countAudit(knex, scopeOf(caller), filter, most) : undefined,
   );
+  return query.include === 'names' ? { ...list, data: await withNames(parts, caller, list.data) } : list;
+}
+
+/** Fetches a page of the rows of a query. */
+export function fetchAudit(
+  q: Queryable,
+  scope: TenantScope,
+  { q: text }: AuditQuery,
+  filter: AuditFilter,
+  page: Page,
+): Promise<PageRows<StoredAudit>> {
+  const at = { ...page, after: positionIn(page.after) };
+  if (text === undefined) return listAudit(q, scope, filter, at);
+  const { target_type: type, target_id: id } = targetOf(text);
+  const target = type === undefined || id === undefined ? undefined : { type, id };
+  return searchAudit(q, scope, { text, target }, filter, at);
+}
+
+/** Rows among which `listChanges` finds changes: logins are many. */
+const MOST_EXAMINED = 1000;
+/** Resources whose changes `listChanges` has. */
+const CHANGED: ReadonlySet<string | null> = new Set(['user', 'role', 'policy', 'tenant', 'api_key']);
+
+/** Returns the latest changes of users, roles, policies, tenants and keys, with names. */
+export async function listChanges(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  take: number,
+): Promise<readonly AuditResource[]> {
+  const list: Matching<StoredAudit> = {
+    fetch: (page) =>
+      listAudit(parts.db.knex, scopeOf(caller), { result: 'success' }, { ...page, after: positionIn(page.after) }),
+    matches: ({ action, target_type: type, target_id: id }) =>
+      !action.startsWith('auth.') && CHANGED.has(type) && id !== null,
+    position: positionOf,
+  };
+  const { rows } = await fetchMatching(list, { after: undefined, take, maxBytes: MAX_PAGE_BYTES }, MOST_EXAMINED);
+  return withNames(parts, caller, rows.map(auditResource));
+}
+
+/** Adds the names of actors and targets. */
+export async function withNames(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  rows: readonly AuditResource[],
+): Promise<readonly AuditResource[]> {
+  const namedIn = ({ type, id }: AuditResource['actor'] | AuditResource['target']): readonly NamedId[] =>
+    (type === 'user' || type === 'api_key') && id !== null ? [{ kind: type, id }] : [];
+  const nameOf = await readNames(
+    parts,
+    caller,
+    rows.flatMap(({ actor, target }) => [...namedIn(actor), ...namedIn(target)]),
+  );
+  const named = <P extends AuditResource['actor'] | AuditResource['target']>(part: P): P => {
+    const [id] = namedIn(part);
+    return { ...part, name: id === undefined ? null : nameOf(id) };
+  };
+  return rows.map((row) => ({ ...row, actor: named(row.actor), target: named(row.target) }));
 }
 
 export function auditResource(row: StoredAudit): AuditResource {

@@ -3,9 +3,18 @@
 import { type Static, Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, text } from '../schema/resource-parts.ts';
-import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
+import { closed, countedPage, names, oneOf, tenantFilter } from '../schema/schemas.ts';
 
 const auditResult = oneOf('success', 'failure', 'refused');
+
+const name = Type.Optional(
+  nullable(
+    Type.String({
+      description:
+        'With `include=names`: the current name of the user or key. Null: there is none, or the caller may not read it.',
+    }),
+  ),
+);
 
 export const AuditLogRow = component(
   'AuditRow',
@@ -15,11 +24,12 @@ export const AuditLogRow = component(
     actor: Type.Object({
       type: oneOf('user', 'api_key', 'system', 'anonymous'),
       id: nullable(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
+      name,
     }),
     tenant_id: nullable(Type.String({ description: 'Null if the event belongs to no tenant.' })),
     address: nullable(text),
     action: Type.String({ examples: ['user.create', 'auth.login'] }),
-    target: Type.Object({ type: nullable(text), id: nullable(text) }),
+    target: Type.Object({ type: nullable(text), id: nullable(text), name }),
     result: auditResult,
     before: Type.Unknown({ description: 'The state before the change, without secrets. Null if nothing is recorded.' }),
     after: Type.Unknown({ description: 'The state after the change, or details of the event, without secrets.' }),
@@ -75,10 +85,19 @@ export const auditQuery = Type.Object(
         description: 'An id or a name, or with its type before it: role/auditor.',
       }),
     ),
+    q: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
+      }),
+    ),
     result: Type.Optional(auditResult),
     from: bound('The start of the time span, included.'),
     to: bound('The end of the time span, excluded.'),
     request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    include: names,
   },
   closed,
 );

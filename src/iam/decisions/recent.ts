@@ -6,6 +6,7 @@
 import { parseId } from '../../domain/ids.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type List, paged, scopeOf } from '../list/list.ts';
+import { type NamedId, readNames } from '../list/names.ts';
 import { wrongCursor } from './read.ts';
 import { countRecent, listRecent, type RecentFilter, type StoredDecision } from './recent-queries.ts';
 import { instantIn, type RecentQuery, type RecentResource } from './schemas.ts';
@@ -35,7 +36,25 @@ export async function listRecentPage(
     recentResource,
     (most) => countRecent(knex, scopeOf(caller), filter, caller.nowMs, most),
   );
-  return { ...list, sampled: list.data.some(({ sampled }) => sampled) };
+  const data = query.include === 'names' ? await withNames(parts, caller, list.data) : list.data;
+  return { ...list, data, sampled: list.data.some(({ sampled }) => sampled) };
+}
+
+async function withNames(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  rows: readonly RecentResource[],
+): Promise<readonly RecentResource[]> {
+  const named = rows.flatMap(({ principal }) => (principal === null ? [] : [namedIn(principal)]));
+  const nameOf = await readNames(parts, caller, named);
+  return rows.map((row) => {
+    const { principal } = row;
+    return principal === null ? row : { ...row, principal: { ...principal, name: nameOf(namedIn(principal)) } };
+  });
+}
+
+function namedIn({ type, id }: NonNullable<RecentResource['principal']>): NamedId {
+  return { kind: type, id };
 }
 
 /** Validates a cursor's position, because a client can compute the check of any cursor. */

@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/errors.ts';
 import { Explanation } from '../explain/schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { closed, countedPage, oneOf, page, tenantFilter } from '../schema/schemas.ts';
+import { closed, countedPage, names, oneOf, page, tenantFilter } from '../schema/schemas.ts';
 
 /** The UTC intervals by which rows are grouped. */
 export const INTERVALS = ['minute', 'hour', 'day'] as const;
@@ -122,6 +122,7 @@ export const recentFilters = Type.Object(
     route: filterText(1100, 'A line of the route table: POST /v1/chat/completions.'),
     from: instant('The start of the time span, included.'),
     to: instant('The end of the time span, excluded.'),
+    include: names,
   },
   closed,
 );
@@ -139,7 +140,19 @@ const decision = {
   outcome: oneOf('allow', 'deny'),
   code: Type.String({ description: '`allow`, or the code of the denial.', examples: ['denied_by_policy'] }),
   detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
-  principal: nullable(Type.Object({ type: oneOf('user', 'api_key'), id: text })),
+  principal: nullable(
+    Type.Object({
+      type: oneOf('user', 'api_key'),
+      id: text,
+      name: Type.Optional(
+        nullable(
+          Type.String({
+            description: 'With `include=names`: its current name. Null: there is none, or the caller may not read it.',
+          }),
+        ),
+      ),
+    }),
+  ),
   method: nullable(Type.String({ description: 'Null if the server could not read the check.' })),
   path: nullable(
     Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' }),
@@ -156,7 +169,7 @@ const decision = {
   }),
 };
 
-const RecentDecision = component('RecentDecision', Type.Object(decision));
+export const RecentDecision = component('RecentDecision', Type.Object(decision));
 
 export type RecentResource = Readonly<Static<typeof RecentDecision>>;
 export type RecentQuery = Readonly<Static<typeof recentFilters>>;

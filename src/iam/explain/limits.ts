@@ -33,7 +33,7 @@ export async function limitCheck(
   const { principal } = identity;
   const { period, periodEndsMs } = momentOf(tenant.settings.timezone, nowMs);
   const key = principal.kind === 'api_key' ? principal.id : undefined;
-  const state = await readLimits(db.knex, tenant.id, period, metering.windowMs, key);
+  const state = await readLimits(db.knex, { tenant: tenant.id, period, key }, metering.windowMs);
   return (allow) => [
     ...ratesOf(allow, state),
     tokensOf(allow, state, metering, periodEndsMs),

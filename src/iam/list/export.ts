@@ -39,10 +39,10 @@ export interface ExportBatch<Row> {
 
 /** Returns a batch of a list whose positions are rows. */
 export function batchOf<Row>(
-  { rows, more }: PageRows<Row>,
+  { rows, more, end }: PageRows<Row>,
   position: (row: Row) => readonly string[],
 ): ExportBatch<Row> {
-  const last = rows.at(-1);
+  const last = end ?? rows.at(-1);
   return { rows, next: more && last !== undefined ? position(last) : undefined };
 }
 

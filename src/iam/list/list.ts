@@ -63,9 +63,13 @@ export async function paged<Row, T>(
     fetch({ after, take: limit + 1, maxBytes: MAX_PAGE_BYTES }),
     query.count === true && count !== undefined ? totalOf(count) : ({} as const),
   ]);
-  const { rows, more: moreStored } = 'more' in fetched ? fetched : { rows: fetched, more: fetched.length > limit };
+  const {
+    rows,
+    more: moreStored,
+    end,
+  }: PageRows<Row> = 'more' in fetched ? fetched : { rows: fetched, more: fetched.length > limit };
   const data = fitting(rows.slice(0, limit), show);
-  const last = rows[data.length - 1];
+  const last = data.length === rows.length ? (end ?? rows.at(-1)) : rows[data.length - 1];
   const more = (moreStored || data.length < rows.length) && last !== undefined;
   return {
     object: 'list',

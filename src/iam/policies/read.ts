@@ -2,14 +2,16 @@
 
 import { type PolicyName, parsePolicyName, parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
+import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { findRole } from '../roles/queries.ts';
-import { type PolicyResource, policyResource } from './entity.ts';
+import { type PolicyResource, type PolicyRow, policyResource } from './entity.ts';
 import {
   countPolicies,
   countPoliciesOfRole,
@@ -19,23 +21,31 @@ import {
   policiesOfRole,
 } from './queries.ts';
 
-export interface PolicyListQuery extends ListQuery, PolicyFilter {}
+export interface PolicyListQuery extends ListQuery, PolicyFilter {
+  readonly notices?: true;
+}
 
 export async function listPoliciesPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,
   query: PolicyListQuery,
 ): Promise<List<PolicyResource & Noticed>> {
-  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
-  return paged(
-    caller,
-    'policies',
-    query,
-    (page) => listPolicies(parts.db.knex, scopeOf(caller), filter, page),
-    (policy) => [policy.name, policy.tenant_id ?? ''],
-    (policy) => noticedPolicy(parts, policyResource(policy)),
-    (most) => countPolicies(parts.db.knex, scopeOf(caller), filter, most),
-  );
+  const { limit: _limit, cursor: _cursor, count: _count, notices, ...filter } = query;
+  const scope = scopeOf(caller);
+  const show = (policy: PolicyRow) => noticedPolicy(parts, policyResource(policy));
+  const list: Matching<PolicyRow> = {
+    fetch: (page) => listPolicies(parts.db.knex, scope, filter, page),
+    matches: (policy) => show(policy).notices !== undefined,
+    position: (policy) => [policy.name, policy.tenant_id ?? ''],
+  };
+  if (notices === true) {
+    const fetch = (page: Page) => fetchMatching(list, page);
+    // The policies of one tenant are bounded.
+    const count = scope.kind === 'one' ? (most: number) => countMatching(list, most) : undefined;
+    return paged(caller, 'policies', query, fetch, list.position, show, count);
+  }
+  const count = (most: number) => countPolicies(parts.db.knex, scope, filter, most);
+  return paged(caller, 'policies', query, list.fetch, list.position, show, count);
 }
 
 /** @throws Refusal `not_found` */

@@ -7,7 +7,7 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
-import { closed, countedPage, forcedStrictly, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, forcedStrictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
 import { createPolicy } from './create.ts';
 import { appliesTo, effect, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
@@ -24,6 +24,7 @@ const listing = Type.Object(
     enabled: Type.Optional(Type.Boolean()),
     applies_to: Type.Optional(appliesTo),
     role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
+    ...withNotices,
     global: Type.Optional(
       Type.Boolean({ description: "`true`: only global policies. `false`: only the tenant's policies." }),
     ),

@@ -6,6 +6,7 @@ import type { Page, PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedRole } from '../permissions/notices.ts';
 import { builtinResource, type RoleResource, type RoleRow, roleResource } from './entity.ts';
@@ -13,6 +14,7 @@ import { countRoles, findRole, listRoles, type RoleFilter } from './queries.ts';
 
 export interface RoleListQuery extends ListQuery, RoleFilter {
   readonly builtin?: boolean;
+  readonly notices?: true;
 }
 
 const NONE: PageRows<RoleRow> = { rows: [], more: false };
@@ -22,7 +24,8 @@ export async function listRolesPage(
   caller: Caller,
   query: RoleListQuery,
 ): Promise<List<RoleResource & Noticed>> {
-  const { limit: _limit, cursor: _cursor, count: _count, builtin, ...filter } = query;
+  const { limit: _limit, cursor: _cursor, count: _count, builtin, notices, ...filter } = query;
+  if (notices === true) return noticedPage(parts, caller, query);
   return paged(
     caller,
     'roles',
@@ -39,6 +42,25 @@ export async function listRolesPage(
       return own + (builtin === false ? 0 : builtinsWith(caller.snapshot.builtinRoles, filter).length);
     },
   );
+}
+
+/** Lists the roles that have a notice. No built-in role has one. */
+function noticedPage(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  query: RoleListQuery,
+): Promise<List<RoleResource & Noticed>> {
+  const scope = scopeOf(caller);
+  const filter: RoleFilter = query.q === undefined ? {} : { q: query.q };
+  const show = (role: RoleRow) => noticedRole(parts, roleResource(role));
+  const list: Matching<RoleRow> = {
+    fetch: async (page) => (query.builtin === true ? NONE : listRoles(parts.db.knex, scope, filter, page)),
+    matches: (role) => show(role).notices !== undefined,
+    position: (role) => [role.name, role.tenant_id],
+  };
+  // The roles of one tenant are bounded.
+  const count = scope.kind === 'one' ? (most: number) => countMatching(list, most) : undefined;
+  return paged(caller, 'roles', query, (page) => fetchMatching(list, page), list.position, show, count);
 }
 
 /** @throws Refusal `not_found` */

@@ -62,25 +62,24 @@ export const withheld = {
 /** Notices of one resource. A list of patterns may hold a thousand. */
 export const MAX_NOTICES = 20;
 
+export const noticePart = component(
+  'Notice',
+  Type.Object({
+    kind: oneOf('unneeded_pattern', 'binds_no_one'),
+    path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
+    pattern: nullable(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
+    nearest: nullable(Type.String({ description: 'The nearest pattern that covers a permission.' })),
+    message: text,
+  }),
+);
+
 /** The members of roles, policies and keys that name the parts without effect. */
 export const notices = {
   notices: Type.Optional(
-    Type.Array(
-      component(
-        'Notice',
-        Type.Object({
-          kind: oneOf('unneeded_pattern', 'binds_no_one'),
-          path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
-          pattern: nullable(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
-          nearest: nullable(Type.String({ description: 'The nearest pattern that covers a permission.' })),
-          message: text,
-        }),
-      ),
-      {
-        maxItems: MAX_NOTICES + 1,
-        description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
-      },
-    ),
+    Type.Array(noticePart, {
+      maxItems: MAX_NOTICES + 1,
+      description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
+    }),
   ),
   notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
 };

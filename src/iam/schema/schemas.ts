@@ -65,7 +65,7 @@ export const someResourcePatterns = texts(Type.String({ maxLength: 512, ...aReso
 
 export const roleNames = texts(Type.String({ maxLength: 64, ...aName }), { maxItems: 100 });
 
-const names = Type.Unsafe<readonly string[] | null>({
+const resourceNames = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
   items: {
     type: 'string',
@@ -80,7 +80,7 @@ const names = Type.Unsafe<readonly string[] | null>({
  */
 export const resourceConstraints = Type.Unsafe<unknown>({
   type: ['object', 'null'],
-  properties: { models: names, collections: names, agents: names },
+  properties: { models: resourceNames, collections: resourceNames, agents: resourceNames },
   additionalProperties: false,
 });
 
@@ -130,6 +130,23 @@ export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: 
   const { tenant_id: _joinedAlready, ...rest } = query;
   return rest;
 }
+
+/** `include=names`: the names beside the ids of a list's rows. */
+export const names = Type.Optional(
+  Type.Unsafe<'names'>({
+    type: 'string',
+    enum: ['names'],
+    description:
+      '`names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids.',
+  }),
+);
+
+/** A filter that is present or not. */
+export const only = (description: string) =>
+  Type.Optional(Type.Unsafe<true>({ type: 'boolean', enum: [true], description }));
+
+/** For lists of resources that have notices. */
+export const withNotices = { notices: only('`true`: only those with a notice.') };
 
 export const closed = { additionalProperties: false } as const;
 

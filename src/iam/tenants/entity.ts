@@ -5,6 +5,7 @@ import { validateTimezone } from '../../decision/validate.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
+import { ordersBy } from '../list/sort.ts';
 import {
   acceptedBy,
   changedBy,
@@ -20,6 +21,7 @@ import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, limit, metadataPairs, text } from '../schema/resource-parts.ts';
 import { closed, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
+import { TenantActivity, TenantLimits } from '../schema/tenant-limits.ts';
 
 const amount = column(limit, { accepts: limitOrNull, changes: true });
 const toggle = column(Type.Boolean(), { accepts: nullable(Type.Boolean()), changes: true });
@@ -67,7 +69,23 @@ export interface TenantRow extends RowOf<typeof tenant> {}
 export type TenantValues = Omit<TenantRow, 'created_at' | 'updated_at'>;
 export type TenantResource = ResourceOf<typeof tenant>;
 
-export const Tenant = component('Tenant', Type.Object(shownBy(tenant)));
+export const Tenant = component(
+  'Tenant',
+  Type.Object({
+    ...shownBy(tenant),
+    limits: Type.Optional(TenantLimits),
+    activity: Type.Optional(TenantActivity),
+  }),
+);
+
+/** Members of tenants in a list with `include=limits`. */
+export interface TenantNumbers {
+  readonly limits?: TenantLimits;
+  readonly activity?: TenantActivity;
+}
+
+export const tenantOrders = ordersBy(['id', 'tokens', 'requests', 'denied', 'share'], 'id');
+export type TenantOrder = ReturnType<typeof tenantOrders.orderOf>;
 
 export const newTenant = component(
   'NewTenant',

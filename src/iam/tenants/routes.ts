@@ -4,9 +4,10 @@ import { Type } from 'typebox';
 import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, forced } from '../schema/schemas.ts';
+import { closed, countedPage, forced, only } from '../schema/schemas.ts';
+import type { MeteringParts } from '../usage/parts.ts';
 import { createTenant } from './create.ts';
-import { newTenant, Tenant, tenantChanges, tenantStatus } from './entity.ts';
+import { newTenant, Tenant, tenantChanges, tenantOrders, tenantStatus } from './entity.ts';
 import { getTenant, listTenantsPage } from './read.ts';
 import { activateTenant, deleteTenant, suspendTenant, updateTenant } from './update.ts';
 
@@ -17,6 +18,17 @@ const listing = Type.Object(
       Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or id, in any case.' }),
     ),
     status: Type.Optional(tenantStatus),
+    near_limit: only(
+      "`true`: tenants that have spent 80 % of the month's tokens, or that run out of them before the reset at the month's pace.",
+    ),
+    sort: tenantOrders.parameter,
+    include: Type.Optional(
+      Type.Unsafe<'limits'>({
+        type: 'string',
+        enum: ['limits'],
+        description: '`limits`: each tenant also has its `limits` and its `activity`.',
+      }),
+    ),
   },
   closed,
 );
@@ -30,7 +42,7 @@ const tenants = resourceEndpoints({
   permission: 'admin:tenants',
 });
 
-export function tenantEndpoints(parts: AdminParts): readonly Endpoint[] {
+export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly Endpoint[] {
   return [
     tenants.list({
       operationId: 'listTenants',

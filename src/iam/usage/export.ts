@@ -1,33 +1,25 @@
-/** Usage of one calendar month as CSV: the total in one row, or every row of one grouping. */
+/** Usage of a span of days as CSV: the total in one row, or every row of one grouping. */
 
 import type { AdminParts } from '../caller/caller.ts';
 import { csvLine } from '../list/csv.ts';
 import { batchOf, type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
-import { cursorsOf, scopeOf } from '../list/list.ts';
-import { monthOf } from './period.ts';
-import { listUsage, sumUsage, type UsageGroupRow } from './queries.ts';
-import { requestedPeriod, tenantLabel } from './read.ts';
-import type { UsageQuery, UsageSums } from './schemas.ts';
+import { cursorsOf } from '../list/list.ts';
+import { type UsageGroupRow, usagePosition } from './queries.ts';
+import { readGroups, readTotal, requestedUsage, tenantLabel } from './read.ts';
+import { SUMS, type UsageQuery, type UsageSums } from './schemas.ts';
 
-const SUMS = [
-  'requests',
-  'prompt_tokens',
-  'completion_tokens',
-  'cached_tokens',
-  'total_tokens',
-  'estimated_tokens',
-] as const satisfies readonly (keyof UsageSums)[];
-
-const BATCH = 500;
+/** Rows of one batch. Each batch of a sorted list sums all of them. */
+const BATCH = { inOrder: 500, sorted: 2000 };
 
 export interface UsageExport {
+  /** A month, or the first and the last day: `2026-11-01/2026-11-15`. */
   readonly period: string;
   readonly pieces: AsyncIterable<string>;
 }
 
 /**
  * Resolves after the first rows are fetched.
- * @throws Refusal `invalid_parameter` for an invalid cursor, or the cursor of another list
+ * @throws Refusal `invalid_parameter` for an invalid cursor, or the cursor of another list, and as `requestedUsage`
  */
 export async function exportUsage(
   parts: Pick<AdminParts, 'db' | 'feed' | 'now'>,
@@ -36,17 +28,17 @@ export async function exportUsage(
 ): Promise<UsageExport> {
   const { knex } = parts.db;
   const { caller } = from;
-  const period = requestedPeriod(caller, query);
-  const month = monthOf(period);
-  const { group_by: group } = query;
-  const inPeriod: UsageQuery = { ...query, period };
-  const cursors = cursorsOf(caller, 'usage', inPeriod);
+  const { period: month, span, groups, query: named } = requestedUsage(caller, query);
+  const period = month ?? `${span.from}/${span.to}`;
+  const cursors = cursorsOf(caller, 'usage', named);
   const start = [period, tenantLabel(caller)];
-  if (group === undefined) return { period, pieces: totalCsv(start, await sumUsage(knex, scopeOf(caller), month)) };
+  if (groups === undefined) return { period, pieces: totalCsv(start, await readTotal(knex, caller, span)) };
+  const { group, order } = groups;
+  const take = BATCH[order.member === 'id' ? 'inOrder' : 'sorted'];
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
     fetch: async (now, after) => {
-      const rows = await listUsage(knex, scopeOf(now), month, group, { after, take: BATCH });
-      return batchOf({ rows, more: rows.length === BATCH }, (row) => [row.member]);
+      const rows = await readGroups(knex, now, groups, { after, take });
+      return batchOf({ rows, more: rows.length === take }, (row) => usagePosition(row, order));
     },
     format: {
       header: csvLine(['period', 'tenant_id', group, ...SUMS]),

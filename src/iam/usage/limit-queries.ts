@@ -23,37 +23,75 @@ export interface LimitsState {
   readonly collectionsReserved: number;
 }
 
-/**
- * @param period the calendar month in the tenant's time zone: `2026-11`
- * @param key the key whose rate is read as well
- */
-export async function readLimits(
+export interface LimitsAsked {
+  readonly tenant: TenantId;
+  /** The calendar month in the tenant's time zone: `2026-11` */
+  readonly period: string;
+  /** The key whose rate is read as well. */
+  readonly key?: KeyId | undefined;
+}
+
+export async function readLimits(q: Queryable, asked: LimitsAsked, windowMs: number): Promise<LimitsState> {
+  const state = (await readLimitsOf(q, [asked], windowMs)).get(asked.tenant);
+  if (state === undefined) throw new Fault('the database returned no answer about limits');
+  return state;
+}
+
+/** Reads the limits of several tenants in one statement. */
+export async function readLimitsOf(
   q: Queryable,
-  tenant: TenantId,
-  period: string,
+  asked: readonly LimitsAsked[],
   windowMs: number,
-  key?: KeyId,
-): Promise<LimitsState> {
-  const { rows } = await q.raw<{ rows: LimitsState[] }>(
+): Promise<ReadonlyMap<string, LimitsState>> {
+  if (asked.length === 0) return new Map();
+  const { rows } = await q.raw<{ rows: (LimitsState & { readonly tenant: string })[] }>(
     `with now_window as materialized (
        select cast(floor(extract(epoch from clock_timestamp()) * 1000 / :windowMs) as bigint) as number
      )
      select
+       a.tenant,
        (n.number + 1) * cast(:windowMs as bigint) as "windowEndsMs",
-       coalesce((select w.granted from rate_windows w where w.subject = :subject and w.number = n.number), 0) as granted,
-       coalesce((select w.granted from rate_windows w where w.subject = :keySubject and w.number = n.number), 0) as "keyGranted",
-       coalesce((select b.spent from token_budgets b where b.tenant_id = :tenant and b.period = :period), 0) as spent,
-       coalesce((select b.held from token_budgets b where b.tenant_id = :tenant and b.period = :period), 0) as held,
-       (select count(*) from users u where u.tenant_id = :tenant and u.status = 'active') as "activeUsers",
-       coalesce((select c.count from collection_counts c where c.tenant_id = :tenant), 0) as collections,
-       (select count(*) from collection_reservations r where r.tenant_id = :tenant and r.expires_at > clock_timestamp())
+       coalesce((select w.granted from rate_windows w where w.subject = 'tenant:' || a.tenant and w.number = n.number), 0) as granted,
+       coalesce((select w.granted from rate_windows w where w.subject = 'key:' || a.key and w.number = n.number), 0) as "keyGranted",
+       coalesce((select b.spent from token_budgets b where b.tenant_id = a.tenant and b.period = a.period), 0) as spent,
+       coalesce((select b.held from token_budgets b where b.tenant_id = a.tenant and b.period = a.period), 0) as held,
+       (select count(*) from users u where u.tenant_id = a.tenant and u.status = 'active') as "activeUsers",
+       coalesce((select c.count from collection_counts c where c.tenant_id = a.tenant), 0) as collections,
+       (select count(*) from collection_reservations r where r.tenant_id = a.tenant and r.expires_at > clock_timestamp())
          as "collectionsReserved"
-     from now_window n`,
-    { tenant, subject: `tenant:${tenant}`, keySubject: `key:${key ?? ''}`, period, windowMs },
+     from now_window n cross join jsonb_to_recordset(cast(:asked as jsonb)) as a (tenant text, period text, key text)`,
+    { asked: JSON.stringify(asked), windowMs },
   );
-  const [state] = rows;
-  if (state === undefined) throw new Fault('the database returned no answer about limits');
-  return state;
+  return new Map(rows.map(({ tenant, ...state }) => [tenant, state]));
+}
+
+export interface Activity {
+  readonly tenant: string;
+  readonly requests: number;
+  readonly denied: number;
+}
+
+const HOURS_OF_DENIALS = 24;
+/** SQL for the denials of each tenant in the last hours, by the index of denials. */
+export const DENIALS = `select tenant_id collate "default" as tenant_id, cast(sum(decisions) as bigint) as denied from decision_counts
+  where code not in ('allow', 'public', 'unavailable') and minute >= clock_timestamp() - interval '${HOURS_OF_DENIALS} hours'
+  group by 1`;
+
+/** Reads the requests of the current month and the latest denials of several tenants. */
+export async function readActivityOf(
+  q: Queryable,
+  asked: readonly LimitsAsked[],
+): Promise<ReadonlyMap<string, Activity>> {
+  if (asked.length === 0) return new Map();
+  const { rows } = await q.raw<{ rows: Activity[] }>(
+    `with denials as materialized (${DENIALS})
+     select a.tenant, coalesce(d.denied, 0) as denied,
+       cast(coalesce((select sum(u.requests) from usage_by_model u
+         where u.tenant_id = a.tenant and u.day >= cast(a.period || '-01' as date)), 0) as bigint) as requests
+     from jsonb_to_recordset(cast(:asked as jsonb)) as a (tenant text, period text) left join denials d on d.tenant_id = a.tenant`,
+    { asked: JSON.stringify(asked) },
+  );
+  return new Map(rows.map((row) => [row.tenant, row]));
 }
 
 /** Sets the spent tokens of a period. Later bookings add to them. */

@@ -5,13 +5,15 @@ import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
+import type { TenantLimits } from '../schema/tenant-limits.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant, lockTenant } from '../tenants/queries.ts';
 import { tenantIdOf } from '../tenants/read.ts';
 import { readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
-import type { TenantLimit, TenantLimits, UsageCorrection } from './schemas.ts';
+import type { UsageCorrection } from './schemas.ts';
+import { limitsOf } from './tenant-limits.ts';
 
 /**
  * @throws Refusal `not_found`; also for another tenant than the caller's own, unless the caller is a platform
@@ -25,7 +27,7 @@ export async function getLimits(
   const id = tenantIdOf(text);
   if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
   const tenant = existing(await findTenant(parts.db.knex, id));
-  return limitsOf(parts, caller, tenant, parts.db.knex);
+  return currentLimits(parts, caller, tenant, parts.db.knex);
 }
 
 /**
@@ -42,10 +44,11 @@ export async function correctUsage(
   return change(parts, caller, entry, async ({ trx, caller, audit }) => {
     const tenant = existing(await lockTenant(trx, tenantIdOf(text), 'share'));
     audit.tenant = tenant.id;
-    const before = await limitsOf(parts, caller, tenant, trx);
-    if (spent !== undefined) await setSpent(trx, tenant.id, periodIn(tenant, caller).period, spent);
+    const before = await currentLimits(parts, caller, tenant, trx);
+    if (spent !== undefined)
+      await setSpent(trx, tenant.id, momentOf(tenant.settings.timezone, caller.nowMs).period, spent);
     if (collections !== undefined) await setCollections(trx, tenant.id, collections);
-    const after = await limitsOf(parts, caller, tenant, trx);
+    const after = await currentLimits(parts, caller, tenant, trx);
     audit.before = usedIn(before);
     audit.after = usedIn(after);
     return after;
@@ -57,44 +60,19 @@ function existing(tenant: TenantRow | undefined): TenantRow {
   return tenant;
 }
 
-function periodIn({ settings }: TenantRow, { nowMs }: Caller) {
-  return momentOf(settings.timezone, nowMs);
-}
-
-async function limitsOf(
+async function currentLimits(
   { metering }: MeteringParts,
-  caller: Caller,
+  { nowMs }: Caller,
   tenant: TenantRow,
   q: Queryable,
 ): Promise<TenantLimits> {
-  const { settings, quotas } = tenant;
-  const { rate_limit_rpm: rate, max_tokens_per_request: perRequest } = settings;
-  const { period, periodEndsMs } = periodIn(tenant, caller);
-  const state = await readLimits(q, tenant.id, period, metering.windowMs);
-  return {
-    rate_limit_rpm:
-      // Requests without a limit are not counted.
-      rate === undefined ? NO_LIMIT : { ...used(rate, state.granted), resets_at: instant(state.windowEndsMs) },
-    max_tokens_per_request: { ...NO_LIMIT, limit: perRequest ?? null },
-    monthly_tokens: {
-      ...used(quotas.monthly_tokens, state.spent),
-      resets_at: instant(periodEndsMs),
-      reserved: state.held,
-    },
-    max_users: used(quotas.max_users, state.activeUsers),
-    max_collections: { ...used(quotas.max_collections, state.collections), reserved: state.collectionsReserved },
-  };
-}
-
-const NO_LIMIT: TenantLimit = { limit: null, used: null, remaining: null, resets_at: null };
-
-function used(limit: number | undefined, count: number): TenantLimit {
-  if (limit === undefined) return { ...NO_LIMIT, used: count };
-  return { limit, used: count, remaining: Math.max(0, limit - count), resets_at: null };
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
+  const month = momentOf(tenant.settings.timezone, nowMs);
+  return limitsOf(
+    tenant,
+    await readLimits(q, { tenant: tenant.id, period: month.period }, metering.windowMs),
+    month,
+    nowMs,
+  );
 }
 
 function usedIn({ monthly_tokens, max_collections }: TenantLimits) {

@@ -1,74 +1,175 @@
-/** The usage of one calendar month: sums, in total and by model, key, user or day. */
+/** The usage of a span of days: sums, in total and by model, key, user, day or tenant. */
 
 import { Fault } from '../../domain/errors.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
+import type { NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import type { UsageGroup, UsageSums } from './schemas.ts';
+import { conditionAfter, type Sorting, sortOrder } from '../../store/sorting.ts';
+import type { ListOrder } from '../list/sort.ts';
+import { SUMS, type UsageGroup, type UsageSum, type UsageSums } from './schemas.ts';
 
 export interface UsageGroupRow extends UsageSums {
-  /** A model, the id of a key or user, or a day; empty = none. */
+  /** A model, the id of a key, user or tenant, or a day; empty = none. */
   readonly member: string;
 }
 
-export interface UsageMonth {
-  readonly year: number;
-  /** 1 to 12 */
-  readonly month: number;
+/** Days, the first and the last included: `2026-11-01`. */
+export interface DaySpan {
+  readonly from: string;
+  readonly to: string;
 }
 
-const SUMS = ['requests', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'total_tokens', 'estimated_tokens']
-  .map((column) => `cast(coalesce(sum(${column}), 0) as bigint) as ${column}`)
-  .join(', ');
+/** A span as whole months and the days that they have too few or too many. */
+export interface MonthlySpan {
+  /** The first day of each. */
+  readonly months: readonly string[];
+  readonly added: readonly DaySpan[];
+  readonly removed: readonly DaySpan[];
+}
 
-/** The source of each group: the few rows of each model and day, or, page by page, those of each key and user. */
-const BY_DAY = 'usage_by_model where day >= :from and day < :to';
-const BY_MONTH = 'usage_daily where usage_month(day) = :month';
-const SOURCES: Readonly<Record<UsageGroup, { readonly rows: string; readonly member: string }>> = {
-  model: { rows: BY_DAY, member: 'model collate "C"' },
-  day: { rows: BY_DAY, member: `to_char(day, 'YYYY-MM-DD') collate "C"` },
-  key: { rows: BY_MONTH, member: 'key_id collate "C"' },
-  user: { rows: BY_MONTH, member: 'user_id collate "C"' },
-};
+/** The groups of a list, and the rows that it reads. */
+export interface UsageGroups {
+  readonly group: UsageGroup;
+  readonly span: DaySpan;
+  readonly monthly: MonthlySpan;
+  /** By `id`: in the order of the members. */
+  readonly order: ListOrder<'id' | UsageSum>;
+}
 
-export async function sumUsage(q: Queryable, scope: TenantScope, month: UsageMonth): Promise<UsageSums> {
-  const { rows } = await q.raw<{ rows: UsageSums[] }>(
-    `select ${SUMS} from ${BY_DAY} and ${scopeCondition(scope, 'tenant_id')}`,
-    bindingsOf(scope, month),
+/** More rows are not summed for one answer: a sum of this size takes about half a second. */
+export const MAX_SUMMED_ROWS = 500_000;
+
+const SUMMED = SUMS.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(', ');
+const COLUMNS = SUMS.join(', ');
+const NEGATED = SUMS.map((name) => `-${name} as ${name}`).join(', ');
+
+/** The few rows of each model and day, or those of each key and user. */
+const MEMBERS = {
+  model: { table: 'by_model', member: 'model collate "C"' },
+  day: { table: 'by_model', member: `to_char(day, 'YYYY-MM-DD') collate "C"` },
+  tenant: { table: 'by_model', member: 'tenant_id collate "C"' },
+  key: { table: 'by_month', member: 'key_id' },
+  user: { table: 'by_month', member: 'user_id' },
+} as const satisfies Readonly<Record<UsageGroup, object>>;
+
+const inDays = (scope: TenantScope): string =>
+  `day >= cast(:from as date) and day <= cast(:to as date) and ${scopeCondition(scope, 'tenant_id')}`;
+
+/** @returns undefined if there are more rows than `MAX_SUMMED_ROWS` */
+export async function sumUsage(q: Queryable, scope: TenantScope, span: DaySpan): Promise<UsageSums | undefined> {
+  const { rows } = await q.raw<{ rows: (UsageSums & { readonly rows_read: number })[] }>(
+    `select ${SUMMED}, cast(count(*) as integer) as rows_read
+     from (select ${COLUMNS} from usage_by_model where ${inDays(scope)} limit :most) read`,
+    { ...scopeBinding(scope), ...span, most: MAX_SUMMED_ROWS + 1 },
   );
-  const [sums] = rows;
-  if (sums === undefined) throw new Fault('the database returned no row for a sum');
-  return sums;
+  const [row] = rows;
+  if (row === undefined) throw new Fault('the database returned no row for a sum');
+  const { rows_read: read, ...sums } = row;
+  return read > MAX_SUMMED_ROWS ? undefined : sums;
 }
 
-/** Returns the groups in the order of their members. */
+/**
+ * Returns a page of groups.
+ * @returns undefined if it would sum more rows than `MAX_SUMMED_ROWS`
+ */
 export async function listUsage(
   q: Queryable,
   scope: TenantScope,
-  month: UsageMonth,
-  group: UsageGroup,
+  groups: UsageGroups,
+  page: Page,
+): Promise<readonly UsageGroupRow[] | undefined> {
+  if (isMonthInOrder(groups)) return listMonth(q, scope, groups, page);
+  const { order, sql, bindings } = orderOf(groups.order, page);
+  const { rows } = await q.raw<{ rows: (UsageGroupRow & { readonly rows_read: number })[] }>(
+    `select * from (
+       select member, ${SUMMED}, cast(sum(count(*)) over () as integer) as rows_read
+       from (select * from (${rowsOf(scope, groups)}) usage limit :most) read group by member
+     ) groups where (requests, total_tokens) <> (0, 0) and ${sql} order by ${order} limit :take`,
+    { ...scopeBinding(scope), ...bindingsOf(groups), ...bindings, most: MAX_SUMMED_ROWS + 1, take: page.take },
+  );
+  if ((rows[0]?.rows_read ?? 0) > MAX_SUMMED_ROWS) return undefined;
+  return rows.map(({ rows_read: _read, ...row }) => row);
+}
+
+/** Returns the position of a row, which `listUsage` reads. */
+export function usagePosition(row: UsageGroupRow, { member }: UsageGroups['order']): readonly string[] {
+  return member === 'id' ? [row.member] : [String(row[member]), row.member];
+}
+
+function orderOf(
+  { member, descending }: UsageGroups['order'],
+  { after }: Page,
+): NamedQuery & { readonly order: string } {
+  if (member === 'id') {
+    const order = `member ${descending ? 'desc' : 'asc'}`;
+    const [afterId] = after ?? [];
+    return afterId === undefined
+      ? { order, sql: 'true', bindings: {} }
+      : { order, sql: `member ${descending ? '<' : '>'} :afterId`, bindings: { afterId } };
+  }
+  const sorting: Sorting = { value: member, kind: 'number', descending, id: 'member' };
+  return { order: sortOrder(sorting), ...conditionAfter(sorting, after) };
+}
+
+/** The keys or users of one month in the order of an index: a page reads no others. */
+function isMonthInOrder({ group, order, monthly }: UsageGroups): boolean {
+  const { months, added, removed } = monthly;
+  const isWhole = months.length === 1 && added.length + removed.length === 0;
+  return MEMBERS[group].table === 'by_month' && order.member === 'id' && isWhole;
+}
+
+async function listMonth(
+  q: Queryable,
+  scope: TenantScope,
+  { group, monthly, order }: UsageGroups,
   page: Page,
 ): Promise<readonly UsageGroupRow[]> {
-  const { rows: source, member } = SOURCES[group];
+  const { member } = MEMBERS[group];
   const [after] = page.after ?? [];
-  const following = after === undefined ? '' : `and ${member} > :after`;
+  const following = after === undefined ? '' : `and ${member} ${order.descending ? '<' : '>'} :after`;
   const { rows } = await q.raw<{ rows: UsageGroupRow[] }>(
-    `select ${member} as member, ${SUMS} from ${source} and ${scopeCondition(scope, 'tenant_id')} ${following}
-     group by ${member} order by ${member} limit :take`,
-    { ...bindingsOf(scope, month), ...(after === undefined ? {} : { after }), take: page.take },
+    `select ${member} as member, ${SUMMED} from usage_by_month
+     where month = cast(:month as date) and ${scopeCondition(scope, 'tenant_id')} ${following}
+     group by ${member} order by ${member} ${order.descending ? 'desc' : 'asc'} limit :take`,
+    {
+      ...scopeBinding(scope),
+      ...(after === undefined ? {} : { after }),
+      month: monthly.months[0] ?? '',
+      take: page.take,
+    },
   );
   return rows;
 }
 
-function bindingsOf(scope: TenantScope, { year, month }: UsageMonth) {
-  const next = month === 12 ? { year: year + 1, month: 1 } : { year, month: month + 1 };
-  return {
-    ...scopeBinding(scope),
-    month: year * 12 + month,
-    from: firstDay(year, month),
-    to: firstDay(next.year, next.month),
-  };
+/** Returns SQL for the rows of all groups, each with its member. */
+function rowsOf(scope: TenantScope, { group, monthly: { months, added, removed } }: UsageGroups): string {
+  const { table, member } = MEMBERS[group];
+  if (table === 'by_model') return `select ${member} as member, ${COLUMNS} from usage_by_model where ${inDays(scope)}`;
+  const within = scopeCondition(scope, 'tenant_id');
+  const daily = (columns: string, name: string) => (_: DaySpan, i: number) =>
+    `select ${member} collate "C" as member, ${columns} from usage_daily
+     where day >= cast(:${name}From${i} as date) and day <= cast(:${name}To${i} as date) and ${within}`;
+  return [
+    ...(months.length === 0
+      ? []
+      : [
+          `select ${member} as member, ${COLUMNS} from usage_by_month where month = any(cast(:months as date[])) and ${within}`,
+        ]),
+    ...added.map(daily(COLUMNS, 'added')),
+    ...removed.map(daily(NEGATED, 'removed')),
+  ].join(' union all ');
 }
 
-function firstDay(year: number, month: number): string {
-  return `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-01`;
+function bindingsOf({ group, span, monthly }: UsageGroups): Readonly<Record<string, string | readonly string[]>> {
+  if (MEMBERS[group].table === 'by_model') return { ...span };
+  const { months, added, removed } = monthly;
+  const days = (name: string, spans: readonly DaySpan[]) =>
+    spans.flatMap(({ from, to }, i): [string, string][] => [
+      [`${name}From${i}`, from],
+      [`${name}To${i}`, to],
+    ]);
+  return {
+    ...(months.length === 0 ? {} : { months }),
+    ...Object.fromEntries([...days('added', added), ...days('removed', removed)]),
+  };
 }

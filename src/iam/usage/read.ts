@@ -1,42 +1,118 @@
-/** Usage of one calendar month: a total, and pages of its parts by model, key, user or day. */
+/** Usage of a span of days: a total, and pages of its parts by model, key, user, day or tenant. */
 
+import { Refusal } from '../../domain/errors.ts';
+import type { Page } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { paged, scopeOf } from '../list/list.ts';
-import { momentOf, monthOf } from './period.ts';
-import { listUsage, sumUsage, type UsageGroupRow } from './queries.ts';
-import type { UsageGroup, UsageQuery, UsageReport, UsageRow } from './schemas.ts';
+import { type NamedId, readNames } from '../list/names.ts';
+import { dayIn, daysIn, momentOf, monthlySpan, spanOfPeriod } from './period.ts';
+import {
+  type DaySpan,
+  listUsage,
+  MAX_SUMMED_ROWS,
+  sumUsage,
+  type UsageGroupRow,
+  type UsageGroups,
+  usagePosition,
+} from './queries.ts';
+import {
+  MAX_DAYS,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageReport,
+  type UsageRow,
+  type UsageSums,
+  usageOrders,
+} from './schemas.ts';
 
-/** @throws Refusal `invalid_parameter` for an invalid cursor, or the cursor of another list */
+/** @throws Refusal `invalid_parameter` for an invalid cursor, or the cursor of another list, and as `requestedUsage` */
 export async function readUsage(
   parts: Pick<AdminParts, 'db'>,
   caller: Caller,
   query: UsageQuery,
 ): Promise<UsageReport> {
   const { knex } = parts.db;
-  const period = requestedPeriod(caller, query);
-  const month = monthOf(period);
-  const scope = scopeOf(caller);
-  const { group_by: group } = query;
-  const inPeriod: UsageQuery = { ...query, period };
+  const { period, span, groups, query: named } = requestedUsage(caller, query);
   const { data, has_more, next_cursor } = await paged<UsageGroupRow, UsageRow>(
     caller,
     'usage',
-    inPeriod,
-    async (page) => (group === undefined ? [] : listUsage(knex, scope, month, group, page)),
-    (row) => [row.member],
-    (row) => rowOf(row, group),
+    named,
+    async (page) => (groups === undefined ? [] : readGroups(knex, caller, groups, page)),
+    (row) => (groups === undefined ? [] : usagePosition(row, groups.order)),
+    (row) => rowOf(row, groups?.group),
   );
-  const total = await sumUsage(knex, scope, month);
-  return { period, tenant_id: tenantLabel(caller), total, data: [...data], has_more, next_cursor };
+  const total = await readTotal(knex, caller, span);
+  const rows = query.include === 'names' ? await withNames(parts, caller, data, groups?.group) : [...data];
+  return { period, ...span, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
+}
+
+export interface RequestedUsage {
+  /** Null for a span that is not a named month. */
+  readonly period: string | null;
+  readonly span: DaySpan;
+  /** Undefined: nothing is grouped. */
+  readonly groups: UsageGroups | undefined;
+  /** The query with its defaults, to which a cursor belongs. */
+  readonly query: UsageQuery;
 }
 
 /**
- * Returns the requested period; by default the current one, in the tenant's time zone, or in UTC for all tenants
- * together.
+ * Returns the requested days, by default those of the current month, in the tenant's time zone, or in UTC for all
+ * tenants together.
+ * @throws Refusal `invalid_parameter` for parameters that exclude each other
  */
-export function requestedPeriod(caller: Caller, { period }: UsageQuery): string {
+export function requestedUsage(caller: Caller, query: UsageQuery): RequestedUsage {
+  const { group_by: group } = query;
+  if (group === 'tenant' && !caller.everyTenant) {
+    throw invalid('group_by', 'Grouping by tenant needs tenant_id=*, which platform administrators may send.');
+  }
   const timezone = caller.everyTenant ? undefined : caller.snapshot.effective?.settings.timezone;
-  return period ?? momentOf(timezone, caller.nowMs).period;
+  const now = momentOf(timezone, caller.nowMs);
+  const period = query.from === undefined && query.to === undefined ? (query.period ?? now.period) : null;
+  const span = period === null ? spanOf(query, dayIn(now)) : spanOfPeriod(period);
+  const ordered = usageOrders.inOrder(query);
+  return {
+    period,
+    span,
+    groups: group && { group, span, monthly: monthlySpan(span), order: usageOrders.orderOf(ordered) },
+    query: period === null ? { ...ordered, ...span } : { ...ordered, period },
+  };
+}
+
+function spanOf({ period, from, to }: UsageQuery, today: string): DaySpan {
+  if (period !== undefined) throw invalid('period', 'A request has a period, or from and to.');
+  if (from === undefined) throw invalid('from', 'A request with to needs from as well.');
+  const span = { from, to: to ?? today };
+  const days = daysIn(span);
+  if (days < 1) throw invalid('to', 'to must not be before from.');
+  if (days > MAX_DAYS) throw invalid('to', `A request covers at most ${MAX_DAYS} days.`);
+  return span;
+}
+
+/** @throws Refusal `invalid_parameter` if there is too much usage to sum */
+export async function readGroups(
+  q: Queryable,
+  caller: Caller,
+  groups: UsageGroups,
+  page: Page,
+): Promise<readonly UsageGroupRow[]> {
+  return bounded(await listUsage(q, scopeOf(caller), groups, page));
+}
+
+/** @throws Refusal `invalid_parameter` if there is too much usage to sum */
+export async function readTotal(q: Queryable, caller: Caller, span: DaySpan): Promise<UsageSums> {
+  return bounded(await sumUsage(q, scopeOf(caller), span));
+}
+
+function bounded<T>(summed: T | undefined): T {
+  if (summed !== undefined) return summed;
+  const detail = `The server sums at most ${MAX_SUMMED_ROWS.toLocaleString('en-US')} rows of usage for one answer. Ask for fewer days.`;
+  throw invalid('from', detail);
+}
+
+function invalid(param: 'period' | 'from' | 'to' | 'group_by', detail: string): Refusal {
+  return new Refusal('invalid_parameter', detail, { param });
 }
 
 export function tenantLabel(caller: Caller): string {
@@ -45,4 +121,40 @@ export function tenantLabel(caller: Caller): string {
 
 function rowOf({ member, ...sums }: UsageGroupRow, group: UsageGroup | undefined): UsageRow {
   return group === undefined ? sums : { [group]: member === '' ? null : member, ...sums };
+}
+
+async function withNames(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  rows: readonly UsageRow[],
+  group: UsageGroup | undefined,
+): Promise<UsageRow[]> {
+  const ids = rows.map((row) => namedIn(row, group));
+  const nameOf = await readNames(
+    parts,
+    caller,
+    ids.filter((id) => id !== undefined),
+  );
+  return rows.map((row, i) => {
+    const id = ids[i];
+    return { ...row, name: id === undefined ? null : nameOf(id) };
+  });
+}
+
+function namedIn(row: UsageRow, group: UsageGroup | undefined): NamedId | undefined {
+  switch (group) {
+    case 'key':
+      return row.key ? { kind: 'api_key', id: row.key } : undefined;
+    case 'user':
+    case 'tenant': {
+      const id = row[group];
+      return id ? { kind: group, id } : undefined;
+    }
+    case 'model':
+    case 'day':
+    case undefined:
+      return undefined;
+    default:
+      return group satisfies never;
+  }
 }

@@ -7,12 +7,13 @@ import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
+import { TenantLimits } from '../schema/tenant-limits.ts';
 import { recordEvents } from './events.ts';
 import { exportUsage } from './export.ts';
 import { correctUsage, getLimits } from './limits.ts';
 import type { MeteringParts } from './parts.ts';
 import { readUsage } from './read.ts';
-import { TenantLimits, UsageEventsResult, usageCorrection, usageEvents, usageFilters, usageReport } from './schemas.ts';
+import { UsageEventsResult, usageCorrection, usageEvents, usageFilters, usageReport } from './schemas.ts';
 
 const CSV = 'text/csv';
 
@@ -35,7 +36,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       path: '/v1/iam/usage',
       operationId: 'getUsage',
       summary:
-        'Show the usage of a month: the total, and the usage by model, key, user or day. As CSV if the Accept header asks for it.',
+        'Show the usage of a month or of a span of days: the total, and the usage by model, key, user, day or tenant. As CSV if the Accept header asks for it.',
       permission: 'usage:read',
       body: NOTHING,
       query: usageFilters,
@@ -50,7 +51,10 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
         const { period, pieces } = await exportUsage(parts, { caller, again }, query);
         return {
           status: 200,
-          headers: { ...headers, 'content-disposition': `attachment; filename="usage-${period}.csv"` },
+          headers: {
+            ...headers,
+            'content-disposition': `attachment; filename="usage-${period.replace('/', '_')}.csv"`,
+          },
           stream: { type: `${CSV}; charset=utf-8; header=present`, pieces, longestMs: LONGEST_EXPORT_MS },
         };
       },

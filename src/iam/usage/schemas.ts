@@ -1,12 +1,35 @@
 /** The schemas of usage and limits, in requests and responses, and their types. */
 
 import { type Static, Type } from 'typebox';
+import { ordersBy } from '../list/sort.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { closed, oneOf, page, tenantFilter, title } from '../schema/schemas.ts';
+import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
 
-export const USAGE_GROUPS = ['model', 'key', 'user', 'day'] as const;
+export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+/** The numbers of each row, by each of which a list can be sorted. */
+export const SUMS = [
+  'requests',
+  'prompt_tokens',
+  'completion_tokens',
+  'cached_tokens',
+  'total_tokens',
+  'estimated_tokens',
+] as const;
+export type UsageSum = (typeof SUMS)[number];
+
+/** `id`: the model, key, user, day or tenant. */
+export const usageOrders = ordersBy(['id', ...SUMS], 'id');
+
+/** The most days of one answer. */
+export const MAX_DAYS = 366;
+
+const day = (description: string) =>
+  Type.Optional(
+    Type.String({ format: 'date', maxLength: 10, pattern: '^[1-9]', description, examples: ['2026-11-30'] }),
+  );
 
 export const usageFilters = Type.Object(
   {
@@ -20,7 +43,17 @@ export const usageFilters = Type.Object(
         examples: ['2026-11'],
       }),
     ),
-    group_by: Type.Optional(oneOf(...USAGE_GROUPS)),
+    from: day("The first day, in the tenant's time zone, in place of `period`."),
+    to: day(`The last day, which is included, at most ${MAX_DAYS} days after \`from\`. Default: today.`),
+    group_by: Type.Optional(
+      Type.Unsafe<UsageGroup>({
+        type: 'string',
+        enum: [...USAGE_GROUPS],
+        description: '`tenant` needs `tenant_id=*`. Default: no grouping.',
+      }),
+    ),
+    sort: usageOrders.parameter,
+    include: names,
   },
   closed,
 );
@@ -122,6 +155,16 @@ const UsageSums = component('UsageSums', Type.Object(sums));
 
 export type UsageSums = Readonly<Static<typeof UsageSums>>;
 
+/** The name of the key, user or tenant of a row. */
+const nameOfMember = Type.Optional(
+  nullable(
+    Type.String({
+      description:
+        'With `include=names`, grouped by key, user or tenant: its name. null: there is none, or the caller may not read it.',
+    }),
+  ),
+);
+
 const perhaps = (description: string) => Type.Optional(nullable(Type.String({ description })));
 
 const UsageRow = component(
@@ -131,6 +174,8 @@ const UsageRow = component(
     key: perhaps('Grouped by key: its id. null: without a key.'),
     user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
     day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
+    tenant: Type.Optional(Type.String({ description: 'Grouped by tenant: its id.' })),
+    name: nameOfMember,
     ...sums,
   }),
 );
@@ -141,11 +186,13 @@ export type UsageRow = Readonly<Static<typeof UsageRow>>;
 export const usageReport = component(
   'Usage',
   Type.Object({
-    period: Type.String({ examples: ['2026-11'] }),
+    period: nullable(Type.String({ description: 'Null if the request has `from`.', examples: ['2026-11'] })),
+    from: Type.String({ format: 'date', description: 'The first day.' }),
+    to: Type.String({ format: 'date', description: 'The last day, which is included.' }),
     tenant_id: Type.String({ description: '`*` for all tenants together.' }),
     total: UsageSums,
     data: Type.Array(UsageRow, {
-      description: 'One row for each model, key, user or day with usage, in order. Empty without `group_by`.',
+      description: 'One row for each model, key, user, day or tenant with usage, in order. Empty without `group_by`.',
     }),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
@@ -167,41 +214,6 @@ export const UsageEventsResult = component(
 );
 
 export type UsageEventsCount = Static<typeof UsageEventsResult>;
-
-const limit = {
-  limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
-  used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
-  remaining: nullable(count),
-  resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
-};
-
-const TenantLimit = component('Limit', Type.Object(limit));
-
-export type TenantLimit = Static<typeof TenantLimit>;
-
-const reservable = component(
-  'ReservableLimit',
-  Type.Object({
-    ...limit,
-    reserved: Type.Integer({
-      minimum: 0,
-      description: 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.',
-    }),
-  }),
-);
-
-export const TenantLimits = component(
-  'Limits',
-  Type.Object({
-    rate_limit_rpm: TenantLimit,
-    max_tokens_per_request: TenantLimit,
-    monthly_tokens: reservable,
-    max_users: TenantLimit,
-    max_collections: reservable,
-  }),
-);
-
-export type TenantLimits = Static<typeof TenantLimits>;
 
 /** Larger than the usage of any tenant, and exact in a number. */
 const MAX_USED = 1_000_000_000_000_000;

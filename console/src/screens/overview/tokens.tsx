@@ -10,7 +10,6 @@ import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { distance, useNow } from '../../ui/time.tsx';
 import styles from './overview.module.css';
-import { paceEnds } from './pace.ts';
 import { Section } from './section.tsx';
 
 const month = new Intl.DateTimeFormat('en', { month: 'long' });
@@ -35,8 +34,7 @@ function Used() {
   const limits = useQuery({ queryKey: [id, 'limits'], queryFn: ({ signal }) => client.tenants.limits(id, { signal }) });
   if (limits.isError) return <Problem error={limits.error} onRetry={() => void limits.refetch()} />;
   if (limits.data === undefined) return <div className={styles.wait} aria-busy="true" />;
-  const { limit, used, remaining, reserved, resets_at: resetsAt } = limits.data.monthly_tokens;
-  const ends = paceEnds({ limit, used, resetsAt }, now);
+  const { limit, used, remaining, reserved, resets_at: resetsAt, runs_out_at: runsOutAt } = limits.data.monthly_tokens;
   return (
     <>
       <p className={styles.big}>
@@ -49,9 +47,9 @@ function Used() {
         ) : (
           `${text.left(compact(remaining))}${reserved > 0 ? `, ${text.reserved(compact(reserved))}` : ''}. `
         )}
-        {ends === undefined ? null : (
+        {runsOutAt === null ? null : (
           <>
-            {text.pace} <b>{day.format(ends)}</b>.{' '}
+            {text.pace} <b>{day.format(new Date(runsOutAt))}</b>.{' '}
           </>
         )}
         {resetsAt === null || limit === null ? null : (

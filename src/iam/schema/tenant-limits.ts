@@ -1,0 +1,65 @@
+/** The schemas of a tenant's limits, and of what it does. */
+
+import { type Static, Type } from 'typebox';
+import { component, nullable } from './keywords.ts';
+
+const count = Type.Integer({ minimum: 0 });
+
+const limit = {
+  limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
+  used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
+  remaining: nullable(count),
+  resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
+};
+
+const TenantLimit = component('Limit', Type.Object(limit));
+
+export type TenantLimit = Static<typeof TenantLimit>;
+
+const reservable = {
+  ...limit,
+  reserved: Type.Integer({
+    minimum: 0,
+    description: 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.',
+  }),
+};
+
+export const MonthlyLimit = component(
+  'MonthlyLimit',
+  Type.Object({
+    ...reservable,
+    runs_out_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          "The time at which the tokens are spent at the month's average pace. Null: not before the reset, spent already, or less than two days of the month have passed.",
+      }),
+    ),
+  }),
+);
+
+export const TenantLimits = component(
+  'Limits',
+  Type.Object({
+    rate_limit_rpm: TenantLimit,
+    max_tokens_per_request: TenantLimit,
+    monthly_tokens: MonthlyLimit,
+    max_users: TenantLimit,
+    max_collections: component('ReservableLimit', Type.Object(reservable)),
+  }),
+);
+
+export type TenantLimits = Static<typeof TenantLimits>;
+
+export const TenantActivity = component(
+  'TenantActivity',
+  Type.Object({
+    requests: Type.Integer({
+      minimum: 0,
+      description: "The metered requests of the current month in the tenant's time zone.",
+    }),
+    denied: Type.Integer({ minimum: 0, description: 'The denied requests of the last 24 hours.' }),
+  }),
+);
+
+export type TenantActivity = Static<typeof TenantActivity>;
