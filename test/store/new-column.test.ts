@@ -80,7 +80,9 @@ describe('a new column of API keys', () => {
     await cp(join(ROOT, 'src'), file('src'), { recursive: true });
     await cp(join(ROOT, 'package.json'), file('package.json'));
     const { compilerOptions } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8'));
-    await writeFile(file('tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src/iam/api-keys'] }));
+    // The second compilation checks only what the use of the member changed.
+    const options = { ...compilerOptions, incremental: true, tsBuildInfoFile: 'tsbuildinfo' };
+    await writeFile(file('tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['src/iam/api-keys'] }));
     await symlink(join(ROOT, 'node_modules'), file('node_modules'));
     await writeFile(file('src/store/migrations/0099-key-tickets.sql'), MIGRATION);
     await edit('src/iam/api-keys/entity.ts', (text) => text.replace(/\n {2}prefix:/, MEMBER));

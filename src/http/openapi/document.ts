@@ -69,7 +69,7 @@ Every error is \`application/problem+json\` with a stable \`code\`. The server r
 in UTC. If a path exists but not with the request's method, the server answers 405 \`method_not_allowed\` with \`Allow\`. HEAD works wherever
 GET works.`;
 
-/** @throws Error if endpoints contradict each other. The server calls it at its start. */
+/** @throws Error if endpoints contradict each other */
 export function describeApi(endpoints: readonly Endpoint[]): Json {
   const components = new Components();
   const paths = Map.groupBy(endpoints, (endpoint) => endpoint.path.replace(/:(\w+)/g, '{$1}'));

@@ -12,9 +12,8 @@ export function openApiEndpoint(endpoints: readonly Endpoint[]): Endpoint {
     operationId: 'getDescription',
     summary: 'This description (OpenAPI 3.1).',
     type: 'application/json',
-    bytes: () => bytes,
+    bytes: () => Buffer.from(JSON.stringify(describeApi([...endpoints, endpoint]))),
   });
-  const bytes = Buffer.from(JSON.stringify(describeApi([...endpoints, endpoint])));
   return endpoint;
 }
 
