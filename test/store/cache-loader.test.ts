@@ -51,6 +51,7 @@ describe('a key', () => {
         expiresAtMs: 1_900_000_000_123,
         graceUntilMs: undefined,
         revoked: false,
+        disabled: false,
       },
     });
   });
