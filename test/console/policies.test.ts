@@ -37,6 +37,24 @@ describe('the list of policies', () => {
   });
 });
 
+describe('the policies that need care', () => {
+  it('are found by the server among all policies, with what is wrong with each', async () => {
+    const rule = { effect: 'deny', resources: ['*'] };
+    await manage('POST', '/v1/iam/policies', { name: 'care-typo', ...rule, actions: ['rag:querry'] });
+    await manage('POST', '/v1/iam/policies', { name: 'care-none', ...rule, actions: ['rag:write'], enabled: false });
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies?q=care-' });
+    await page.getByRole('row', { name: 'care-none' }).waitFor();
+    await page.getByText('Needs care', { exact: true }).click();
+    await expect.poll(() => page.getByRole('row', { name: 'care-none' }).count()).toBe(0);
+    await page.getByRole('row', { name: /care-typo.*Needs care:.*rag:querry/ }).waitFor();
+    expect(new URL(page.url()).searchParams.get('notices')).toBe('true');
+    await page.goto('/console/roles?notices=true&q=developer');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByRole('row', { name: 'developer' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the editor of a policy', () => {
   it('shows during typing whether an address matches, and which texts are no networks, times or windows', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/new-policy' });

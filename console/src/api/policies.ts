@@ -16,6 +16,8 @@ export interface PolicyFilter {
   readonly q?: SearchText | undefined;
   readonly effect?: 'allow' | 'deny' | undefined;
   readonly enabled?: boolean | undefined;
+  /** True: only those with a notice. */
+  readonly notices?: true | undefined;
 }
 
 /** Reports whether the server takes the text as the name of a policy. */
@@ -50,8 +52,12 @@ export function usePolicies(filter: PolicyFilter): List<Policy> {
   return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
 }
 
-function isChosen(policy: Policy, { effect, enabled }: PolicyFilter): boolean {
-  return (effect === undefined || policy.effect === effect) && (enabled === undefined || policy.enabled === enabled);
+function isChosen(policy: Policy, { effect, enabled, notices }: PolicyFilter): boolean {
+  return (
+    (effect === undefined || policy.effect === effect) &&
+    (enabled === undefined || policy.enabled === enabled) &&
+    (notices === undefined || policy.notices !== undefined)
+  );
 }
 
 export async function readPolicy({ client }: Tenant, name: string, signal?: AbortSignal): Promise<Tagged<Policy>> {

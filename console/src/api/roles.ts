@@ -19,10 +19,11 @@ export function isRoleName(name: string): boolean {
 /**
  * @param q part of a name or description
  * @param kind undefined: both
+ * @param notices true: only those with a notice
  */
-export function useRoles(q: SearchText | '', kind?: RoleKind): List<Role> {
+export function useRoles(q: SearchText | '', kind?: RoleKind, notices?: true): List<Role> {
   const { id: tenant, client } = useTenant();
-  const query = { q: q === '' ? undefined : q, builtin: kind === undefined ? undefined : kind === 'builtin' };
+  const query = { q: q === '' ? undefined : q, builtin: kind === undefined ? undefined : kind === 'builtin', notices };
   const list = useList<'/v1/iam/roles'>([tenant, 'roles', query], (cursor, signal) =>
     client.request('GET', '/v1/iam/roles', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
@@ -42,5 +43,6 @@ export function useRoles(q: SearchText | '', kind?: RoleKind): List<Role> {
   if (list.kind !== 'loaded') return list;
   const first = exact.data ?? undefined;
   if (first === undefined || (kind !== undefined && first.builtin !== (kind === 'builtin'))) return list;
+  if (notices === true && first.notices === undefined) return list;
   return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
 }

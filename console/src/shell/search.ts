@@ -14,6 +14,13 @@ export function text<K extends string>(given: Given, name: K): { [N in K]?: stri
   return read;
 }
 
+/** `{name: true}` if it is true; else `{}`. */
+export function flag<K extends string>(given: Given, name: K): { [N in K]?: true } {
+  const read: { [N in K]?: true } = {};
+  if (given[name] === true) read[name] = true;
+  return read;
+}
+
 /** `{name: value}` if it is one of the choices; else `{}`. */
 export function oneOf<K extends string, T extends string>(
   given: Given,

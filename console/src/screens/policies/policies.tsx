@@ -5,9 +5,10 @@ import { useEffect, useState } from 'react';
 import type { Policy } from '../../../../client/index.ts';
 import { usePolicies, useTenantZone } from '../../api/policies.ts';
 import { useDenied } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { Checkbox, SearchField, Segments } from '../../ui/field.tsx';
 import { ListTable } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { State, Tags } from '../../ui/mark.tsx';
@@ -23,18 +24,25 @@ import { POLICIES_EFFECTS, POLICIES_STATES } from './search.ts';
 export function Policies() {
   const denied = useDenied('admin:policies');
   const zone = useTenantZone();
-  const { q: searched, effect, state } = useSearch({ from: '/inside/policies' });
+  const { q: searched, effect, state, notices } = useSearch({ from: '/inside/policies' });
   const navigate = useNavigate({ from: '/policies' });
   const [typed, setTyped] = useState(searched ?? '');
   const q = useSearchText(typed);
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
-  const list = usePolicies({ q: searched, effect, enabled: state === undefined ? undefined : state === 'enabled' });
-  const isFiltered = searched !== undefined || effect !== undefined || state !== undefined;
+  const list = usePolicies({
+    q: searched,
+    effect,
+    enabled: state === undefined ? undefined : state === 'enabled',
+    notices,
+  });
+  const isFiltered = searched !== undefined || effect !== undefined || state !== undefined || notices === true;
   const showAll = (): void => {
     setTyped('');
-    void navigate({ search: (before) => ({ ...before, q: undefined, effect: undefined, state: undefined }) });
+    void navigate({
+      search: (before) => ({ ...before, q: undefined, effect: undefined, state: undefined, notices: undefined }),
+    });
   };
   const create = (
     <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: {} })}>
@@ -61,6 +69,12 @@ export function Policies() {
           }
           options={(['all', ...POLICIES_STATES] as const).map((value) => ({ value, label: text.states[value] }))}
         />
+        <Checkbox
+          isSelected={notices === true}
+          onChange={(isOn) => void navigate({ search: (before) => ({ ...before, notices: isOn ? true : undefined }) })}
+        >
+          {common.onlyCare}
+        </Checkbox>
       </Tools>
       <ListTable
         label={text.title}

@@ -6,10 +6,11 @@ import type { Role } from '../../../../client/index.ts';
 import { constraintPhrases } from '../../api/permissions.ts';
 import { useRoles } from '../../api/roles.ts';
 import { useDenied } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Button } from '../../ui/button.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { Checkbox, SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { State, Tags } from '../../ui/mark.tsx';
@@ -39,10 +40,11 @@ export function Roles() {
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
-  const list = useRoles(search.q ?? '', search.kind);
+  const list = useRoles(search.q ?? '', search.kind, search.notices);
+  const isFiltered = search.q !== undefined || search.kind !== undefined || search.notices === true;
   const showAll = (): void => {
     setTyped('');
-    void navigate({ search: (before) => ({ ...before, q: undefined, kind: undefined }) });
+    void navigate({ search: (before) => ({ ...before, q: undefined, kind: undefined, notices: undefined }) });
   };
   return (
     <Page
@@ -63,13 +65,19 @@ export function Roles() {
           }
           options={(['all', ...ROLES_KINDS] as const).map((value) => ({ value, label: text.kinds[value] }))}
         />
+        <Checkbox
+          isSelected={search.notices === true}
+          onChange={(isOn) => void navigate({ search: (before) => ({ ...before, notices: isOn ? true : undefined }) })}
+        >
+          {common.onlyCare}
+        </Checkbox>
       </Tools>
       <ListTable
         label={text.title}
         list={list}
         idOf={(role) => role.name}
         onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
-        empty={<ListEmpty texts={text} onShowAll={search.q === undefined ? undefined : showAll} />}
+        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
         columns={COLUMNS}
       />
     </Page>

@@ -20,6 +20,7 @@ export const common = {
   search: 'Search',
   searchIn: (what: string) => `Search: ${what}`,
   needsCare: 'Needs care:',
+  onlyCare: 'Needs care',
   pairName: (n: number) => `Name ${n}`,
   pairValue: (n: number) => `Value ${n}`,
   addPair: 'Add a pair',
