@@ -35,6 +35,7 @@ function value(of: unknown): string {
 /** Control characters and direction marks, which JSON does not escape. A terminal would execute them. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-function printable(text: string): string {
+/** Returns the text with an escape in place of each such character. */
+export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

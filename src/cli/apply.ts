@@ -2,15 +2,18 @@
 
 import { randomBytes } from 'node:crypto';
 import { type ConfigError, formatConfigError } from '../config/config-error.ts';
+import type { DifferenceParts } from '../iam/explain/difference.ts';
 import type { PlanAction } from '../iam/setup/action.ts';
 import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts';
 import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
 import type { SetupOptions } from '../iam/setup/plan.ts';
+import { setupDifference } from '../iam/setup/rules-difference.ts';
 import type { SetupToken } from '../iam/setup/write.ts';
 import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
 import { type Arguments, UsageError } from './arguments.ts';
+import { differenceText } from './diff-text.ts';
 import { hasTerminal, stoppedBefore } from './terminal.ts';
 import { withLongTimeout, withStore } from './with-store.ts';
 
@@ -32,6 +35,8 @@ interface ApplyOptions {
   /** True if a pattern that no route needs is an error. */
   readonly strict: boolean;
   readonly exitCode: boolean;
+  /** True if the plan shows what its roles and policies newly allow and deny. */
+  readonly showsDifference: boolean;
   /** True if there is a terminal at which the command can ask. */
   readonly asks: boolean;
   /** Returns the exit code if the operator does not agree. */
@@ -50,7 +55,11 @@ export async function applyCommand(args: Arguments): Promise<number> {
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
     process.stdout.write(listed(read.locate(notices), 'notice: '));
     return withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 }, (longTimeoutDb) =>
-      planAndApply({ db: longTimeoutDb, random: (size) => randomBytes(size) }, read, options),
+      planAndApply(
+        { db: longTimeoutDb, random: (size) => randomBytes(size), routes: routeTable(config) },
+        read,
+        options,
+      ),
     );
   });
 }
@@ -70,6 +79,7 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
     dryRun,
     strict: args.flag('strict'),
     exitCode: args.flag('exit-code'),
+    showsDifference: args.flag('show-difference'),
     asks,
     stopped: (effect) => stoppedBefore(effect, args, asks),
   };
@@ -77,13 +87,19 @@ function optionsOf(args: Arguments, file: string): ApplyOptions {
 
 type Readable = Extract<SetupFile, { kind: 'setup' }>;
 
-async function planAndApply(parts: SetupParts, { setup, locate }: Readable, options: ApplyOptions): Promise<number> {
+async function planAndApply(
+  parts: SetupParts & DifferenceParts,
+  { setup, locate }: Readable,
+  options: ApplyOptions,
+): Promise<number> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(locate(plan.errors));
     if (attempt === 1) process.stdout.write(listed(locate(unboundNotices(setup, plan.actions)), 'notice: '));
     if (attempt > 1) process.stdout.write('\nAnother change was made after the plan was shown. The new plan is:\n\n');
     process.stdout.write(planText(plan.actions));
+    if (options.showsDifference)
+      process.stdout.write(differenceText(await setupDifference(parts, plan.parts, options.setup.nowMs)));
     if (plan.actions.length === 0) return DONE;
     if (options.dryRun) return options.exitCode ? PENDING : DONE;
     const deleted = plan.actions.filter(({ verb }) => verb === 'delete').length;

@@ -7,7 +7,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** An option's name without its dashes, and whether it takes a value. */
+/** An option's name without its dashes, and whether it takes a value. A name of one letter has one dash. */
 export type OptionNames = Readonly<Record<string, 'value' | 'flag'>>;
 
 export interface Arguments {
@@ -21,7 +21,10 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
   const options = Object.fromEntries(
     Object.entries(names).map(([name, kind]) => [
       name,
-      { type: kind === 'value' ? ('string' as const) : ('boolean' as const) },
+      {
+        type: kind === 'value' ? ('string' as const) : ('boolean' as const),
+        ...(name.length === 1 ? { short: name } : {}),
+      },
     ]),
   );
   let parsed: ReturnType<typeof parseArgs>;

@@ -11,6 +11,8 @@ export interface Command {
   readonly database: 'makes' | 'ready' | 'none';
   /** True if the command accepts other words than options. */
   readonly readsWords?: boolean;
+  /** The exit code for wrong usage or a wrong configuration. Default: 2. */
+  readonly refused?: number;
   /** Resolves with the exit code. */
   readonly run: (args: Arguments) => Promise<number>;
 }
@@ -97,11 +99,21 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['apply'],
     database: 'ready',
-    takes: 'FILE|- [--dry-run [--exit-code]] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
+    takes:
+      'FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
       'Changes tenants, roles, policies and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
     readsWords: true,
     run: async (args) => (await import('./apply.ts')).applyCommand(args),
+  },
+  {
+    words: ['diff'],
+    database: 'ready',
+    takes: '-f FILE|- [--prune] [--prune-tenants] [--json]',
+    summary:
+      'Shows which requests the roles and policies of a file for apply would newly allow or deny. Exits with 2 if any would be newly allowed, 0 if none, 1 after an error.',
+    refused: 1,
+    run: async (args) => (await import('./diff.ts')).diffCommand(args),
   },
   {
     words: ['export'],
@@ -159,12 +171,16 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Reads the options of the usage text: `--name WORD` takes a value, `--name` is a flag. All have `--config`. */
+/**
+ * Reads the options of the usage text: `--name WORD` and `-n WORD` take a value, `--name` is a flag. All have `--config`.
+ */
 export function optionsOf({ takes }: Pick<Command, 'takes'>): OptionNames {
-  const names = [...takes.matchAll(/--([a-z-]+)( [A-Za-z])?/g)];
+  const names = [...takes.matchAll(/(?:--([a-z-]+)|(?<![\w-])-([a-z]))( [A-Za-z])?/g)];
   return {
     config: 'value',
-    ...Object.fromEntries(names.map(([, name, value]) => [name, value === undefined ? 'flag' : 'value'] as const)),
+    ...Object.fromEntries(
+      names.map(([, long, short = '', value]) => [long ?? short, value === undefined ? 'flag' : 'value'] as const),
+    ),
   };
 }
 

@@ -20,10 +20,6 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
   } catch (error) {
-    if (error instanceof InvalidConfigError || error instanceof DatabaseNotReadyError) {
-      process.stderr.write(`${error.message}\n`);
-      return REFUSED;
-    }
     process.stderr.write(`${failureText(error)}\n`);
     return FAILED;
   }
@@ -47,8 +43,11 @@ async function run(argv: readonly string[]): Promise<number> {
   try {
     return await command.run(parseArguments(given, optionsOf(command), command.readsWords));
   } catch (error) {
-    if (error instanceof UsageError) return refused(error.message, [command]);
-    throw error;
+    const code = command.refused ?? REFUSED;
+    if (error instanceof UsageError) return refused(error.message, [command], code);
+    if (!(error instanceof InvalidConfigError || error instanceof DatabaseNotReadyError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return code;
   }
 }
 
@@ -61,9 +60,9 @@ function shown(text: string): number {
   return OK;
 }
 
-function refused(why: string, commands: readonly Command[]): number {
+function refused(why: string, commands: readonly Command[], code = REFUSED): number {
   process.stderr.write(`${why}\n\n${usage(commands)}`);
-  return REFUSED;
+  return code;
 }
 
 /** One sentence for the operator. */

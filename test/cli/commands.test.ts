@@ -19,12 +19,15 @@ it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
   '%s accepts exactly the options of its usage text',
   (_, command) => {
     const options = optionsOf(command);
-    const shown = [...usage([command]).matchAll(/ \[?--([a-z-]+)/g)].map(([, name]) => name ?? '');
+    const shown = [...usage([command]).matchAll(/ \[?(?:--([a-z-]+)|-([a-z])\b)/g)].map(
+      ([, long, short]) => long ?? short ?? '',
+    );
     const inSummary = [...command.summary.matchAll(/--([a-z-]+)/g)].map(([, name]) => name ?? '');
     expect(new Set(Object.keys(options))).toEqual(new Set(['config', ...shown]));
     expect(inSummary.filter((name) => !(name in options))).toEqual([]);
     for (const [name, kind] of Object.entries(options)) {
-      const args = parseArguments(kind === 'value' ? [`--${name}`, 'x'] : [`--${name}`], options);
+      const dashed = name.length === 1 ? `-${name}` : `--${name}`;
+      const args = parseArguments(kind === 'value' ? [dashed, 'x'] : [dashed], options);
       expect(kind === 'value' ? args.value(name) : args.flag(name)).toBe(kind === 'value' ? 'x' : true);
     }
     expect(() => parseArguments(['--unknown'], options)).toThrow(UsageError);

@@ -147,6 +147,41 @@ describe('apply', () => {
     expect(after).not.toContain('bob@acme.test');
   });
 
+  it('shows what its roles and policies newly allow and deny with --show-difference, and diff exits with 2 only if something is newly allowed', async () => {
+    const fresh = await database();
+    await apply(fresh.db, ACME);
+    const state = await exported(fresh.db);
+    const wider = await file('wider.yaml', ACME.replace('"chat:*"', '"chat:*", "embeddings:*"'));
+    const plan = await postern(fresh.url, ['apply', wider, '--dry-run', '--show-difference']);
+    expect([plan.code, plan.stderr]).toEqual([0, '']);
+    expect(plan.stdout).toMatch(
+      /^Plan: 0 to create, 1 to change, 0 to delete\.\n\nDifference in acme: 1 user and 0 keys affected\.$/m,
+    );
+    expect(plan.stdout).toMatch(
+      /^ {2}newly allowed: embeddings:write; on models\/phi-\*;.* for 1 user and 0 keys with small-models; by the role small-models$/m,
+    );
+    const allows = await postern(fresh.url, ['diff', '-f', wider, '--json']);
+    expect([allows.code, allows.stderr]).toEqual([2, '']);
+    expect(JSON.parse(allows.stdout)).toMatchObject({
+      left: 0,
+      tenants: [
+        { tenant: 'acme', complete: true, newly_denied: [], newly_allowed: [{ permission: 'embeddings:write' }] },
+      ],
+    });
+    const narrower = await file('narrower.yaml', ACME.replace('models: ["phi-*"]', 'models: ["phi-3"]'));
+    const denies = await postern(fresh.url, ['diff', '-f', narrower]);
+    expect([denies.code, denies.stderr]).toEqual([0, '']);
+    expect(denies.stdout).toMatch(/^ {2}newly denied: chat:write; on models\/phi-\* except models\/phi-3;/m);
+    const same = await postern(fresh.url, ['diff', '-f', await file('same.yaml', ACME)]);
+    expect([same.code, same.stdout]).toEqual([
+      0,
+      'Difference: no request of the users and keys of today would be newly allowed or denied.\n',
+    ]);
+    for (const wrong of [['diff'], ['diff', '-f', join(folder, 'absent.yaml')]])
+      expect((await postern(fresh.url, wrong)).code).toBe(1);
+    expect(await exported(fresh.db)).toEqual(state);
+  });
+
   it('applies, exports and plans weekly hours', async () => {
     const fresh = await database();
     await apply(fresh.db, ACME);

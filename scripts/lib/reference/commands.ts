@@ -15,6 +15,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'policy disable': 'postern policy disable office-hours --tenant acme',
   'reset-admin': 'postern reset-admin --email admin@example.com --yes',
   apply: 'postern apply setup.yaml --dry-run',
+  diff: 'postern diff -f setup.yaml',
   export: 'postern export --tenant acme > acme.yaml',
   'verify-audit': 'postern verify-audit',
   'audit follow': 'postern audit follow --cursor /var/lib/postern/siem.cursor',
@@ -30,6 +31,7 @@ const GUIDES: Readonly<Record<string, string>> = {
   'envoy drain': 'kubernetes.md#sidecar',
   explain: 'policies.md',
   apply: 'declarative.md',
+  diff: 'declarative.md#the-difference-of-a-file',
   export: 'declarative.md',
   'verify-audit': 'operations.md#the-audit-log',
   'audit follow': 'decision-log.md#the-audit-log-in-a-siem',
@@ -54,7 +56,8 @@ export function commandsPage(): string {
 \`postern COMMAND\` does. \`npm link\` in a checkout puts \`postern\` on the PATH as well.
 
 Every command that reads the configuration takes \`--config FILE\` (default: \`POSTERN_CONFIG\`); [environment variables](configuration.md)
-override the file. Exit codes: 0 for success, 1 for a failure, 2 for wrong options or a wrong configuration.
+override the file. Exit codes: 0 for success, 1 for a failure, 2 for wrong options or a wrong configuration. Commands that
+differ say so.
 
 ${COMMANDS.map(section).join('\n')}`;
 }

@@ -42,7 +42,7 @@ export interface DifferenceParts extends Pick<AdminParts, 'db'> {
 /** Runs differences between other requests, one after the other, and a bounded number of them at once. */
 export interface DifferenceRunner {
   /** @throws Refusal `unavailable` if too many wait, or if the work takes too long */
-  run<T>(tenant: TenantId, work: (finish: <R extends object>(steps: Steps<R>) => Promise<R>) => Promise<T>): Promise<T>;
+  run<T>(tenant: TenantId, work: (finish: Finish) => Promise<T>): Promise<T>;
 }
 
 /** A tenant has at most half of each, so that it cannot keep the others waiting. */
@@ -103,32 +103,40 @@ export async function differenceOfChange(
     taken,
     mayWriteOwner: (owner) => mayWriteOwner(caller, owner),
   });
-  return runner.run(effective.id, async (finish) => {
-    const before: Snapshot = { own: effective, effective, global, builtinRoles };
-    const after = withProposal(before, proposal);
-    const now = new Date(caller.nowMs);
-    const [{ groups: rows, truncated }, metered, recorded] = await Promise.all([
-      principalGroups(knex, effective.id, now),
-      meteredRequests(knex, effective.id, now, firstDay(effective, caller.nowMs)),
-      recordedDecisions(parts, effective.id, caller.nowMs),
-    ]);
-    const groups = rows.map((row): PrincipalGroup => ({ principal: principalIn(effective.id, row), count: row.count }));
-    const input = {
-      before,
-      after,
-      groups,
-      routes: parts.routes,
-      management: MANAGEMENT,
-      nowMs: caller.nowMs,
-    };
-    const found = await finish(differenceInSteps(input));
-    const changed = await finish(replayed(parts, { before, after }, recorded));
-    const requests = await finish(requestsOf(found, rows, metered, parts.routes));
-    return responseOf(found, requests, truncated, {
-      checked: recorded.length,
-      changed: changed.count,
-      sampled: recorded.some(({ row }) => row.sampled),
-    });
+  const before: Snapshot = { own: effective, effective, global, builtinRoles };
+  return runner.run(effective.id, (finish) =>
+    compareRules(parts, { before, after: withProposal(before, proposal) }, caller.nowMs, finish),
+  );
+}
+
+/** Runs steps to their end, and other work between them. */
+type Finish = <R extends object>(steps: Steps<R>) => Promise<R>;
+
+/** @param versions of the rules, both with the tenant as `own` and as `effective` */
+export async function compareRules(
+  parts: DifferenceParts,
+  versions: { readonly before: Snapshot; readonly after: Snapshot },
+  nowMs: number,
+  finish: Finish,
+): Promise<RulesDifference> {
+  const { effective } = versions.before;
+  if (effective === undefined) throw tenantGone();
+  const { knex } = parts.db;
+  const now = new Date(nowMs);
+  const [{ groups: rows, truncated }, metered, recorded] = await Promise.all([
+    principalGroups(knex, effective.id, now),
+    meteredRequests(knex, effective.id, now, firstDay(effective, nowMs)),
+    recordedDecisions(parts, effective.id, nowMs),
+  ]);
+  const groups = rows.map((row): PrincipalGroup => ({ principal: principalIn(effective.id, row), count: row.count }));
+  const { routes } = parts;
+  const found = await finish(differenceInSteps({ ...versions, groups, routes, management: MANAGEMENT, nowMs }));
+  const changed = await finish(replayed(parts, versions, recorded));
+  const requests = await finish(requestsOf(found, rows, metered, routes));
+  return responseOf(found, requests, truncated, {
+    checked: recorded.length,
+    changed: changed.count,
+    sampled: recorded.some(({ row }) => row.sampled),
   });
 }
 

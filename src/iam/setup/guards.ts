@@ -16,6 +16,7 @@ import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
 import { type PolicyAction, policiesAfter } from './policies.ts';
 import { roleHolders } from './queries.ts';
+import type { RoleAction } from './roles.ts';
 import { quotasAfter, type WantedTenant } from './tenants.ts';
 import type { UserAction, UserValues } from './users.ts';
 
@@ -26,7 +27,7 @@ export interface TenantPlan {
   readonly stored: TenantRow | undefined;
   readonly policiesBefore: readonly PolicyRow[];
   readonly tenant: readonly PlannedAction[];
-  readonly roles: readonly PlannedAction[];
+  readonly roles: readonly RoleAction[];
   readonly policies: readonly PolicyAction[];
   readonly users: readonly UserAction[];
 }

@@ -7,7 +7,7 @@ import { policyOwners } from '../policies/queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import type { PlannedAction } from './action.ts';
 import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
-import { refuseBrokenRules, type TenantPlan } from './guards.ts';
+import { refuseBrokenRules, type TenantPlan, type WholePlan } from './guards.ts';
 import { type PolicyAction, planPolicies, policiesAfter, type WantedPolicy } from './policies.ts';
 import { NO_SUCH_ROLE, type Setup, type SetupError } from './read.ts';
 import { planResources } from './resource-plan.ts';
@@ -26,7 +26,12 @@ export interface SetupOptions extends PruneOptions {
 
 export type Plan =
   /** In the order of the document. */
-  | { readonly kind: 'plan'; readonly actions: readonly PlannedAction[] }
+  | {
+      readonly kind: 'plan';
+      readonly actions: readonly PlannedAction[];
+      /** The same actions by tenant. */
+      readonly parts: WholePlan;
+    }
   | { readonly kind: 'errors'; readonly errors: readonly SetupError[] };
 
 /**
@@ -48,9 +53,11 @@ export async function planSetup(trx: Transaction, setup: Setup, options: SetupOp
 
   // The first tenant is never deleted.
   const removedTenants = current.otherTenants.filter((tenant) => tenant.id !== DEFAULT_TENANT);
-  await refuseBrokenRules(trx, { global, tenants, removedTenants }, options);
+  const parts: WholePlan = { global, tenants, removedTenants };
+  await refuseBrokenRules(trx, parts, options);
   return {
     kind: 'plan',
+    parts,
     actions: [...global, ...tenants.flatMap(actionsOf), ...removedTenants.map(planTenantRemoval)],
   };
 }

@@ -1,17 +1,18 @@
 /** The roles of a tenant in a setup file. */
 
 import type { RoleName, TenantId } from '../../domain/ids.ts';
-import type { ResourceConstraints } from '../../domain/records.ts';
+import type { ResourceConstraints, RoleRecord } from '../../domain/records.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { beingRemoved } from '../roles/create.ts';
-import { type RoleRow, type RoleValues, roleResource } from '../roles/entity.ts';
+import { type RoleRow, type RoleValues, roleRecord, roleResource } from '../roles/entity.ts';
 import { deleteRoleRow, insertRole, updateRoleRow } from '../roles/queries.ts';
-import type { PlanAction } from './action.ts';
+import type { PlanAction, PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import { auditedWriters, type SetupResource } from './resource-plan.ts';
 
 type Values = Omit<RoleValues, 'tenant_id' | 'name'>;
 export type WantedRole = Wanted<Values, RoleName>;
+export type RoleAction = PlannedAction<RoleRow, Values, RoleName>;
 
 export const ROLE_MEMBERS: SetupMembers<Values> = {
   description: { empty: '' },
@@ -48,6 +49,16 @@ export function roleNamesAfter(stored: readonly RoleRow[], actions: readonly Pla
     if (verb === 'delete') names.delete(name);
   }
   return names;
+}
+
+/** Returns the tenant's roles after these actions. */
+export function rolesAfter(stored: readonly RoleRow[], actions: readonly RoleAction[]): readonly RoleRecord[] {
+  const roles = new Map<RoleName, RoleRecord>(stored.map((row) => [row.name, roleRecord(row)]));
+  for (const { name, after } of actions) {
+    if (after === undefined) roles.delete(name);
+    else roles.set(name, roleRecord({ name, ...after }));
+  }
+  return [...roles.values()];
 }
 
 /** Includes kinds that this version does not know, because a file without them would grant more when it is applied. */

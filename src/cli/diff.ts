@@ -1,0 +1,56 @@
+/** `postern diff`: shows which requests the roles and policies of a file would newly allow or deny. */
+
+import { randomBytes } from 'node:crypto';
+import { formatConfigError } from '../config/config-error.ts';
+import { previewSetup } from '../iam/setup/apply.ts';
+import type { SetupError } from '../iam/setup/read.ts';
+import { type SetupDifference, setupDifference } from '../iam/setup/rules-difference.ts';
+import { routeTable } from '../server/credential-cache.ts';
+import { readSetupFile } from './apply-file.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { differenceText } from './diff-text.ts';
+import { withLongTimeout, withStore } from './with-store.ts';
+
+const NOTHING_ALLOWED = 0;
+const FAILED = 1;
+const NEWLY_ALLOWED = 2;
+
+/** The same as for `postern apply`. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+
+export async function diffCommand(args: Arguments): Promise<number> {
+  const file = args.value('f');
+  if (file === undefined) throw new UsageError('Give a file with -f, or - to read standard input.');
+  const read = await readSetupFile(file);
+  if (read.kind === 'invalid') return fail(read.errors.map(formatConfigError));
+  const locate = (errors: readonly SetupError[]) => read.locate(errors).map(formatConfigError);
+  return withStore(args, ({ db }, { config }) =>
+    withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 3 }, async (longTimeoutDb) => {
+      const nowMs = Date.now();
+      const options = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants'), force: true, nowMs };
+      const parts = { db: longTimeoutDb, random: (size: number) => randomBytes(size), routes: routeTable(config) };
+      const plan = await previewSetup(parts, read.setup, options);
+      if (plan.kind === 'errors') return fail(locate(plan.errors));
+      const difference = await setupDifference(parts, plan.parts, nowMs);
+      process.stdout.write(
+        args.flag('json') ? `${JSON.stringify(difference, undefined, 2)}\n` : differenceText(difference).trimStart(),
+      );
+      return exitCodeOf(difference);
+    }),
+  );
+}
+
+/** A difference that is not complete proves nothing, so a check that depends on it must fail. */
+function exitCodeOf({ tenants, left }: SetupDifference): number {
+  const allows = tenants.some(
+    ({ newly_allowed: allowed, management }) => allowed.length + management.newly_allowed.length > 0,
+  );
+  if (allows) return NEWLY_ALLOWED;
+  if (left === 0 && tenants.every(({ complete }) => complete)) return NOTHING_ALLOWED;
+  return fail(['The difference is not complete, so it does not prove that nothing is newly allowed.']);
+}
+
+function fail(lines: readonly string[]): number {
+  process.stderr.write(lines.map((line) => `${line}\n`).join(''));
+  return FAILED;
+}
