@@ -1168,8 +1168,8 @@ export type NewUser = {
 
 export type Notice = {
   /** The reason for the notice, for programs. */
-  readonly kind: 'unneeded_pattern' | 'binds_no_one';
-  /** JSON pointer to the member. */
+  readonly kind: 'unneeded_pattern' | 'binds_no_one' | 'duplicate' | 'shadowed' | 'no_effect';
+  /** JSON pointer to the member; empty: the whole resource. */
   readonly path: string;
   /** The pattern that no route and no endpoint needs. */
   readonly pattern: string | null;

@@ -71,7 +71,7 @@ const ACTIONS = [
 const GLOBS = ['*', 'a', 'b', 'ab', 'a*', '*b', 'a*b', '*ab*', 'ba*', 'a/*', '*/b', 'a*a*', 'c'];
 const NAMES = ['a', 'b', 'ab', 'ba', 'aab', 'aba', 'bb', 'c', 'x', 'a/b', 'ax', 'xab', 'aXb'];
 const ZONES = [undefined, 'UTC', 'Europe/Berlin', 'America/New_York'];
-const ROLES = ['one', 'two', 'gone', 'developer', 'admin'];
+export const ROLES = ['one', 'two', 'gone', 'developer', 'admin'];
 
 const subset = <T>(values: readonly T[], minLength: number, maxLength: number) =>
   fc.uniqueArray(fc.constantFrom(...values), { minLength, maxLength });

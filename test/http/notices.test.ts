@@ -150,6 +150,42 @@ describe('a pattern that no route and no endpoint needs', () => {
   });
 });
 
+test('rules that do nothing have a notice in lists and alone, for callers that may read policies', async () => {
+  const deny = (name: string, resources: readonly string[]) =>
+    call('POST', '/v1/iam/policies', { name, effect: 'deny', actions: ['rerank:write'], resources });
+  for (const [name, ...resources] of [
+    ['idle-twin', 'models/idle-*'],
+    ['idle-twin-again', 'models/idle-*'],
+    ['idle-within', 'models/idle-1'],
+  ] as const)
+    expect(outcome(await deny(name, resources))).toBe('201');
+  const role = { name: 'idle', permissions: ['rerank:write'], resource_constraints: { models: ['idle-7'] } };
+  await call('POST', '/v1/iam/roles', role);
+
+  const expected = { 'idle-twin': [], 'idle-twin-again': ['duplicate'], 'idle-within': ['no_effect'] };
+  for (const [name, kinds] of Object.entries(expected)) {
+    const path = `/v1/iam/policies/${name}`;
+    for (const reply of [await call('GET', path), { json: await listed('/v1/iam/policies', 'name', name) }])
+      expect(noticesOf(reply).map(({ kind }) => kind)).toEqual(kinds);
+  }
+  const shadowed = { kind: 'shadowed', path: '', message: expect.stringContaining('the policy idle-twin') };
+  expect(noticesOf({ json: await listed('/v1/iam/roles', 'name', 'idle') })).toMatchObject([shadowed]);
+  const found = rows(await call('GET', '/v1/iam/policies?notices=true&q=idle-')).map(({ name }) => name);
+  expect(found).toEqual(['idle-twin-again', 'idle-within']);
+
+  // The message names policies, which this caller may not read.
+  const clerk = await h.person('acme', ['tenant-admin']);
+  await call('POST', '/v1/iam/policies', {
+    name: 'no-policies',
+    effect: 'deny',
+    actions: ['admin:policies'],
+    resources: ['*'],
+    attached_roles: ['tenant-admin'],
+  });
+  expect(noticesOf(await h.api('GET', '/v1/iam/roles/idle', { as: clerk.token }))).toEqual([]);
+  for (const name of [...Object.keys(expected), 'no-policies']) await call('DELETE', `/v1/iam/policies/${name}`);
+});
+
 test('the tag of a role with notices works in If-Match and If-None-Match', async () => {
   const path = '/v1/iam/roles/tagged';
   await call('POST', '/v1/iam/roles', { name: 'tagged', permissions: ['chat:wirte'] });
@@ -242,7 +278,7 @@ describe('a list with notices=true', () => {
       'policies',
       { effect: 'allow', actions: ['chat:wirte'], resources: ['*'], applies_to: 'everyone' },
       `insert into policies (tenant_id, name, effect, actions, resources, applies_to)
-       select :tenant, name, 'deny', '{chat:write}', '{*}', 'everyone'`,
+       select :tenant, name, 'deny', '{chat:write}', array['models/' || name], 'everyone'`,
     ],
   ])(
     'has the %s with a notice among more rules than one batch, over pages, with their number',

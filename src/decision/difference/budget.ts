@@ -13,11 +13,12 @@ const TOO_MANY_NAMES = 'The names and globs of the rules that matter are too man
 
 export class ComparisonBudget {
   #states = MAX_STATES;
-  #places = MAX_PLACES;
+  #places: number;
   #comparisons: number;
 
-  constructor(comparisons = MAX_COMPARISONS) {
+  constructor(comparisons = MAX_COMPARISONS, places = MAX_PLACES) {
     this.#comparisons = comparisons;
+    this.#places = places;
   }
 
   /** @throws BoundExceeded */

@@ -19,7 +19,7 @@ import { isPlatformAdmin } from '../tenant.ts';
 import type { ShapedRegion } from './boxes.ts';
 import type { ComparisonBudget } from './budget.ts';
 import type { PrincipalGroup } from './model.ts';
-import { type Axis, type Region, Space } from './regions.ts';
+import type { Region, Space } from './regions.ts';
 import {
   type ConditionAxes,
   coversPermissions,
@@ -31,6 +31,7 @@ import {
   regionsOf,
   responsible,
   type Side,
+  spaceOf,
 } from './rules.ts';
 import type { RequestShape } from './shapes.ts';
 
@@ -78,10 +79,7 @@ export class ShapeComparison {
 
   constructor(parts: ComparisonParts) {
     this.#parts = parts;
-    const { kinds, conditions, budget } = parts;
-    const single = (all: bigint): Axis => ({ all, many: false });
-    const clocks = conditions.clocks.map(({ all }) => single(all));
-    this.#space = new Space([...kinds.map(({ axis }) => axis), single(conditions.address.all), ...clocks], budget);
+    this.#space = spaceOf(parts.kinds, parts.conditions, parts.budget);
   }
 
   /** @throws BoundExceeded */

@@ -16,7 +16,16 @@ import { type Direction, ShapeComparison } from './comparison.ts';
 import type { Box, Difference, DifferenceInput } from './model.ts';
 import { type NameAxis, type NameForm, nameAxis, patternsOf } from './names.ts';
 import { type Region, regionKey } from './regions.ts';
-import { conditionAxes, coversPermissions, isChanged, type KindAxis, namesIn, type Rule, rulesOf } from './rules.ts';
+import {
+  conditionAxes,
+  coversPermissions,
+  isChanged,
+  type KindAxis,
+  kindAxis,
+  namesIn,
+  type Rule,
+  rulesOf,
+} from './rules.ts';
 import { type RequestShape, shapesOf } from './shapes.ts';
 import { findWitness } from './witness.ts';
 
@@ -101,15 +110,15 @@ class Computation {
     relevant: readonly Rule[],
   ): Steps<readonly KindAxis[]> {
     const axes: KindAxis[] = [];
-    for (const { kind, form, many, named, unnamed } of shape.kinds) {
+    for (const one of shape.kinds) {
+      const { kind, form } = one;
       const key = `${kind} ${form}`;
       let names = this.#names.get(key);
       if (names === undefined) {
         names = yield* this.#nameAxis(kind, form, shapes, relevant);
         this.#names.set(key, names);
       }
-      const all = (named ? names.named : 0n) | (unnamed ? names.unnamed : 0n);
-      axes.push({ kind, names, axis: { all, many } });
+      axes.push(kindAxis(one, names));
     }
     return axes;
   }

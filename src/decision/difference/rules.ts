@@ -18,10 +18,12 @@ import type { Grant } from '../grants.ts';
 import type { Permission, ResourceKind, Snapshot, TenantView } from '../model.ts';
 import { coversAny } from '../permissions.ts';
 import type { CompiledPolicy, PolicySet } from '../policies.ts';
+import type { ComparisonBudget } from './budget.ts';
 import { AddressAxis, ClockAxis } from './lines.ts';
 import type { ResponsibleRule } from './model.ts';
 import type { NameAxis } from './names.ts';
-import { type Axis, eachIn, type Region, type RegionPart, someIn } from './regions.ts';
+import { type Axis, eachIn, type Region, type RegionPart, Space, someIn } from './regions.ts';
+import type { ShapeKind } from './shapes.ts';
 
 export type Side = 'before' | 'after';
 
@@ -224,6 +226,21 @@ export interface KindAxis {
   readonly kind: ResourceKind;
   readonly names: NameAxis;
   readonly axis: Axis;
+}
+
+export function kindAxis({ kind, many, named, unnamed }: ShapeKind, names: NameAxis): KindAxis {
+  const all = (named ? names.named : 0n) | (unnamed ? names.unnamed : 0n);
+  return { kind, names, axis: { all, many } };
+}
+
+/** Returns the space of the requests of one shape. */
+export function spaceOf(
+  kinds: readonly KindAxis[],
+  { address, clocks }: ConditionAxes,
+  budget: ComparisonBudget,
+): Space {
+  const single = ({ all }: { readonly all: bigint }): Axis => ({ all, many: false });
+  return new Space([...kinds.map(({ axis }) => axis), single(address), ...clocks.map(single)], budget);
 }
 
 /** Returns the requests that a rule matches, by their resources and conditions. */

@@ -68,7 +68,11 @@ function union(one: ShapeKind, other: ShapeKind): ShapeKind {
 }
 
 /** Returns every shape of the routes and of management, once. */
-export function shapesOf({ routes, management, before }: DifferenceInput): readonly RequestShape[] {
+export function shapesOf({
+  routes,
+  management,
+  before,
+}: Pick<DifferenceInput, 'routes' | 'management' | 'before'>): readonly RequestShape[] {
   const shapes = new Map<string, RequestShape>();
   for (const route of routes.routes) {
     const kinds = RESOURCE_KINDS.flatMap((kind) => kindOf(kind, route, before.effective) ?? []);

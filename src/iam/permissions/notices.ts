@@ -3,6 +3,7 @@
  * does not store them.
  */
 
+import type { RuleFinding } from '../../decision/difference/findings.ts';
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
 import type { KeyResource } from '../api-keys/entity.ts';
@@ -11,10 +12,11 @@ import type { PolicyResource } from '../policies/entity.ts';
 import type { RoleResource } from '../roles/entity.ts';
 import { MAX_NOTICES } from '../schema/resource-parts.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
+import { NO_FINDINGS, type TenantFindings } from './findings.ts';
 
 export interface Notice {
-  readonly kind: 'unneeded_pattern' | 'binds_no_one';
-  /** A JSON pointer to the member. */
+  readonly kind: 'unneeded_pattern' | 'binds_no_one' | RuleFinding['kind'];
+  /** A JSON pointer to the member; empty for the whole resource. */
   readonly path: string;
   /** The pattern that covers no permission; null for other kinds. */
   readonly pattern: string | null;
@@ -58,12 +60,48 @@ export function refuseUnneeded(parts: CatalogParts, patterns: readonly string[] 
 }
 
 /** Built-in roles have no notices: no request can change them. */
-export function noticedRole(parts: CatalogParts, role: RoleResource): RoleResource & Noticed {
-  return { ...role, ...noticed(role.builtin ? [] : patternNotices(parts, role.permissions, '/permissions')) };
+export function noticedRole(
+  parts: CatalogParts,
+  role: RoleResource,
+  findings: TenantFindings = NO_FINDINGS,
+): RoleResource & Noticed {
+  if (role.builtin) return role;
+  const found = findings.about('role', role.tenant_id, role.name).map(findingNotice);
+  return { ...role, ...noticed([...found, ...patternNotices(parts, role.permissions, '/permissions')]) };
 }
 
-export function noticedPolicy(parts: CatalogParts, policy: PolicyResource): PolicyResource & Noticed {
-  return { ...policy, ...noticed(policyNotices(parts, policy)) };
+export function noticedPolicy(
+  parts: CatalogParts,
+  policy: PolicyResource,
+  findings: TenantFindings = NO_FINDINGS,
+): PolicyResource & Noticed {
+  const found = policy.enabled ? findings.about('policy', policy.tenant_id, policy.name).map(findingNotice) : [];
+  return { ...policy, ...noticed([...found, ...policyNotices(parts, policy)]) };
+}
+
+function findingNotice({ kind, rule, effect, by }: RuleFinding): Notice {
+  const others = by.map((one) => `the ${one.kind} ${one.name}`).join(', ');
+  return { kind, path: '', pattern: null, nearest: null, message: findingMessage(kind, rule.kind, effect, others) };
+}
+
+function findingMessage(
+  kind: RuleFinding['kind'],
+  rule: 'policy' | 'role',
+  effect: RuleFinding['effect'],
+  others: string,
+): string {
+  switch (kind) {
+    case 'duplicate':
+      return `The policy says the same as ${others}. Delete one of them.`;
+    case 'shadowed':
+      return `Every request that the ${rule} permits is denied, by ${others}. Delete the ${rule}, or narrow the denies.`;
+    case 'no_effect':
+      return effect === 'deny'
+        ? `Every request that the policy denies is denied without it, by ${others}. The policy may be deleted.`
+        : `No request depends on the ${rule}: other rules decide in the same way without it, such as ${others}. The ${rule} may be deleted.`;
+    default:
+      return kind satisfies never;
+  }
 }
 
 export function noticedKey<K extends KeyResource>(parts: CatalogParts, key: K): K & Noticed {

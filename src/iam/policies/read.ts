@@ -9,6 +9,7 @@ import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
+import { tenantFindings } from '../permissions/findings.ts';
 import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { findRole } from '../roles/queries.ts';
 import { type PolicyResource, type PolicyRow, policyResource } from './entity.ts';
@@ -32,7 +33,8 @@ export async function listPoliciesPage(
 ): Promise<List<PolicyResource & Noticed>> {
   const { limit: _limit, cursor: _cursor, count: _count, notices, ...filter } = query;
   const scope = scopeOf(caller);
-  const show = (policy: PolicyRow) => noticedPolicy(parts, policyResource(policy));
+  const findings = await tenantFindings(parts, caller);
+  const show = (policy: PolicyRow) => noticedPolicy(parts, policyResource(policy), findings);
   const list: Matching<PolicyRow> = {
     fetch: (page) => listPolicies(parts.db.knex, scope, filter, page),
     matches: (policy) => show(policy).notices !== undefined,
@@ -49,10 +51,14 @@ export async function listPoliciesPage(
 }
 
 /** @throws Refusal `not_found` */
-export async function getPolicy(parts: AdminParts, caller: Caller, text: string): Promise<PolicyResource> {
+export async function getPolicy(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  text: string,
+): Promise<PolicyResource & Noticed> {
   const policy = await findPolicy(parts.db.knex, caller.tenant, policyNameOf(text));
   if (policy === undefined) throw notFound('policy');
-  return policyResource(policy);
+  return noticedPolicy(parts, policyResource(policy), await tenantFindings(parts, caller));
 }
 
 /** Lists the policies that are attached to one role. */
@@ -63,13 +69,14 @@ export async function listRolePoliciesPage(
   query: ListQuery,
 ): Promise<List<PolicyResource & Noticed>> {
   const role = await existingRole(parts.db.knex, caller.tenant, text);
+  const findings = await tenantFindings(parts, caller);
   return paged(
     caller,
     `policies of ${role}`,
     query,
     (page) => policiesOfRole(parts.db.knex, caller.tenant, role, page),
     (policy) => [policy.name],
-    (policy) => noticedPolicy(parts, policyResource(policy)),
+    (policy) => noticedPolicy(parts, policyResource(policy), findings),
     (most) => countPoliciesOfRole(parts.db.knex, caller.tenant, role, most),
   );
 }

@@ -64,7 +64,7 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
     policies.get({
       operationId: 'getPolicy',
       summary: 'Get a policy.',
-      run: async ({ caller }, name) => noticedPolicy(parts, await getPolicy(parts, caller, name)),
+      run: ({ caller }, name) => getPolicy(parts, caller, name),
     }),
     policies.update({
       operationId: 'updatePolicy',

@@ -8,6 +8,7 @@ import { notFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
+import { type TenantFindings, tenantFindings } from '../permissions/findings.ts';
 import { type Noticed, noticedRole } from '../permissions/notices.ts';
 import { builtinResource, type RoleResource, type RoleRow, roleResource } from './entity.ts';
 import { countRoles, findRole, listRoles, type RoleFilter } from './queries.ts';
@@ -25,7 +26,8 @@ export async function listRolesPage(
   query: RoleListQuery,
 ): Promise<List<RoleResource & Noticed>> {
   const { limit: _limit, cursor: _cursor, count: _count, builtin, notices, ...filter } = query;
-  if (notices === true) return noticedPage(parts, caller, query);
+  const findings = await tenantFindings(parts, caller);
+  if (notices === true) return noticedPage(parts, caller, query, findings);
   return paged(
     caller,
     'roles',
@@ -36,7 +38,7 @@ export async function listRolesPage(
       return { rows: merged(builtins, own.rows.map(roleResource), own.more).slice(0, page.take), more: own.more };
     },
     position,
-    (role) => noticedRole(parts, role),
+    (role) => noticedRole(parts, role, findings),
     async (most) => {
       const own = builtin === true ? 0 : await countRoles(parts.db.knex, scopeOf(caller), filter, most);
       return own + (builtin === false ? 0 : builtinsWith(caller.snapshot.builtinRoles, filter).length);
@@ -49,10 +51,11 @@ function noticedPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,
   query: RoleListQuery,
+  findings: TenantFindings,
 ): Promise<List<RoleResource & Noticed>> {
   const scope = scopeOf(caller);
   const filter: RoleFilter = query.q === undefined ? {} : { q: query.q };
-  const show = (role: RoleRow) => noticedRole(parts, roleResource(role));
+  const show = (role: RoleRow) => noticedRole(parts, roleResource(role), findings);
   const list: Matching<RoleRow> = {
     fetch: async (page) => (query.builtin === true ? NONE : listRoles(parts.db.knex, scope, filter, page)),
     matches: (role) => show(role).notices !== undefined,
@@ -64,12 +67,16 @@ function noticedPage(
 }
 
 /** @throws Refusal `not_found` */
-export async function getRole(parts: AdminParts, caller: Caller, text: string): Promise<RoleResource> {
+export async function getRole(
+  parts: AdminParts & CatalogParts,
+  caller: Caller,
+  text: string,
+): Promise<RoleResource & Noticed> {
   const builtin = caller.snapshot.builtinRoles.find(text);
   if (builtin !== undefined) return builtinResource(builtin);
   const role = await findRole(parts.db.knex, caller.tenant, roleNameOf(text));
   if (role === undefined) throw notFound('role');
-  return roleResource(role);
+  return noticedRole(parts, roleResource(role), await tenantFindings(parts, caller));
 }
 
 /** @throws Refusal `not_found` for any text that cannot be a name */

@@ -65,8 +65,11 @@ export const MAX_NOTICES = 20;
 export const noticePart = component(
   'Notice',
   Type.Object({
-    kind: oneOf('unneeded_pattern', 'binds_no_one'),
-    path: Type.String({ description: 'JSON pointer to the member.', examples: ['/permissions/0'] }),
+    kind: oneOf('unneeded_pattern', 'binds_no_one', 'duplicate', 'shadowed', 'no_effect'),
+    path: Type.String({
+      description: 'JSON pointer to the member; empty: the whole resource.',
+      examples: ['/permissions/0'],
+    }),
     pattern: nullable(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
     nearest: nullable(Type.String({ description: 'The nearest pattern that covers a permission.' })),
     message: text,
@@ -77,7 +80,7 @@ export const noticePart = component(
 export const notices = {
   notices: Type.Optional(
     Type.Array(noticePart, {
-      maxItems: MAX_NOTICES + 1,
+      maxItems: MAX_NOTICES + 2,
       description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
     }),
   ),

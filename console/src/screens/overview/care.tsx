@@ -164,6 +164,20 @@ function Noted({ noticed }: { readonly noticed: Noticed }) {
       />
     );
   }
+  if (notice.pattern === null) {
+    return (
+      <Entry
+        icon={<Mark name="care" />}
+        name={
+          <>
+            <b>{name}</b> {text.doesNothing}
+          </>
+        }
+        second={notice.message}
+        end={end}
+      />
+    );
+  }
   return (
     <Entry
       icon={<Mark name="care" />}

@@ -104,6 +104,7 @@ export const overview = {
   unlockOf: (name: string) => `Unlock ${name}`,
   bindsNobody: 'applies to nobody',
   bindsNobodySays: 'It is attached to no role',
+  doesNothing: 'has no effect beside other rules',
   in: 'in',
   kinds: { role: 'role', policy: 'policy', key: 'key' },
   unneeded: (nearest: string | null) =>
