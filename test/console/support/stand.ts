@@ -3,6 +3,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { test } from 'vitest';
 import { startUpstream } from '../../../src/demo/upstream.ts';
+import type { Database } from '../../../src/store/database.ts';
 import { ADMIN, login, type Person, SECRET_KEY } from '../../server/support/client.ts';
 import { openStand, type Server } from '../../server/support/postern.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -11,6 +12,8 @@ import { freeAddress } from '../../support/ports.ts';
 import { type Look, openBrowser, openContext, openTouchTab, PagePool, type Tab, visitors } from './browser.ts';
 
 export interface ConsoleStand {
+  /** That of the server. */
+  readonly db: Database;
   readonly server: Server;
   readonly edge: Edge;
   /** An access token of the platform administrator. */
@@ -104,6 +107,7 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     return new PagePool(() => context.newPage());
   };
   return {
+    db: database.db,
     server,
     edge,
     token,
