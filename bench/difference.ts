@@ -65,14 +65,14 @@ function conditionsOf(): PolicyRecord['conditions'] {
 }
 
 function policy(i: number): PolicyRecord {
-  const everyone = random.chance(0.1);
+  const everyone = random.chance(0.02);
   const effect = everyone || random.chance(0.6) ? 'deny' : 'allow';
   const names = several([...MODELS, ...GLOBS, `draft-${i}`], 4).map((name) => `models/${name}`);
   return {
     name: must(parsePolicyName(`policy-${i}`)),
     effect,
     actions: several(['chat:*', 'chat:write', 'embeddings:*', 'models:read', 'rag:query', 'agents:*'], 2),
-    resources: random.chance(0.15) ? ['*'] : names,
+    resources: !everyone && random.chance(0.05) ? ['*'] : names,
     conditions: conditionsOf(),
     appliesTo: everyone ? 'everyone' : 'roles',
     attachedRoles: everyone ? [] : several(Array.from({ length: 3 }, anyRole), 3),
