@@ -29,5 +29,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // The notices that the licenses of the bundled libraries ask for; the release's bill of materials reads them.
     license: { fileName: 'licenses.json' },
+    // A slow machine is no fault of the build.
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 });

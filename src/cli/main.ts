@@ -2,6 +2,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 import manifest from '../../package.json' with { type: 'json' };
+import { didYouMean } from '../config/config-error.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
@@ -33,8 +34,10 @@ async function run(argv: readonly string[]): Promise<number> {
   if (command === undefined) {
     const withFirstWord = COMMANDS.filter(({ words }) => words[0] === first);
     if (withFirstWord.length > 0 && argv.some(isHelp)) return shown(usage(withFirstWord));
+    const meant =
+      withFirstWord.length > 0 ? '' : didYouMean(first, new Set(COMMANDS.map(({ words }) => words[0] ?? '')));
     return refused(
-      `Unknown command: ${argv.slice(0, withFirstWord.length > 0 ? 2 : 1).join(' ')}.`,
+      `Unknown command: ${argv.slice(0, withFirstWord.length > 0 ? 2 : 1).join(' ')}${meant === '' ? '.' : meant}`,
       withFirstWord.length > 0 ? withFirstWord : COMMANDS,
     );
   }

@@ -53,7 +53,7 @@ export function refusalOf(cause: unknown, request: FastifyRequest): unknown {
 }
 
 export function unknownPath(): Refusal {
-  return new Refusal('not_found', 'There is nothing here.');
+  return new Refusal('not_found', 'No endpoint has this path. GET /docs shows all of them.');
 }
 
 export function unsupportedType({ method }: FastifyRequest): Refusal {

@@ -34,7 +34,7 @@ function expectOneSentence({ stderr }: Finished, form: RegExp): void {
 
 describe('usage', () => {
   it.each([
-    { args: ['sreve'], says: /^Unknown command: sreve\.$/m },
+    { args: ['sreve'], says: /^Unknown command: sreve; did you mean serve\?$/m },
     { args: ['policy'], says: /^Unknown command: policy\.$/m },
     { args: ['serve', '--prot', '80'], says: /^Unknown option '--prot'\.$/m },
     { args: ['serve', 'a-password'], says: /^This command accepts only options\. Remove the other arguments\.$/m },
