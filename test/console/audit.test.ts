@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ACTIONS } from '../../console/src/screens/audit/actions.ts';
 import { done, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, cutTexts, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -79,6 +79,8 @@ describe('the audit log', () => {
     await page.getByRole('option', { name: /admin@localhost/ }).click();
     await expect.poll(() => searchOf(page).get('actor')).toMatch(/^usr_/);
     await page.getByRole('button', { name: 'Action', exact: true }).click();
+    await page.getByRole('option').first().waitFor();
+    expect(await cutTexts(page)).toEqual([]);
     await page.getByRole('combobox', { name: 'Find an action' }).fill('role.');
     await page.keyboard.press('ArrowDown');
     await page.getByRole('option', { name: 'role.create' }).click();

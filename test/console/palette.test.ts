@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { searchOf } from '../../console/src/api/search-text.ts';
 import { done, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, cutTexts, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -56,6 +56,7 @@ describe('the palette', () => {
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Search or jump to');
     await page.keyboard.type('aud');
     await page.getByRole('option', { name: 'Audit' }).waitFor();
+    expect(await cutTexts(page)).toEqual([]);
     await page.keyboard.press('Enter');
     await expect.poll(() => addressOf(page)).toBe('/console/audit');
     expect(await page.getByRole('dialog').count()).toBe(0);

@@ -198,11 +198,23 @@ export async function faultsInEveryLook(page: Page): Promise<readonly string[]> 
   return faults;
 }
 
-/** The texts of the options on the page that are wider than their places. */
+/** The texts of the options, and the placeholders of the search fields, that are wider than their places. */
 export async function cutTexts(page: Page): Promise<readonly string[]> {
-  return page.evaluate(`[...document.querySelectorAll('[role=option], [role=option] *')]
-    .filter((element) => element.scrollWidth > element.clientWidth && getComputedStyle(element).overflowX !== 'visible')
-    .map((element) => element.textContent)`);
+  return page.evaluate(`(() => {
+    const isCut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+    const options = [...document.querySelectorAll('[role=listbox], [role=option], [role=option] *')];
+    const pen = document.createElement('canvas').getContext('2d');
+    const fields = [...document.querySelectorAll('input[type=search]')].filter((field) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+      pen.font = font;
+      const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+      return pen.measureText(field.placeholder).width > room;
+    });
+    return [
+      ...options.filter((one) => isCut(one) && getComputedStyle(one).overflowX !== 'visible').map((one) => one.textContent),
+      ...fields.map(({ placeholder }) => placeholder),
+    ];
+  })()`);
 }
 
 /**

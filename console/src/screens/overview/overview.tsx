@@ -39,13 +39,15 @@ export function Overview() {
         />
       }
     >
-      <div className={styles.sentence}>
-        {decided.data === undefined ? (
-          <Sentence>{denied ?? ' '}</Sentence>
-        ) : (
-          <Summary decided={decided.data} span={span} />
-        )}
-      </div>
+      {decided.data !== undefined && isEmpty(decided.data) ? null : (
+        <div className={styles.sentence}>
+          {decided.data === undefined ? (
+            <Sentence>{denied ?? ' '}</Sentence>
+          ) : (
+            <Summary decided={decided.data} span={span} />
+          )}
+        </div>
+      )}
       <div className={styles.below}>
         <Courses
           main={
@@ -74,7 +76,7 @@ export function Overview() {
 }
 
 function Requests({ decided, span }: { readonly decided: Decided; readonly span: Span }) {
-  if (decided.allowed + decided.denied === 0) return <NoRequests span={span} />;
+  if (isEmpty(decided)) return <NoRequests span={span} />;
   const caption = text.caption(magnified(decided));
   return (
     <section>
@@ -85,13 +87,16 @@ function Requests({ decided, span }: { readonly decided: Decided; readonly span:
   );
 }
 
+/** Then the empty state says so, and no sentence above it. */
+function isEmpty({ allowed, denied }: Decided): boolean {
+  return allowed + denied === 0;
+}
+
 const percent = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
 function Summary({ decided, span }: { readonly decided: Decided; readonly span: Span }) {
   const { allowed, denied, reasons } = decided;
   const all = allowed + denied;
-  // The empty state below says it.
-  if (all === 0) return null;
   const [first] = reasons;
   // Rounded down: one denied of many is not "100 % passed".
   const share = percent.format(Math.floor((1000 * allowed) / all) / 10);

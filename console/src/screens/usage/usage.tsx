@@ -1,7 +1,7 @@
 /** Tokens and requests of a month, by model, key, user or day. */
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { UsageRow } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
@@ -91,7 +91,11 @@ export function Usage() {
         label={text.title}
         list={list}
         idOf={(row) => groupOf(row, by) ?? ''}
-        empty={<Empty title={text.empty}>{text.emptySays}</Empty>}
+        empty={
+          <Empty title={text.empty} action={<Link to="/connect">{text.toConnect}</Link>}>
+            {text.emptySays}
+          </Empty>
+        }
         columns={[
           { id: 'group', title: text.groups[by], cell: (row) => <GroupName row={row} by={by} /> },
           { id: 'requests', title: text.requests, kind: 'number', cell: (row) => count(row.requests) },

@@ -20,6 +20,7 @@ export const usage = {
     'Counted are chat, completions, responses, messages and embeddings. Images, audio and rerank count if their answer reports tokens. Batches, files and fine-tuning are not counted.',
   empty: 'Nothing was used in this month',
   emptySays: 'Requests count as soon as they have passed the gate.',
+  toConnect: 'Connect a client',
   limits: 'Limits',
   limitNames: {
     rate_limit_rpm: 'Requests a minute',
