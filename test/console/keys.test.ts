@@ -67,7 +67,7 @@ describe('a key', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is made by the keyboard alone', async () => {
+  it('is made and revoked by the keyboard alone', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/keys?open=new' });
     const drawer = page.getByRole('dialog', { name: 'Create key' });
     await drawer.getByRole('textbox', { name: 'Name' }).waitFor();
@@ -90,7 +90,53 @@ describe('a key', () => {
     await shown.getByText('Copied').waitFor();
     await shown.getByRole('button', { name: 'I have saved it' }).focus();
     await press('Enter');
-    await page.getByRole('row', { name: 'without mouse' }).waitFor();
+    const row = page.getByRole('row', { name: 'without mouse' });
+    await row.waitFor();
+    await row.focus();
+    await press('Enter');
+    const open = page.getByRole('dialog', { name: 'without mouse' });
+    await open.getByRole('button', { name: 'Revoke' }).focus();
+    await press('Enter');
+    const question = page.getByRole('alertdialog');
+    const wanted =
+      (await question
+        .getByText(/^Type .{4} to confirm$/)
+        .first()
+        .textContent()) ?? '';
+    await page.keyboard.type(wanted.slice(5, 9));
+    await question.getByRole('button', { name: 'Revoke' }).focus();
+    await press('Enter');
+    await question.waitFor({ state: 'detached' });
+    await open.getByText('Revoked').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is disabled and enabled apart from its revocation, and shows its recorded requests and their addresses', async () => {
+    const { id, key } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    expect(await models(key)).toBe(200);
+    const { page, problems } = await stand.asAdmin({ path: `/console/keys?open=${id}` });
+    const allows = page.getByRole('list', { name: 'Recorded allows' });
+    await expect
+      .poll(
+        async () => {
+          await page.reload();
+          await allows.waitFor();
+          await page.waitForLoadState('networkidle');
+          return allows.textContent();
+        },
+        { timeout: 20_000 },
+      )
+      .toContain('/v1/models');
+    await expect.poll(() => page.getByRole('list', { name: 'Used from' }).textContent()).toContain('127.0.0.1');
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Disable' }).click();
+    await drawer.getByText('Disabled', { exact: true }).waitFor();
+    expect(await models(key)).toBe(401);
+    await drawer.getByRole('button', { name: 'Enable' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Enable' }).click();
+    await drawer.getByRole('button', { name: 'Disable' }).waitFor();
+    expect(await models(key)).toBe(200);
     expect(problems).toEqual([]);
   });
 
@@ -299,9 +345,11 @@ describe('the list of keys', () => {
       .getByRole('row', { name: /^crowd/ })
       .first()
       .waitFor();
-    expect(await page.getByRole('row', { name: /^crowd/ }).count()).toBe(25);
+    expect(await page.getByRole('row', { name: /^crowd/ }).count()).toBe(50);
+    await page.getByText('1–50 of 60').waitFor();
     await page.getByRole('button', { name: 'Show more' }).click();
-    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(50);
+    await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(60);
+    await page.getByText('1–60 of 60').waitFor();
     await page.getByRole('searchbox', { name: 'Search keys' }).fill('crowd 31');
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
     await page.getByRole('searchbox', { name: 'Search keys' }).fill(String(made[12]?.body['prefix']));
@@ -311,6 +359,52 @@ describe('the list of keys', () => {
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
     await page.goto(`/console/keys?tenant=many&user=${owner.id}`);
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  it('is newest first, sorted by its heads, and all keys that match are revoked, also those that are not loaded', async () => {
+    await manage('POST', '/v1/iam/tenants', {
+      id: 'heads',
+      name: 'Heads',
+      settings: { allow_keys_without_expiry: true },
+    });
+    const create = (i: number) =>
+      done(http, 'POST', '/v1/iam/api-keys', {
+        token: stand.token,
+        tenant: 'heads',
+        body: {
+          name: `head ${String(i).padStart(2, '0')}`,
+          description: 'one of many',
+          scopes: ['models:read'],
+          ...(i < 2 ? { expires_at: null } : { expires_in_days: 90 }),
+        },
+      });
+    await Promise.all(Array.from({ length: 51 }, (_, i) => create(i)));
+    await create(51);
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=heads' });
+    const rows = page.getByRole('row', { name: /^head/ });
+    const first = () => rows.first().textContent();
+    await expect.poll(first).toContain('head 51');
+    await page.getByRole('columnheader', { name: 'Name' }).click();
+    await expect.poll(first).toContain('head 00');
+    expect(new URL(page.url()).searchParams.get('sort')).toBe('name');
+    await page.getByRole('columnheader', { name: 'Name' }).click();
+    await expect.poll(first).toContain('head 51');
+    await page.mouse.wheel(0, 2000);
+    await expect.poll(() => page.getByRole('columnheader', { name: 'Name' }).isVisible()).toBe(true);
+    expect((await page.getByRole('columnheader', { name: 'Name' }).boundingBox())?.y).toBeGreaterThanOrEqual(0);
+    await page.goto('/console/keys?tenant=heads&care=without-expiry');
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.goto('/console/keys?tenant=heads&status=active');
+    await page.getByText('1–50 of 52').waitFor();
+    await page.getByRole('columnheader').first().locator('label').click();
+    await page.getByRole('button', { name: 'Select all 52 that match' }).click();
+    await page.getByRole('button', { name: 'Revoke all 52 keys' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByText('will be revoked').first().waitFor();
+    await question.getByRole('button', { name: 'Revoke all 52 keys' }).click();
+    await question.waitFor({ state: 'detached' });
+    await page.getByText('No key matches').waitFor();
     expect(problems).toEqual([]);
   });
 

@@ -68,6 +68,33 @@ describe('the list of users', () => {
     expect(problems).toEqual([]);
   });
 
+  it('is sorted by its heads, and gives a role to all users that match and deactivates them, except the caller', async () => {
+    const group = [await named('Zoe Bulk'), await named('Abel Bulk'), await named('Mia Bulk')];
+    const { page, problems } = await stand.asAdmin({ path: '/console/users?q=bulk' });
+    const rows = page.getByRole('grid', { name: 'Users' }).getByRole('row');
+    await expect.poll(() => rows.nth(1).textContent()).toContain('Mia Bulk');
+    await page.getByText('1–3 of 3').waitFor();
+    await page.getByRole('columnheader', { name: 'Name' }).click();
+    await expect.poll(() => rows.nth(1).textContent()).toContain('Abel Bulk');
+    await page.getByRole('columnheader').first().locator('label').click();
+    await page.getByText('3 users selected').waitFor();
+    await page.getByRole('button', { name: 'Add a role' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByRole('option', { name: /^auditor\b/ }).click();
+    await expect.poll(() => question.getByText('will be changed').count()).toBe(3);
+    await question.getByRole('button', { name: 'Add to 3 users' }).click();
+    await question.waitFor({ state: 'detached' });
+    for (const { id } of group) {
+      expect((await manage('GET', `/v1/iam/users/${id}`)).body['roles']).toEqual(['auditor', 'developer']);
+    }
+    await page.getByRole('columnheader').first().locator('label').click();
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await question.getByRole('button', { name: 'Deactivate 3 users' }).click();
+    await question.waitFor({ state: 'detached' });
+    for (const { id } of group) expect((await manage('GET', `/v1/iam/users/${id}`)).body['status']).toBe('deactivated');
+    expect(problems).toEqual([]);
+  });
+
   it('opens a user with the keyboard', async () => {
     const user = await named('Keyboard Person');
     const { page, problems } = await stand.asAdmin({ path: '/console/users?q=keyboard' });

@@ -13,11 +13,22 @@ export type List<T> =
       /** Loads the next page; undefined: there is none. */
       readonly more: (() => void) | undefined;
       readonly isLoadingMore: boolean;
+      /** The rows of the whole list; undefined: the server did not count them. */
+      readonly total?: Total | undefined;
     };
+
+/** A number of rows, or a number that the rows exceed. */
+export interface Total {
+  readonly rows: number;
+  readonly exceeds: boolean;
+}
 
 interface Page<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;
+  /** A number, if the request asked for it. */
+  readonly total?: unknown;
+  readonly total_exceeds?: number;
 }
 
 export type ListQuery<P extends ListPath> =
@@ -50,5 +61,12 @@ export function useList<P extends ListPath>(
     rows: query.data.pages.flatMap((page) => page.data),
     more: query.hasNextPage ? () => void query.fetchNextPage() : undefined,
     isLoadingMore: query.isFetchingNextPage,
+    total: totalOf(query.data.pages[0]),
   };
+}
+
+/** @param first the first page: only its request asks for the number of rows */
+function totalOf(first: Omit<Page<unknown>, 'data'> | undefined): Total | undefined {
+  if (typeof first?.total === 'number') return { rows: first.total, exceeds: false };
+  return first?.total_exceeds === undefined ? undefined : { rows: first.total_exceeds, exceeds: true };
 }

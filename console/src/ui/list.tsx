@@ -1,7 +1,16 @@
 /** A list that the server returns page by page: a grid with arrow keys, its skeleton, its end, and its empty state. */
 
 import type { ReactNode } from 'react';
-import { Cell, Column, Row, type Selection, Table, TableBody, TableHeader } from 'react-aria-components';
+import {
+  Cell,
+  Column,
+  Row,
+  type Selection,
+  type SortDescriptor,
+  Table,
+  TableBody,
+  TableHeader,
+} from 'react-aria-components';
 import type { List } from '../api/list.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
@@ -20,6 +29,8 @@ export interface ListColumn<T> {
   /** second: leaves below 1180 px. phoneOff: leaves below 900 px. */
   readonly rank?: 'second' | 'phoneOff';
   readonly isTitleHidden?: boolean;
+  /** The member of the API that the list can be sorted by, as the first press on the head sorts: `-` is downwards. */
+  readonly sort?: string;
 }
 
 interface ListTableProps<T extends object> {
@@ -32,6 +43,9 @@ interface ListTableProps<T extends object> {
   readonly empty: ReactNode;
   readonly selected?: ReadonlySet<string>;
   readonly onSelect?: (ids: ReadonlySet<string>) => void;
+  /** The order of the list, for the columns with `sort`. */
+  readonly sort?: string;
+  readonly onSort?: (sort: string) => void;
 }
 
 const SKELETONS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
@@ -45,6 +59,8 @@ export function ListTable<T extends object>({
   empty,
   selected,
   onSelect,
+  sort,
+  onSort,
 }: ListTableProps<T>) {
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
   if (list.kind === 'loaded' && list.rows.length === 0) return <>{empty}</>;
@@ -67,6 +83,8 @@ export function ListTable<T extends object>({
         selectionMode={onSelect === undefined ? 'none' : 'multiple'}
         selectedKeys={selected}
         onSelectionChange={(chosen: Selection) => onSelect?.(idsOf(chosen, list, idOf))}
+        {...(sort === undefined ? {} : { sortDescriptor: descriptorOf(columns, sort) })}
+        onSortChange={({ column }) => onSort?.(nextSort(columns, sort, String(column)))}
         onRowAction={onOpen === undefined ? undefined : (id) => open(list, idOf, onOpen, String(id))}
       >
         <TableHeader>
@@ -76,8 +94,23 @@ export function ListTable<T extends object>({
             </Column>
           )}
           {columns.map((column) => (
-            <Column key={column.id} id={column.id} isRowHeader={column.id === first} className={look(column)}>
-              {column.isTitleHidden ? <Hidden>{column.title}</Hidden> : column.title}
+            <Column
+              key={column.id}
+              id={column.id}
+              isRowHeader={column.id === first}
+              allowsSorting={onSort !== undefined && column.sort !== undefined}
+              className={look(column)}
+            >
+              {({ sortDirection }) => (
+                <>
+                  {column.isTitleHidden ? <Hidden>{column.title}</Hidden> : column.title}
+                  {sortDirection === undefined ? null : (
+                    <span aria-hidden="true" className={styles.direction}>
+                      {sortDirection === 'ascending' ? '↑' : '↓'}
+                    </span>
+                  )}
+                </>
+              )}
             </Column>
           ))}
         </TableHeader>
@@ -113,15 +146,38 @@ export function ListTable<T extends object>({
           </TableBody>
         )}
       </Table>
-      {list.kind === 'loaded' && list.more !== undefined ? (
+      {list.kind === 'loaded' && (list.more !== undefined || list.total !== undefined) ? (
         <div className={styles.below}>
-          <Button small onPress={list.more} isPending={list.isLoadingMore}>
-            {common.more}
-          </Button>
+          {list.total === undefined ? null : (
+            <span role="status">
+              {common.shownOf(list.rows.length, common.total(list.total.rows, list.total.exceeds))}
+            </span>
+          )}
+          {list.more === undefined ? null : (
+            <Button small onPress={list.more} isPending={list.isLoadingMore}>
+              {common.more}
+            </Button>
+          )}
         </div>
       ) : null}
     </>
   );
+}
+
+function descriptorOf<T>(columns: readonly ListColumn<T>[], sort: string): SortDescriptor {
+  const column = columns.find((one) => one.sort !== undefined && memberOf(one.sort) === memberOf(sort));
+  return { column: column?.id ?? '', direction: sort.startsWith('-') ? 'descending' : 'ascending' };
+}
+
+/** The head's own direction first, and the other one when it is pressed again. */
+function nextSort<T>(columns: readonly ListColumn<T>[], sort: string | undefined, id: string): string {
+  const first = columns.find((column) => column.id === id)?.sort ?? '';
+  if (sort !== first) return first;
+  return first.startsWith('-') ? memberOf(first) : `-${first}`;
+}
+
+function memberOf(sort: string): string {
+  return sort.replace(/^-/, '');
 }
 
 /** Two lines of a cell. */

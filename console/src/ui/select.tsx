@@ -14,19 +14,29 @@ interface SelectProps<T extends string> {
   readonly onChange: (value: T) => void;
   readonly options: readonly { readonly value: T; readonly label: string }[];
   readonly isMono?: boolean;
+  /** The label is only for readers of the screen. */
+  readonly isLabelHidden?: boolean;
 }
 
-export function Select<T extends string>({ label, value, onChange, options, isMono = false }: SelectProps<T>) {
+export function Select<T extends string>({
+  label,
+  value,
+  onChange,
+  options,
+  isMono = false,
+  isLabelHidden = false,
+}: SelectProps<T>) {
   return (
     <AriaSelect
       className={styles.field}
+      {...(isLabelHidden ? { 'aria-label': label } : {})}
       selectedKey={value}
       onSelectionChange={(key) => {
         const chosen = options.find((option) => option.value === key);
         if (chosen !== undefined) onChange(chosen.value);
       }}
     >
-      <FieldLabel>{label}</FieldLabel>
+      {isLabelHidden ? null : <FieldLabel>{label}</FieldLabel>}
       <Button className={classes(styles.input, styles.select, isMono && styles.mono)}>
         <SelectValue />
         <Icon name="down" />

@@ -16,6 +16,7 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { Budgets } from './budgets.tsx';
 import { EditKey } from './edit-key.tsx';
+import { KeyActivity } from './key-activity.tsx';
 import styles from './keys.module.css';
 import { useKey } from './queries.ts';
 import { RevokeKey } from './revoke-key.tsx';
@@ -23,6 +24,7 @@ import { RotateKey } from './rotate-key.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { KeyState } from './state.tsx';
 import { summaryOf } from './summary.ts';
+import { SwitchKey } from './switch-key.tsx';
 
 const ALL_SCOPES = 60;
 
@@ -36,7 +38,7 @@ interface KeyDrawerProps {
 export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
   const found = useKey(id);
   const apiKey = found.data?.data;
-  const [asking, setAsking] = useState<'rotate' | 'revoke'>();
+  const [asking, setAsking] = useState<'rotate' | 'revoke' | 'disable' | 'enable'>();
   const [issued, setIssued] = useState<IssuedApiKey>();
   const me = useMe();
   const denied = useDenied('admin:keys');
@@ -56,6 +58,9 @@ export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
     );
   }
   if (apiKey !== undefined && asking === 'revoke') return <RevokeKey apiKey={apiKey} onClose={close} />;
+  if (apiKey !== undefined && (asking === 'disable' || asking === 'enable')) {
+    return <SwitchKey apiKey={apiKey} action={asking} onClose={close} />;
+  }
   const own = apiKey?.user_id === me.id;
   const reason = apiKey === undefined || apiKey.status === 'revoked' ? text.notActive : own ? undefined : denied;
   if (found.data !== undefined && isEdited && reason === undefined) {
@@ -69,6 +74,12 @@ export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
         <>
           <Button tone="danger" disabledReason={reason} onPress={() => setAsking('revoke')}>
             {text.revoke}
+          </Button>
+          <Button
+            disabledReason={reason}
+            onPress={() => setAsking(apiKey?.status === 'disabled' ? 'enable' : 'disable')}
+          >
+            {apiKey?.status === 'disabled' ? text.enable : text.disable}
           </Button>
           <Button disabledReason={reason} onPress={() => setAsking('rotate')}>
             {text.rotate}
@@ -119,6 +130,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
         </Link>
       </p>
       <Budgets apiKey={apiKey} />
+      <KeyActivity apiKey={apiKey} />
     </>
   );
 }

@@ -11,11 +11,13 @@ import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
+import { Chosen } from '../../ui/chosen.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
+import { Select } from '../../ui/select.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
 import { useSearchText } from '../../ui/use-search-text.ts';
 import { MonthLine } from './budgets.tsx';
@@ -23,11 +25,12 @@ import { CreateKey } from './create-key.tsx';
 import { KeyDrawer } from './key-drawer.tsx';
 import styles from './keys.module.css';
 import { RevokeSeveral } from './revoke-key.tsx';
-import { KEY_FILTERS, type KeysSearch } from './search.ts';
+import { KEY_CARES, KEY_FILTERS, type KeysSearch, keysSearch } from './search.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { KeyState, SOON_MS } from './state.tsx';
 
-const PAGE = 25;
+const PAGE = 50;
+const NEWEST_FIRST = '-created_at';
 const HOUR_MS = 3_600_000;
 const NONE: ReadonlySet<string> = new Set();
 
@@ -35,6 +38,7 @@ const COLUMNS: readonly ListColumn<ApiKey>[] = [
   {
     id: 'name',
     title: text.name,
+    sort: 'name',
     cell: (key) => <TwoLines name={nameOf(key)} second={key.name === null ? undefined : key.description} />,
   },
   { id: 'key', title: text.key, cell: (key) => <KeyText apiKey={key} /> },
@@ -45,14 +49,26 @@ const COLUMNS: readonly ListColumn<ApiKey>[] = [
     cell: ({ user_id: owner }) => (owner === null ? text.tenantItself : <Principal type="user" id={owner} />),
   },
   { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
-  { id: 'used', title: text.lastUse, cell: (key) => <LastUse time={key.last_used_at} /> },
+  { id: 'used', title: text.lastUse, sort: '-last_used_at', cell: (key) => <LastUse time={key.last_used_at} /> },
   {
     id: 'expires',
     title: text.expires,
+    sort: 'expires_at',
     rank: 'phoneOff',
     cell: (key) => (
       <span className={styles.nowrap}>
         <Until time={key.expires_at} />
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    title: text.created,
+    sort: NEWEST_FIRST,
+    rank: 'second',
+    cell: (key) => (
+      <span className={styles.nowrap}>
+        <Ago time={key.created_at} />
       </span>
     ),
   },
@@ -67,22 +83,31 @@ export function Keys() {
   const [typed, setTyped] = useState(search.q ?? '');
   const q = useSearchText(typed);
   const [selected, setSelected] = useState(NONE);
+  const [isEveryMatch, setEveryMatch] = useState(false);
   const [isRevoking, setRevoking] = useState(false);
   const [issued, setIssued] = useState<IssuedApiKey>();
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
+  const select = (ids: ReadonlySet<string>): void => {
+    setSelected(ids);
+    setEveryMatch(false);
+  };
   const show = (change: Partial<KeysSearch>): void => {
-    setSelected(NONE);
+    select(NONE);
     void navigate({ search: (before) => ({ ...before, open: undefined, act: undefined, ...change }) });
   };
   const showAll = (): void => {
     setTyped('');
-    show({ q: undefined, status: undefined, user: undefined, creator: undefined });
+    show({ q: undefined, status: undefined, care: undefined, user: undefined, creator: undefined });
   };
   const query = queryOf(search);
-  const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/api-keys', { query: { ...query, limit: PAGE, cursor }, signal }),
+  const sort = search.sort ?? NEWEST_FIRST;
+  const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query, sort], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/api-keys', {
+      query: { ...query, sort, limit: PAGE, cursor, ...(cursor === undefined ? { count: true } : {}) },
+      signal,
+    }),
   );
   return (
     <Page
@@ -103,6 +128,13 @@ export function Keys() {
           onChange={(value) => show({ status: value === 'all' ? undefined : value })}
           options={(['all', ...KEY_FILTERS] as const).map((value) => ({ value, label: text.filters[value] }))}
         />
+        <Select
+          label={text.care}
+          isLabelHidden
+          value={search.care ?? 'any'}
+          onChange={(care) => show({ care: care === 'any' ? undefined : care })}
+          options={(['any', ...KEY_CARES] as const).map((value) => ({ value, label: text.cares[value] }))}
+        />
         {search.user === undefined ? null : (
           <UserChip
             label={text.ownedBy}
@@ -120,23 +152,28 @@ export function Keys() {
           />
         )}
       </Tools>
-      {selected.size === 0 ? null : (
-        <div className={styles.chosen}>
-          <span role="status">{text.selected(selected.size)}</span>
+      <Chosen
+        list={list}
+        count={selected.size}
+        isEveryMatch={isEveryMatch}
+        texts={text}
+        onEveryMatch={() => setEveryMatch(true)}
+        onClear={() => select(NONE)}
+      >
+        {(total) => (
           <Button tone="danger" small disabledReason={denied} onPress={() => setRevoking(true)}>
-            {text.revokeSeveral(selected.size)}
+            {total === undefined ? text.revokeSeveral(selected.size) : text.revokeAll(total)}
           </Button>
-          <Button tone="quiet" small onPress={() => setSelected(NONE)}>
-            {text.clear}
-          </Button>
-        </div>
-      )}
+        )}
+      </Chosen>
       <ListTable
         label={text.title}
         list={list}
         idOf={(key: ApiKey) => key.id}
         onOpen={({ id }) => show({ open: id })}
-        {...(denied === undefined ? { selected, onSelect: setSelected } : {})}
+        {...(denied === undefined ? { selected, onSelect: select } : {})}
+        sort={sort}
+        onSort={(next) => show(keysSearch({ sort: next }))}
         empty={<ListEmpty texts={text} onShowAll={Object.keys(query).length === 0 ? undefined : showAll} />}
         columns={COLUMNS}
       />
@@ -161,11 +198,11 @@ export function Keys() {
       {issued === undefined ? null : <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />}
       {isRevoking ? (
         <RevokeSeveral
-          ids={[...selected]}
+          keys={isEveryMatch ? { filter: revocable(query) } : { ids: [...selected] }}
           onClose={() => setRevoking(false)}
           onDone={() => {
             setRevoking(false);
-            setSelected(NONE);
+            select(NONE);
           }}
         />
       ) : null}
@@ -210,14 +247,29 @@ function UserChip({ label, name, id, onRemove }: UserChipProps) {
 }
 
 /** A text that begins as keys do is a prefix; anything else is searched for. */
-function queryOf({ q, status, user, creator }: KeysSearch) {
+function queryOf({ q, status, care, user, creator }: KeysSearch) {
   return {
     ...(q === undefined ? {} : keySearch(q)),
     ...(status === undefined ? {} : { status: status === 'expiring' ? ('active' as const) : status }),
     ...(status === 'expiring' ? { expires_before: soon() } : {}),
+    ...(care === undefined ? {} : CARES[care]),
     ...(user === undefined ? {} : { user_id: user }),
     ...(creator === undefined ? {} : { created_by: creator }),
   };
+}
+
+const CARES = {
+  'unused-30': { unused_days: 30 },
+  'unused-90': { unused_days: 90 },
+  'unused-365': { unused_days: 365 },
+  'without-expiry': { without_expiry: true },
+} as const;
+
+type Query = ReturnType<typeof queryOf>;
+
+/** The filter of a revocation. A revoked key cannot be revoked again, so the filter of the list may have that status. */
+function revocable({ status, ...others }: Query) {
+  return { ...others, status: status === undefined || status === 'revoked' ? ('active' as const) : status };
 }
 
 /** To the hour, so that the same question is not asked again and again. */

@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ApiKey } from '../../../../client/index.ts';
+import type { ApiKey, ApiKeysToRevoke } from '../../../../client/index.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -69,33 +69,47 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
   );
 }
 
+/** Rows of a preview. */
+const MOST_SHOWN = 100;
+
 interface RevokeSeveralProps {
-  readonly ids: readonly string[];
+  readonly keys: ApiKeysToRevoke;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
 /** Shows what the server says would happen before it happens. */
-export function RevokeSeveral({ ids, onClose, onDone }: RevokeSeveralProps) {
+export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
+  const isFilter = 'filter' in keys;
+  const [soFar, setSoFar] = useState(0);
   const preview = useQuery({
-    queryKey: [tenant, 'keys', 'revoke', ids],
-    queryFn: ({ signal }) => client.apiKeys.revokeSeveral({ ids }, { dry_run: true }, { signal }),
+    queryKey: [tenant, 'keys', 'revoke', keys],
+    queryFn: ({ signal }) => client.apiKeys.revokeSeveral(keys, { dry_run: true }, { signal }),
     gcTime: 0,
   });
   const revoke = useMutation({
-    mutationFn: () => client.apiKeys.revokeSeveral({ ids }),
-    onSuccess: async ({ data }) => {
+    // One request revokes a part of the keys that a filter matches.
+    mutationFn: async () => {
+      for (let revoked = 0; ; ) {
+        const done = await client.apiKeys.revokeSeveral(keys);
+        revoked += done.revoked;
+        setSoFar(revoked);
+        if (!done.has_more || done.revoked === 0) return { ...done, revoked };
+      }
+    },
+    onSettled: () => keysChanged(queries, tenant),
+    onSuccess: ({ data }) => {
       if (data.every(({ outcome }) => outcome === 'revoked' || outcome === 'already_revoked')) onDone();
-      await keysChanged(queries, tenant);
     },
   });
   const shown = revoke.data ?? preview.data;
   const count = preview.data?.revoked ?? 0;
+  const total = common.total(count, preview.data?.has_more === true);
   return (
     <Ask
-      title={text.previewTitle(ids.length)}
+      title={isFilter ? text.revokeAllTitle(total) : text.previewTitle(count)}
       onClose={onClose}
       actions={
         revoke.isSuccess ? (
@@ -109,20 +123,22 @@ export function RevokeSeveral({ ids, onClose, onDone }: RevokeSeveralProps) {
               isPending={revoke.isPending}
               disabledReason={count === 0 ? text.loadingPreview : undefined}
             >
-              {text.revokeSeveral(count)}
+              {isFilter ? text.revokeAll(total) : text.revokeSeveral(count)}
             </Button>
           </>
         )
       }
     >
-      <p>{text.previewSays}</p>
+      <p>{isFilter ? text.revokeAllSays : text.previewSays}</p>
       {preview.isError ? <Problem error={preview.error} /> : null}
       {revoke.isError ? <Problem error={revoke.error} /> : null}
+      {soFar > 0 ? <p role="status">{text.revokedSoFar(soFar)}</p> : null}
+      {shown !== undefined && shown.data.length > MOST_SHOWN ? <Small>{text.firstOf(MOST_SHOWN)}</Small> : null}
       {shown === undefined ? (
         <Small>{text.loadingPreview}</Small>
       ) : (
         <ul className={styles.preview} aria-label={text.outcome}>
-          {shown.data.map(({ id, outcome, key, detail }) => (
+          {shown.data.slice(0, MOST_SHOWN).map(({ id, outcome, key, detail }) => (
             <li key={id}>
               <span>
                 {key === undefined ? shortened(id) : nameOf(key)}

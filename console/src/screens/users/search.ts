@@ -16,7 +16,11 @@ export const USERS_DIRECTORY = [
 ] as const;
 export type UsersDirectory = (typeof USERS_DIRECTORY)[number];
 
+export const USERS_SORTS = ['-created_at', 'created_at', '-last_login_at', 'last_login_at', 'name', '-name'] as const;
+
 export interface UsersSearch {
+  /** Absent: newest first. */
+  readonly sort?: (typeof USERS_SORTS)[number];
   readonly q?: SearchText;
   readonly status?: (typeof USERS_STATUSES)[number];
   readonly role?: string;
@@ -28,6 +32,7 @@ export function usersSearch(given: Given): UsersSearch {
   return {
     ...searched(given),
     ...oneOf(given, 'status', USERS_STATUSES),
+    ...oneOf(given, 'sort', USERS_SORTS),
     ...text(given, 'role'),
     ...oneOf(given, 'directory', USERS_DIRECTORY),
     ...text(given, 'open'),

@@ -4,51 +4,83 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
+import { Chosen } from '../../ui/chosen.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useSearchText } from '../../ui/use-search-text.ts';
+import { ChangeSeveral, USERS_ACTIONS, type UsersAction } from './change-several.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DirectoryFilter } from './directory-filter.tsx';
 import { RoleFilter } from './role-filter.tsx';
-import { USERS_STATUSES, type UsersSearch } from './search.ts';
+import { USERS_STATUSES, type UsersSearch, usersSearch } from './search.ts';
 import { RoleTags, UserState } from './state.tsx';
 
 const PAGE = 50;
+const NEWEST_FIRST = '-created_at';
+const NONE: ReadonlySet<string> = new Set();
 
 const COLUMNS: readonly ListColumn<User>[] = [
   {
     id: 'name',
     title: text.name,
+    sort: 'name',
     cell: (user) => <TwoLines name={user.name} second={user.email ?? text.noEmail} />,
   },
   { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
   { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
   { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
   { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
-  { id: 'login', title: text.lastLogin, rank: 'second', cell: (user) => <Ago time={user.last_login_at} /> },
+  {
+    id: 'login',
+    title: text.lastLogin,
+    sort: '-last_login_at',
+    rank: 'second',
+    cell: (user) => <Ago time={user.last_login_at} />,
+  },
+  {
+    id: 'created',
+    title: text.created,
+    sort: NEWEST_FIRST,
+    rank: 'second',
+    cell: (user) => <Ago time={user.created_at} />,
+  },
 ];
 
 export function Users() {
   const tenant = useTenant();
+  const me = useMe();
   const denied = useDenied('admin:users');
   const search = useSearch({ from: '/inside/users' });
   const navigate = useNavigate({ from: '/users' });
   const [typed, setTyped] = useState(search.q ?? '');
   const q = useSearchText(typed);
-  const show = (change: Partial<UsersSearch>): void =>
+  const [selected, setSelected] = useState(NONE);
+  const [isEveryMatch, setEveryMatch] = useState(false);
+  const [action, setAction] = useState<UsersAction>();
+  const select = (ids: ReadonlySet<string>): void => {
+    setSelected(ids);
+    setEveryMatch(false);
+  };
+  const show = (change: Partial<UsersSearch>): void => {
+    select(NONE);
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
+  };
   useEffect(() => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   }, [q, navigate]);
   const query = { q: search.q, role: search.role, ...narrowed(search) };
-  const list = useList<'/v1/iam/users'>([tenant.id, 'users', query], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/users', { query: { ...query, limit: PAGE, cursor }, signal }),
+  const sort = search.sort ?? NEWEST_FIRST;
+  const list = useList<'/v1/iam/users'>([tenant.id, 'users', query, sort], (cursor, signal) =>
+    tenant.client.request('GET', '/v1/iam/users', {
+      query: { ...query, sort, limit: PAGE, cursor, ...(cursor === undefined ? { count: true } : {}) },
+      signal,
+    }),
   );
   const isFiltered = Object.values(query).some((value) => value !== undefined);
   const showAll = (): void => {
@@ -73,14 +105,50 @@ export function Users() {
         <RoleFilter role={search.role} onChange={(role) => show({ role })} />
         <DirectoryFilter state={search.directory} onChange={(directory) => show({ directory })} />
       </Tools>
+      <Chosen
+        list={list}
+        count={selected.size}
+        isEveryMatch={isEveryMatch}
+        texts={text}
+        onEveryMatch={() => setEveryMatch(true)}
+        onClear={() => select(NONE)}
+      >
+        {() =>
+          USERS_ACTIONS.map((one) => (
+            <Button
+              key={one}
+              tone={one === 'deactivate' ? 'danger' : 'quiet'}
+              small
+              disabledReason={denied}
+              onPress={() => setAction(one)}
+            >
+              {text.several[one]}
+            </Button>
+          ))
+        }
+      </Chosen>
       <ListTable
         label={text.title}
         list={list}
         idOf={(user) => user.id}
         onOpen={({ id }) => void navigate({ to: '/users/$id', params: { id } })}
+        {...(denied === undefined ? { selected, onSelect: select } : {})}
+        sort={sort}
+        onSort={(next) => show(usersSearch({ sort: next }))}
         empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
         columns={COLUMNS}
       />
+      {action === undefined ? null : (
+        <ChangeSeveral
+          action={action}
+          users={isEveryMatch ? { filter: query } : { ids: [...selected].filter((id) => id !== me.id) }}
+          onClose={() => setAction(undefined)}
+          onDone={() => {
+            setAction(undefined);
+            select(NONE);
+          }}
+        />
+      )}
       {search.open === 'new' ? <CreateUser onClose={() => show({})} /> : null}
     </Page>
   );

@@ -10,6 +10,7 @@ export const common = {
   copyOf: (what: string) => `Copy ${what}`,
   loading: 'Loading',
   more: 'Show more',
+  shownOf: (shown: number, total: string) => `1–${shown.toLocaleString('en')} of ${total}`,
   showAll: 'Show all',
   moreFor: (name: string) => `More for ${name}`,
   tryAgain: 'Try again',
