@@ -49,12 +49,13 @@ export async function exchange<T>(
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const { now, random, sleep } = parts.timing;
+  const beganMs = now();
   for (let failures = 1; ; failures++) {
     const tried = await attempt(parts, out, read);
     if (tried.kind === 'done') return tried.value;
-    const delayMs = out.repeatable
-      ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random })
-      : undefined;
+    const isLate = now() - beganMs > (out.rules.withinMs ?? Number.POSITIVE_INFINITY);
+    const delayMs =
+      out.repeatable && !isLate ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random }) : undefined;
     if (delayMs === undefined) throw tried.error;
     await sleep(delayMs, out.signal ?? new AbortController().signal);
   }

@@ -5,6 +5,8 @@ export interface RetryRules {
   readonly maxRetries: number;
   /** A server that asks for more patience than this is taken at its word: the call fails, and its error says how long. */
   readonly maxRetryAfterMs: number;
+  /** A try that fails later than this after the first one began is not repeated. Absent: there is no such time. */
+  readonly withinMs?: number;
 }
 
 /** Statuses that pass by themselves: nobody did the work, or nobody can tell. */

@@ -2,6 +2,7 @@
 
 import { jsonObject, UnexpectedAnswerError } from './errors.ts';
 import { type ExchangeParts, exchange, type Outgoing, type Received, received } from './exchange.ts';
+import type { RetryRules } from './retry.ts';
 
 /** Plain data, so that a storage can keep it as it is. It is secret as a whole. */
 export interface Tokens {
@@ -41,11 +42,11 @@ export interface TokenSourceParts extends ExchangeParts {
 
 const MAX_MARGIN_MS = 30_000;
 /**
- * A refresh whose answer is lost may be asked for again: for ten seconds the server gives the same successor. All tries fit into that
- * time; later ones would look like theft.
+ * A refresh without an answer is sent again after these times: for ten seconds the server gives the same successor, and a later one would
+ * look like theft. The earlier ones are still waited for, because a slow answer is as good as a repeated one.
  */
-const REFRESH_TRY_MS = 3_000;
-const REFRESH_RULES = { maxRetries: 2, maxRetryAfterMs: 2_000 };
+const REFRESH_AGAIN_MS = [3_000, 6_000];
+const REFRESH_RULES = { maxRetries: 2, maxRetryAfterMs: 2_000, withinMs: 8_000 };
 const NO_RETRIES = { maxRetries: 0, maxRetryAfterMs: 0 };
 
 export function tokenSource(parts: TokenSourceParts): TokenSource {
@@ -71,11 +72,8 @@ export function tokenSource(parts: TokenSourceParts): TokenSource {
     async refresh(refreshToken) {
       const sentAtMs = parts.timing.now();
       const body = refreshToken === undefined ? {} : { refresh_token: refreshToken };
-      const timeoutMs = Math.min(parts.timeoutMs, REFRESH_TRY_MS);
-      return readTokens(
-        await post('/v1/auth/refresh', body, { repeatable: true, timeoutMs, rules: REFRESH_RULES }),
-        sentAtMs,
-      );
+      const send: SendRefresh = (rules, signal) => post('/v1/auth/refresh', body, { repeatable: true, rules, signal });
+      return readTokens(await sentAgain(parts, send), sentAtMs);
     },
     async logout(refreshToken, accessToken, signal) {
       const body = refreshToken === undefined ? {} : { refresh_token: refreshToken };
@@ -84,6 +82,28 @@ export function tokenSource(parts: TokenSourceParts): TokenSource {
       await post('/v1/auth/logout', body, { headers, signal, repeatable: true, rules: REFRESH_RULES });
     },
   };
+}
+
+type SendRefresh = (rules: RetryRules, signal: AbortSignal) => Promise<Received>;
+
+/** The first answer to a refresh that is sent again while there is none. The first sending decides if none is answered. */
+async function sentAgain({ timing, timeoutMs }: TokenSourceParts, send: SendRefresh): Promise<Received> {
+  const settled = new AbortController();
+  // A shorter timeout repeats it by itself.
+  const times = REFRESH_AGAIN_MS.filter((afterMs) => afterMs < timeoutMs);
+  const repeated = new Promise<Received>((resolve) => {
+    for (const afterMs of times) {
+      timing
+        .sleep(afterMs, settled.signal)
+        .then(() => send(NO_RETRIES, settled.signal))
+        .then(resolve, () => undefined);
+    }
+  });
+  try {
+    return await Promise.race([send(REFRESH_RULES, settled.signal), repeated]);
+  } finally {
+    settled.abort();
+  }
 }
 
 /** @param sentAtMs when it was asked for: counted from then, the token is never believed to live longer than it does */

@@ -13,8 +13,7 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { ProblemError } from '../../client/index.ts';
-import { isSignedIn } from './api/client.ts';
+import { wasSignedIn } from './api/client.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
 import { accessSearch } from './screens/access/search.ts';
@@ -56,24 +55,16 @@ const inside = createRoute({
   id: 'inside',
   validateSearch: (given: Given): { tenant?: string } => text(given, 'tenant'),
   search: { middlewares: [retainSearchParams(['tenant'])] },
-  beforeLoad: async ({ location }) => {
-    if ((await isSignedIn()) && (await isKnown())) return;
-    throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } });
+  beforeLoad: ({ location }) => {
+    if (!wasSignedIn()) {
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } });
+    }
+    // The shell waits for it, with its frame on the screen.
+    void queries.prefetchQuery(meQuery);
   },
   component: lazyRouteComponent(() => import('./shell/shell.tsx'), 'Shell'),
   errorComponent: LoadError,
 });
-
-/** A session that ended elsewhere leads to the sign-in page; every other failure is an error of the page. */
-async function isKnown(): Promise<boolean> {
-  try {
-    await queries.ensureQueryData(meQuery);
-    return true;
-  } catch (error) {
-    if (error instanceof ProblemError && error.status === 401) return false;
-    throw error;
-  }
-}
 
 const overview = createRoute({
   getParentRoute: () => inside,
@@ -210,6 +201,9 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('./screens/account/account.tsx'), 'Account'),
 });
 
+/** An address that no screen has. The rail stays, so that there is a way on. */
+const missing = createRoute({ getParentRoute: () => inside, path: '$', component: Missing });
+
 const screens = [
   overview,
   keys,
@@ -229,6 +223,7 @@ const screens = [
   tenants,
   directory,
   account,
+  missing,
 ] as const;
 
 export const router = createRouter({
@@ -238,6 +233,7 @@ export const router = createRouter({
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingMs: 300,
+  defaultErrorComponent: LoadError,
 });
 
 declare module '@tanstack/react-router' {

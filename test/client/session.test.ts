@@ -14,7 +14,7 @@ import {
 } from '../../client/index.ts';
 import { type Browser, browser, type Network, network } from './support/network.ts';
 import { ADMIN, startTestServer, type TestServer, TOKEN_LIFE_MS, TOLERANCE_MS } from './support/server.ts';
-import { type TestTiming, TIMEOUT_MS, testTiming } from './support/timing.ts';
+import { LONG_TIMEOUT_MS, type TestTiming, TIMEOUT_MS, testTiming } from './support/timing.ts';
 
 const REFRESHED = 'POST /v1/auth/refresh 200';
 const ME = '/v1/auth/me';
@@ -192,6 +192,19 @@ describe('a renewal', () => {
     expect(net.count('POST /v1/auth/refresh lost')).toBe(2);
     expireAtServer();
     expect(await me(client)).toBe(ADMIN.email);
+    expect(ends).toEqual([]);
+  });
+
+  it('is sent again while its answer is on the way, and the first answer counts, however late it is', async () => {
+    const { client, net, timing, ends } = await loggedIn({ timeoutMs: LONG_TIMEOUT_MS });
+    expireAtServer();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    net.hold = (path) => (path === '/v1/auth/refresh' ? released : Promise.resolve());
+    const name = me(client);
+    await timing.waiting;
+    release();
+    expect(await name).toBe(ADMIN.email);
+    expect(timing.waits).toEqual([3_000, 6_000]);
     expect(ends).toEqual([]);
   });
 

@@ -223,6 +223,21 @@ describe('the keys of the console', () => {
   });
 });
 
+describe('the list of the keys', () => {
+  it('opens by the question mark and closes by Escape, also on the page of an unknown address, which has the rail', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/no/such/page' });
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+    await page.keyboard.press('?');
+    const help = page.getByRole('alertdialog', { name: 'Keyboard shortcuts' });
+    await help.getByText('Create an API key').waitFor();
+    await page.keyboard.press('Escape');
+    await help.waitFor({ state: 'detached' });
+    await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Roles' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Roles' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('a whole API key that is typed into a search', () => {
   const shown = (): string => made.keyText.slice(0, 8);
   /** Each search: where it is, and how its field is found. */

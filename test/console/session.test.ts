@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, login, makeUser } from '../server/support/client.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
@@ -16,8 +17,8 @@ const admin = (token: string) => makeUser(stand.server.http, token, { roles: ['t
 describe('a session that ends elsewhere', () => {
   it('leads from an open form to the sign-in page, and after the sign-in back to the form with what was typed', async () => {
     const http = stand.server.http;
-    const token = await login(http);
-    const [person, other] = [await admin(token), await admin(token)];
+    const person = await admin(await login(http));
+    const other = await admin(await login(http));
     const address = '/console/users?q=person&status=active&open=new';
     const { page, problems } = await stand.signIn({ person, path: address });
     const drawer = page.getByRole('dialog');
@@ -104,5 +105,67 @@ describe('two tabs of one session', () => {
     await second.getByRole('button', { name: 'Enter' }).waitFor();
     expect(new URL(second.url()).searchParams.get('next')).toContain('/policies?q=hour');
     expect(tab.problems).toEqual([]);
+  });
+});
+
+describe('a server that answers late', () => {
+  const HELD = '**/v1/**';
+
+  /** Holds every call of the API until it is released. */
+  async function holdCalls(
+    page: Page,
+  ): Promise<{ readonly held: Promise<void>; readonly release: () => Promise<void> }> {
+    const { promise: held, resolve: isHeld } = Promise.withResolvers<void>();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route(HELD, async (route) => {
+      isHeld();
+      await released;
+      await route.fallback();
+    });
+    return {
+      held,
+      release: async () => {
+        release();
+        await page.unroute(HELD);
+      },
+    };
+  }
+
+  it('is waited for with the rail on the screen, also by the renewal of the session, and then the page loads', async () => {
+    const person = await admin(await login(stand.server.http));
+    const { page, problems } = await stand.signIn({ person, path: '/console/roles' });
+    await page.clock.install();
+    const { held, release } = await holdCalls(page);
+    await page.reload({ waitUntil: 'commit' });
+    await held;
+    await page.getByRole('navigation', { name: 'Console' }).waitFor();
+    // Longer than each of the calls that the page makes one after the other may wait for.
+    await page.clock.fastForward(8_000);
+    await release();
+    await page.getByRole('row', { name: 'developer' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('that does not answer is read again by the page itself, which keeps its rail', async () => {
+    const person = await admin(await login(stand.server.http));
+    const { page } = await stand.signIn({ person, path: '/console/roles' });
+    await page.clock.install();
+    await page.route(HELD, (route) => route.abort());
+    await page.reload({ waitUntil: 'commit' });
+    const says = page.getByText('Postern does not answer.');
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1_000);
+        return says.count();
+      })
+      .toBe(1);
+    await page.getByRole('navigation', { name: 'Console' }).waitFor();
+    await page.unroute(HELD);
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1_000);
+        return page.getByRole('row', { name: 'developer' }).count();
+      })
+      .toBe(1);
   });
 });

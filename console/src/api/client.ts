@@ -56,11 +56,6 @@ export function wasSignedIn(): boolean {
   return localStorage.getItem(SIGNED_IN) !== null;
 }
 
-/** Whether there is a session from before. */
-export async function isSignedIn(): Promise<boolean> {
-  return wasSignedIn() && (await client.resume());
-}
-
 /** Calls `listener` when a session ends without a sign-out in this page. Returns a function that stops this. */
 export function onSessionEnd(listener: Listener): () => void {
   listeners.add(listener);

@@ -5,6 +5,7 @@ import { Button } from 'react-aria-components';
 import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
 import styles from './shell.module.css';
+import { ShortcutHelp } from './shortcut-help.tsx';
 import { isMac, useShortcuts } from './shortcuts.ts';
 
 const load = () => import('./palette/palette.tsx');
@@ -26,7 +27,13 @@ export function PaletteButton() {
         }),
     );
   };
-  useShortcuts({ isPaletteOpen: isOpen, onPalette: toggle, onModifier: () => void load() });
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  useShortcuts({
+    isPaletteOpen: isOpen,
+    onPalette: toggle,
+    onHelp: () => setHelpOpen(true),
+    onModifier: () => void load(),
+  });
   return (
     <>
       <Button
@@ -42,6 +49,7 @@ export function PaletteButton() {
         </span>
       </Button>
       {isOpen && Palette !== undefined ? <Palette onClose={() => setOpen(false)} /> : null}
+      {isHelpOpen ? <ShortcutHelp onClose={() => setHelpOpen(false)} /> : null}
     </>
   );
 }

@@ -1,15 +1,20 @@
 /** The frame of every screen after the sign-in: rail, bar, content. */
 
+import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
+import { ProblemError } from '../../../client/index.ts';
 import { onSessionEnd } from '../api/client.ts';
 import { restoreDrafts } from '../api/drafts.ts';
 import { keepTenant } from '../api/last-tenant.ts';
-import { TenantProvider, useMe, useTenantOfAddress } from '../api/session.ts';
+import { meQuery, TenantProvider, useMe, useTenantOfAddress } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
+import { Skeleton } from '../ui/mark.tsx';
 import overlay from '../ui/overlay.module.css';
+import { Page } from '../ui/page.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
 import { LeaveGuard } from './leave.tsx';
@@ -21,43 +26,94 @@ import { TenantSwitcher } from './tenant-switcher.tsx';
 import { ThemeMenu } from './theme-menu.tsx';
 
 export function Shell() {
+  const me = useQuery(meQuery);
+  useSignInWhenOver();
+  useSignInUnlessKnown(me.error);
+  if (me.data !== undefined) return <Known />;
+  return (
+    <Frame>
+      <Page title={shell.nav}>
+        {me.isError ? <Problem error={me.error} onRetry={() => void me.refetch()} /> : <Skeleton width={3} />}
+      </Page>
+    </Frame>
+  );
+}
+
+function Known() {
   const tenant = useTenantOfAddress();
   const { id: user } = useMe();
   // Before the first form opens.
   useState(() => restoreDrafts(user));
-  useSignInWhenOver();
   useKeptTenant(tenant.id);
   return (
     <TenantProvider value={tenant}>
       <LeaveGuard>
-        <a className={styles.skip} href="#content">
-          {shell.skip}
-        </a>
-        <div className={styles.frame}>
-          <aside className={styles.rail}>
-            <Nav />
-            <AccountMenu />
-          </aside>
-          <div>
-            <header className={styles.top}>
+        <Frame
+          foot={<AccountMenu />}
+          top={
+            <>
               <PhoneMenu />
               <TenantSwitcher />
               <PaletteButton />
-              <ThemeMenu />
-            </header>
-            <TenantNotes />
-            <main id="content" tabIndex={-1}>
-              <KnownTenant>
-                <Guard>
-                  <Outlet />
-                </Guard>
-              </KnownTenant>
-            </main>
-          </div>
-        </div>
+            </>
+          }
+          notes={<TenantNotes />}
+        >
+          <KnownTenant>
+            <Guard>
+              <Outlet />
+            </Guard>
+          </KnownTenant>
+        </Frame>
       </LeaveGuard>
     </TenantProvider>
   );
+}
+
+interface FrameProps {
+  /** The parts that need to know the user. */
+  readonly foot?: ReactNode;
+  readonly top?: ReactNode;
+  readonly notes?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** It is on the screen before the server has answered, and while it does not. */
+function Frame({ foot, top, notes, children }: FrameProps) {
+  return (
+    <>
+      <a className={styles.skip} href="#content">
+        {shell.skip}
+      </a>
+      <div className={styles.frame}>
+        <aside className={styles.rail}>
+          <Nav />
+          {foot}
+        </aside>
+        <div>
+          <header className={styles.top}>
+            {top ?? <span className={styles.jump} />}
+            <ThemeMenu />
+          </header>
+          {notes}
+          <main id="content" tabIndex={-1} aria-busy={top === undefined}>
+            {children}
+          </main>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The server knows no session of this browser. */
+function useSignInUnlessKnown(error: unknown): void {
+  const navigate = useNavigate();
+  const router = useRouter();
+  const isUnknown = error instanceof ProblemError && error.status === 401;
+  useEffect(() => {
+    const { href } = router.state.location;
+    if (isUnknown) void navigate({ to: '/sign-in', search: href === '/' ? {} : { next: href }, ignoreBlocker: true });
+  }, [isUnknown, navigate, router]);
 }
 
 /** Opens the sign-in page when the session ends elsewhere, and returns to the same page afterwards. */

@@ -1,5 +1,6 @@
 /**
- * The keys that work on every screen: the palette, the page's search, a new key, Explain, and sending the open form.
+ * The keys that work on every screen: the palette, the page's search, a new key, Explain, sending the open form, and the
+ * list of these keys.
  *
  * Single keys have no effect in fields, menus and lists. While a dialog is open, the shortcut sends only its form.
  */
@@ -19,16 +20,20 @@ interface Shortcuts {
   /** Also while its code is being loaded. */
   readonly isPaletteOpen: boolean;
   readonly onPalette: () => void;
+  readonly onHelp: () => void;
   /** Called when a chord may follow. */
   readonly onModifier: () => void;
 }
 
-export function useShortcuts({ isPaletteOpen, onPalette, onModifier }: Shortcuts): void {
+export function useShortcuts({ isPaletteOpen, onPalette, onHelp, onModifier }: Shortcuts): void {
   const navigate = useNavigate();
   const act = useEffectEvent((key: Shortcut): boolean => {
     switch (key) {
       case 'palette':
         onPalette();
+        return true;
+      case 'help':
+        onHelp();
         return true;
       case 'search':
         return focusSearch();
@@ -66,7 +71,7 @@ export function useShortcuts({ isPaletteOpen, onPalette, onModifier }: Shortcuts
   }, []);
 }
 
-type Shortcut = 'palette' | 'search' | 'create key' | 'explain' | 'send';
+type Shortcut = 'palette' | 'help' | 'search' | 'create key' | 'explain' | 'send';
 type Place = 'page' | 'field' | 'dialog' | 'palette';
 
 function shortcutOf(event: KeyboardEvent, place: Place, isAfterC: boolean): Shortcut | undefined {
@@ -77,6 +82,7 @@ function shortcutOf(event: KeyboardEvent, place: Place, isAfterC: boolean): Shor
   }
   if (!isPlain(event) || place !== 'page') return undefined;
   if (key === '/') return 'search';
+  if (key === '?') return 'help';
   if (isAfterC && key.toLowerCase() === 'k') return 'create key';
   return key.toLowerCase() === 'e' ? 'explain' : undefined;
 }

@@ -2,12 +2,14 @@
 
 import { Link } from '@tanstack/react-router';
 import { ConnectionError, ProblemError } from '../../../client/index.ts';
+import { isPassing } from '../api/queries.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
 import { Id, Note, Small } from './mark.tsx';
 
 interface ProblemProps {
   readonly error: unknown;
+  /** Reads again what the page shows. */
   readonly onRetry?: () => void;
 }
 
@@ -21,7 +23,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
     );
   return (
     <Note tone={error instanceof ProblemError && error.status < 500 ? 'deny' : 'care'} action={retry} isLive>
-      {sentenceOf(error)}
+      {onRetry !== undefined && isPassing(error) ? common.unreachable : sentenceOf(error)}
       <WayOn error={error} />
       {requestId === undefined ? null : (
         <Small>
@@ -62,7 +64,7 @@ function WayOn({ error }: { readonly error: unknown }) {
 /** One sentence for any error of a call. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ProblemError) return error.detail === '' ? error.title : error.detail;
-  if (error instanceof ConnectionError) return common.unreachable;
+  if (error instanceof ConnectionError) return common.noAnswer;
   return common.unexpected;
 }
 

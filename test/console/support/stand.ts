@@ -137,8 +137,9 @@ export async function enter(page: Page, { email, password }: Person): Promise<vo
 }
 
 async function untilOpen(page: Page): Promise<void> {
+  // The rail is there before the server has said whose session it is.
   await page
-    .getByRole('navigation', { name: 'Console' })
+    .getByRole('button', { name: 'Account and sessions' })
     .or(page.getByRole('button', { name: 'Menu' }))
     .first()
     .waitFor();

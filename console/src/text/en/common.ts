@@ -49,6 +49,7 @@ export const common = {
   explainAccess: 'Explain my access',
   whoChangesPolicies: 'An administrator of the tenant can change the policy.',
   unreachable: 'Postern does not answer. What you see may be old; the page tries again by itself.',
+  noAnswer: 'Postern does not answer, so it is not known whether this was done. Try again.',
   unexpected: 'Something answered that is not Postern. Look at the proxy between this page and Postern.',
   total: (n: number, exceeds: boolean) => `${exceeds ? 'more than ' : ''}${n.toLocaleString('en')}`,
 } as const;
