@@ -3,20 +3,14 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
 import { shell } from '../text/en/shell.ts';
 import { LinkButton } from '../ui/button.tsx';
-import { Empty } from '../ui/mark.tsx';
 import { Page } from '../ui/page.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 export function Missing() {
   const router = useRouter();
   return (
-    <Page title={shell.notFound}>
-      <Empty
-        title={shell.notFound}
-        action={<LinkButton href={router.buildLocation({ to: '/' }).href}>{shell.toHome}</LinkButton>}
-      >
-        {shell.notFoundSays}
-      </Empty>
+    <Page title={shell.notFound} says={shell.notFoundSays}>
+      <LinkButton href={router.buildLocation({ to: '/' }).href}>{shell.toHome}</LinkButton>
     </Page>
   );
 }

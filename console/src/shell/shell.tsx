@@ -13,7 +13,7 @@ import { shell } from '../text/en/shell.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Skeleton } from '../ui/mark.tsx';
 import overlay from '../ui/overlay.module.css';
-import { Page } from '../ui/page.tsx';
+import page from '../ui/page.module.css';
 import { Problem } from '../ui/problem.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
@@ -32,9 +32,9 @@ export function Shell() {
   if (me.data !== undefined) return <Known />;
   return (
     <Frame>
-      <Page title={shell.nav}>
+      <div className={page.page}>
         {me.isError ? <Problem error={me.error} onRetry={() => void me.refetch()} /> : <Skeleton width={3} />}
-      </Page>
+      </div>
     </Frame>
   );
 }

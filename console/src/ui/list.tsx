@@ -90,6 +90,7 @@ export function ListTable<T extends object>({
         <TableHeader>
           {onSelect === undefined ? null : (
             <Column className={styles.phoneOff} width={28}>
+              <Hidden>{common.selection}</Hidden>
               <Checkbox slot="selection" />
             </Column>
           )}

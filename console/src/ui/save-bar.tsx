@@ -39,6 +39,7 @@ export function SaveBar<T>(props: SaveBarProps<T>) {
   const { isChanged, isSaving, isSaved, isReturned, error } = work;
   const bar = useRef<HTMLDivElement>(null);
   const isAtField = useFieldAtFault(error, bar, form);
+  useFocusAfterSave(isSaved, bar);
   return (
     <div ref={bar} className={classes(styles.bar, form === undefined && styles.inForm)}>
       <div className={styles.answer}>
@@ -92,6 +93,15 @@ function Answer({ error, isAtField }: { readonly error: unknown; readonly isAtFi
       {common.atField}
     </Note>
   );
+}
+
+/** The button that saved cannot be pressed any more, which takes the focus away. Escape works only where the focus is. */
+function useFocusAfterSave(isSaved: boolean, bar: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    if (isSaved && document.activeElement === document.body) {
+      [...(bar.current?.querySelectorAll('button') ?? [])].at(-1)?.focus();
+    }
+  }, [isSaved, bar]);
 }
 
 const AT_FAULT = '[aria-invalid=true], [data-fault]';

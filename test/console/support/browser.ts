@@ -162,6 +162,7 @@ interface AxeViolation {
   readonly id: string;
   readonly impact: string;
   readonly help: string;
+  readonly tags: readonly string[];
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
 }
 
@@ -178,7 +179,7 @@ const LOOKS = [
 
 /**
  * The faults of the page as it stands, in both themes and at both widths, as sentences that begin with the look:
- * serious and critical violations of WCAG that axe-core finds, and whether the page is wider than the screen. A change
+ * violations of WCAG 2.2 AA that axe-core finds, and whether the page is wider than the screen. A change
  * of theme changes colors only, so the dark theme is checked by the rules for colors. Leaves the page in the first
  * look, which is the default of a tab.
  *
@@ -222,13 +223,19 @@ export async function cutTexts(page: Page): Promise<readonly string[]> {
  * meet.
  */
 const RULES = {
-  all: '{}',
+  // Off by default in axe-core.
+  all: "{ rules: { 'target-size': { enabled: true } } }",
   color:
     "{ runOnly: { type: 'tag', values: ['cat.color'] }, rules: { 'color-contrast-enhanced': { enabled: false } } }",
 } as const;
 
+/** Levels A and AA of WCAG 2.0, 2.1 and 2.2. */
+const WCAG = /^wcag2\d?aa?$/;
+/** Rules beyond WCAG that the console meets: headings in order, and no column without a name. */
+const STRUCTURE = new Set(['heading-order', 'empty-table-header']);
+
 /**
- * The serious and critical violations of WCAG that axe-core finds on the page as it stands: one sentence for each
+ * The violations of WCAG 2.2 AA and of the structure that axe-core finds on the page as it stands: one sentence for each
  * element.
  */
 export async function accessibilityFaults(page: Page, rules: keyof typeof RULES = 'all'): Promise<readonly string[]> {
@@ -237,7 +244,10 @@ export async function accessibilityFaults(page: Page, rules: keyof typeof RULES 
     `axe.run(document, ${RULES[rules]}).then(({ violations }) => violations)`,
   );
   return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .filter(
+      ({ id, impact, tags }) =>
+        impact === 'serious' || impact === 'critical' || STRUCTURE.has(id) || tags.some((tag) => WCAG.test(tag)),
+    )
     .flatMap(({ id, help, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary}`),
     );

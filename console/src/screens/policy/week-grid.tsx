@@ -184,7 +184,7 @@ export function WeekGrid({ hours, onChange, lit, dark, litDenies, zone, describe
                 tabIndex={tabIndexOf(-1, hour)}
                 {...placeProps(-1, hour)}
               >
-                {hour % LABELLED_HOURS === 0 ? <span>{clock(hour).slice(0, 2)}</span> : null}
+                {hour % LABELLED_HOURS === 0 ? <span>{clock(hour).slice(0, 2)}</span> : <Hidden>{clock(hour)}</Hidden>}
               </th>
             ))}
           </tr>

@@ -34,7 +34,7 @@ function One({ name, limits }: { readonly name: Name; readonly limits: AllLimits
   const title = text.limitNames[name];
   return (
     <div className={styles.limit}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <strong>{said(limit, used)}</strong>
       {limit === null || used === null ? null : <Bar used={used} limit={limit} reserved={reserved} />}
       {remaining === null ? null : (

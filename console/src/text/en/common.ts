@@ -25,6 +25,7 @@ export const common = {
   pairName: (n: number) => `Name ${n}`,
   pairValue: (n: number) => `Value ${n}`,
   addPair: 'Add a pair',
+  selection: 'Selection',
   removeOf: (what: string) => `Remove ${what}`,
   saved: 'Saved.',
   faster: 'Somebody else saved a change after you opened this. Nothing of yours was written.',
