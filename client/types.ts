@@ -375,7 +375,7 @@ export type DifferenceBox = {
     readonly roles: readonly string[];
     /** It holds none of these. */
     readonly without_roles: readonly string[];
-    /** `false`: roles alone do not describe these principals. */
+    /** `false`: the roles of these principals do not describe them fully. */
     readonly exact: boolean;
     /** The number of users. */
     readonly users: number;

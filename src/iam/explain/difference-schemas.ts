@@ -43,7 +43,7 @@ const box = component(
         without_roles: Type.Unsafe<readonly string[]>(
           Type.Array(Type.String(), { description: 'It holds none of these.' }),
         ),
-        exact: Type.Boolean({ description: '`false`: roles alone do not describe these principals.' }),
+        exact: Type.Boolean({ description: '`false`: the roles of these principals do not describe them fully.' }),
         users: Type.Integer({ description: 'The number of users.' }),
         keys: Type.Integer({ description: 'The number of keys.' }),
       },
