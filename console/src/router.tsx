@@ -188,6 +188,13 @@ const tenants = createRoute({
   component: lazyRouteComponent(() => import('./screens/tenants/tenants.tsx'), 'Tenants'),
 });
 
+const onboarding = createRoute({
+  getParentRoute: () => inside,
+  path: '/onboarding',
+  staticData: { guarded: 'tenants' },
+  component: lazyRouteComponent(() => import('./screens/onboarding/onboarding.tsx'), 'Onboarding'),
+});
+
 const directory = createRoute({
   getParentRoute: () => inside,
   path: '/directory',
@@ -221,6 +228,7 @@ const screens = [
   usage,
   audit,
   tenants,
+  onboarding,
   directory,
   account,
   missing,

@@ -49,7 +49,7 @@ describe('the audit log', () => {
 
   it('opens at one request, with what changed as a difference, and gives a link to the row', async () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/audit?request_id=${requestId}` });
-    expect(await page.getByRole('searchbox', { name: 'Search the audit log' }).inputValue()).toBe(requestId);
+    await page.getByRole('button', { name: 'Remove the filter Request' }).waitFor();
     await page.getByText('role.update', { exact: true }).first().click();
     const drawer = page.getByRole('dialog', { name: 'role.update' });
     await expect.poll(() => drawer.getByRole('table').textContent()).toMatch(/description\s*"First"\s*"Second"/);
@@ -121,6 +121,24 @@ describe('the audit log', () => {
     expect(problems).toEqual([]);
   });
 
+  it('finds the rows of a user by its name and address, as its rows show them, in one request', async () => {
+    const email = 'grace@audit.example';
+    const { body } = await api('POST', '/v1/iam/users', { email, name: 'Grace Hopper', roles: ['auditor'] });
+    expect(body['name']).toBe('Grace Hopper');
+    const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
+    const search = page.getByRole('searchbox', { name: 'Search the audit log' });
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    for (const q of ['grace hop', email]) {
+      await search.fill(q);
+      await expect.poll(() => searchOf(page).get('q')).toBe(q);
+      await expect.poll(() => actionsShown(page)).toEqual(['user.create']);
+      await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
+    }
+    expect(asked.filter((path) => path.startsWith('/v1/iam/users'))).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
   it('is filtered by a target that is typed, and the field follows a link to another search', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/audit' });
     const search = page.getByRole('searchbox', { name: 'Search the audit log' });
@@ -129,9 +147,10 @@ describe('the audit log', () => {
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Search or jump to' }).fill(requestId);
     await page.getByRole('option', { name: `Show what ${requestId} changed` }).click();
-    await expect.poll(() => search.inputValue()).toBe(requestId);
+    await page.getByRole('button', { name: 'Remove the filter Request' }).waitFor();
+    await expect.poll(() => search.inputValue()).toBe('');
     await expect.poll(() => actionsShown(page)).toEqual(['role.update']);
-    expect(searchOf(page).get('target')).toBe(null);
+    expect(searchOf(page).get('q')).toBe(null);
     expect(problems).toEqual([]);
   });
 

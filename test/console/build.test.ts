@@ -65,11 +65,7 @@ describe('the type check of the console', () => {
       'undefined',
     ],
     ['an operation that is gone', replaced(/'\/v1\/iam\/audit'/g, "'/v1/iam/audit-log'"), '/v1/iam/audit'],
-    [
-      'a filter of a list that is called otherwise',
-      replaced(/expires_before\?/g, 'expiring_before?'),
-      'expires_before',
-    ],
+    ['a parameter of a list that is called otherwise', replaced(/count\?:/g, 'counted?:'), "'count' does not exist"],
     [
       'a member of a body that is required now',
       replaced(/(export type NewApiKey = \{)/, '$1\n  readonly purpose: string;'),

@@ -37,6 +37,104 @@ function changesSent(
   return sent;
 }
 
+/** The requests to the API of one load of a screen, until the screen is complete. */
+async function requestsOf(path: string): Promise<readonly string[]> {
+  const { page } = await stand.asAdmin({ path: '/console/account' });
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (pathname.startsWith('/v1/iam/')) asked.push(`${request.method()} ${pathname}${search}`);
+  });
+  await page.goto(path);
+  await page.waitForLoadState('networkidle');
+  return asked;
+}
+
+it.each([
+  '',
+  'usage',
+  'usage?by=key',
+  'usage?by=tenant',
+  'tenants',
+  'audit',
+  'onboarding?tenant=default',
+  'keys',
+  'users',
+  'roles',
+  'policies',
+  'directory',
+])('the screen /console/%s asks the API at most 6 times', async (path) => {
+  for (let i = 0; i < 3; i++) await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
+  const asked = await requestsOf(`/console/${path}`);
+  expect(asked.length, asked.join('\n')).toBeLessThanOrEqual(6);
+  expect(asked.length).toBeGreaterThan(0);
+});
+
+describe('the platform', () => {
+  it('shows the tenants by tokens, requests and denials, and those near a limit with the end at their pace', async () => {
+    await makeTenant('pace-small', { quotas: { monthly_tokens: 1000 } });
+    await makeTenant('pace-large', { quotas: { monthly_tokens: 1_000_000_000 } });
+    await api('PUT', '/v1/iam/tenants/pace-small/usage', { monthly_tokens_used: 900 });
+    await api('PUT', '/v1/iam/tenants/pace-large/usage', { monthly_tokens_used: 5000 });
+    const { page, problems } = await stand.asAdmin({ path: '/console/tenants?q=pace-' });
+    const ids = () => page.getByRole('grid', { name: 'Tenants' }).locator('tbody code').allTextContents();
+    const head = page.getByRole('columnheader', { name: 'Used' });
+    await expect.poll(ids).toEqual(['pace-large', 'pace-small']);
+    await head.click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('-tokens');
+    await expect.poll(ids).toEqual(['pace-large', 'pace-small']);
+    await head.click();
+    await expect.poll(ids).toEqual(['pace-small', 'pace-large']);
+    for (const name of ['Requests this month', 'Denied in 24 h'])
+      expect(await page.getByRole('columnheader', { name }).getAttribute('aria-sort')).toBe('none');
+    await page.getByRole('radio', { name: 'Near a limit' }).click();
+    await expect.poll(ids).toEqual(['pace-small']);
+    expect(problems).toEqual([]);
+  });
+
+  it('finds a key in all tenants by its name, and by its beginning if a whole key is pasted', async () => {
+    await makeTenant('far-away');
+    const { id, key } = await makeKey(stand.server.http, stand.token, { tenant: 'far-away' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/tenants' });
+    const urls: string[] = [];
+    page.on('request', (request) => urls.push(request.url()));
+    await page.getByRole('button', { name: 'Find a key' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Find a key in all tenants' });
+    await drawer.getByRole('searchbox').fill(key);
+    await expect
+      .poll(() =>
+        drawer.getByRole('listitem').filter({ hasText: 'far-away' }).getByRole('link').first().getAttribute('href'),
+      )
+      .toContain(`open=${id}`);
+    expect(urls.filter((url) => url.includes(key))).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it('leads a new tenant to its first administrator, its first key and its first request, on one page', async () => {
+    await makeTenant('newcomer');
+    const { page, problems } = await stand.asAdmin({ path: '/console/onboarding?tenant=newcomer' });
+    await page.getByRole('textbox', { name: 'E-mail' }).fill('boss@newcomer.example');
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Boss');
+    await page.getByRole('button', { name: 'Create administrator' }).click();
+    await page.getByText(/set-password#token=/).waitFor();
+    await page.getByRole('textbox', { name: 'Purpose of the key' }).fill('The first program');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const secret = page.getByText(/^psk_\w{20,}$/);
+    const key = (await secret.textContent()) ?? '';
+    await page.getByText('No request was seen').waitFor();
+    const { status } = await send(stand.edge.url, {
+      method: 'GET',
+      path: '/v1/models',
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(status).toBe(200);
+    await page.getByText('Allowed:').waitFor();
+    await expect.poll(() => page.getByText('Done', { exact: true }).count()).toBe(4);
+    expect(await faultsInEveryLook(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the list of tenants', () => {
   it('shows what each tenant uses of its limits, and finds one by its id', async () => {
     await makeTenant('lumen', { quotas: { monthly_tokens: 20_000_000, max_users: 60 } });
@@ -93,7 +191,7 @@ describe('the list of tenants', () => {
 });
 
 describe('the drawer of a tenant', () => {
-  it('says at each field what is missing, makes a tenant of what is set and nothing else, and opens it', async () => {
+  it('says at each field what is missing, makes a tenant of what is set and nothing else, and leads to its first steps', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants' });
     await page.getByRole('button', { name: 'Create tenant' }).click();
     const drawer = page.getByRole('dialog');
@@ -109,7 +207,7 @@ describe('the drawer of a tenant', () => {
     await drawer.getByText('An id must be 1 to 63 lowercase letters').waitFor();
     await drawer.getByRole('textbox', { name: 'Id' }).fill('kestrel');
     await drawer.getByRole('button', { name: 'Create tenant' }).click();
-    await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe('kestrel');
+    await page.getByRole('heading', { level: 1, name: 'Start Kestrel Health' }).waitFor();
     expect(await tenantOf('kestrel')).toMatchObject({
       name: 'Kestrel Health',
       settings: { timezone: 'Europe/Berlin' },

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { send } from '../support/http.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'halden';
@@ -67,7 +67,7 @@ describe('the screen of usage', () => {
     await expect.poll(() => page.getByRole('row', { name: new RegExp(today) }).textContent()).toContain(tokens);
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Export as CSV' }).click();
-    expect((await saving).suggestedFilename()).toBe(`usage-halden-${today.slice(0, 7)}-by-day.csv`);
+    expect((await saving).suggestedFilename()).toMatch(/^usage-halden-[\d-]{21}-by-day\.csv$/);
     expect(problems).toEqual([]);
   });
 
@@ -75,12 +75,53 @@ describe('the screen of usage', () => {
     const { total } = Object(await manage('GET', '/v1/iam/usage'));
     const { page, problems } = await stand.asAdmin({ path });
     const today = new Date().toISOString().slice(0, 10);
-    const bar = page.getByRole('img', { name: /of each day of the month/ }).locator('title', { hasText: today });
+    const bar = page.getByRole('img', { name: /of each day/ }).locator('title', { hasText: today });
     await expect.poll(() => bar.textContent()).toBe(`${today}: ${Number(total.total_tokens).toLocaleString('en')}`);
     await page.getByRole('radio', { name: 'Requests', exact: true }).click();
     await expect.poll(() => bar.textContent()).toBe(`${today}: 3`);
     await page.getByRole('button', { name: 'The month before' }).click();
-    await page.getByText('Nothing was used in this month').waitFor();
+    await page.getByText('Nothing was used in this time').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is sorted by a number in its head, for any days, and keeps both in the address', async () => {
+    const { page, problems } = await stand.asAdmin({ path: `${path}&by=model` });
+    const head = page.getByRole('columnheader', { name: 'Requests' });
+    await head.click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('-requests');
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
+    await head.click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('requests');
+    await page.getByRole('button', { name: 'Days', exact: true }).click();
+    await page.getByRole('button', { name: 'Last 7 days' }).click();
+    const today = new Date().toISOString().slice(0, 10);
+    await expect.poll(() => new URL(page.url()).searchParams.get('to')).toBe(today);
+    await page.getByText(/^3 requests, /).waitFor();
+    await page.getByText('Numbers by the day').click();
+    await page.getByRole('rowheader', { name: today }).waitFor();
+    await page.getByRole('button', { name: 'Show a month again' }).click();
+    await page.getByRole('button', { name: 'The month before' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('shows a platform administrator the usage of each tenant, the highest first', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/usage' });
+    await page.getByRole('radio', { name: 'Tenant' }).click();
+    const row = page.getByRole('row', { name: /Halden/ });
+    await expect.poll(() => row.textContent()).toContain('halden3');
+    await row.getByRole('link', { name: 'Halden' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe(TENANT);
+    expect(problems).toEqual([]);
+  });
+
+  it('has the titles of the numbers beside them on a phone', async () => {
+    const { page, problems } = await stand.asAdmin({ path, look: PHONE });
+    const cells = page.locator('[data-label]:visible');
+    await expect.poll(async () => (await cells.count()) > 0).toBe(true);
+    const labels: readonly string[] = await page.evaluate(
+      `[...document.querySelectorAll('[data-label]')].filter((cell) => cell.checkVisibility()).map((cell) => getComputedStyle(cell, '::before').content.replaceAll('"', '').trim())`,
+    );
+    expect(new Set(labels)).toEqual(new Set(['Requests', 'Tokens']));
     expect(problems).toEqual([]);
   });
 
@@ -98,7 +139,7 @@ describe('the screen of usage', () => {
 
   it('has no serious accessibility fault and fits the screen in both themes, on desktops and phones', async () => {
     const { page, problems } = await stand.asAdmin({ path });
-    await page.getByRole('img', { name: /of each day of the month/ }).waitFor();
+    await page.getByRole('img', { name: /of each day/ }).waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);
     expect(problems).toEqual([]);
   });

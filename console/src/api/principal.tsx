@@ -38,10 +38,18 @@ export function nameOf({ name, description }: Pick<ApiKey, 'name' | 'description
   return name ?? description;
 }
 
-/** A link to the page of the principal. A list requests only the names that are in view. */
-export function Principal({ type, id }: { readonly type: PrincipalType; readonly id: string }) {
+interface PrincipalProps {
+  readonly type: PrincipalType;
+  readonly id: string;
+  /** The name that the list has; null: the caller knows none. Absent: the list has no names. */
+  readonly name?: string | null | undefined;
+}
+
+/** A link to the page of the principal. Without a name from its list, it requests the name when it is in view. */
+export function Principal({ type, id, name: listed }: PrincipalProps) {
   const { place, isSeen } = useSeen<HTMLAnchorElement>();
-  const name = useName(type, id, isSeen) ?? shortened(id);
+  const found = useName(type, id, isSeen && listed === undefined);
+  const name = (listed === undefined || listed === null || listed === '' ? found : listed) ?? shortened(id);
   return type === 'user' ? (
     <Link ref={place} to="/users/$id" params={{ id }}>
       {name}

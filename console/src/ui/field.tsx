@@ -26,7 +26,7 @@ interface TextFieldProps {
   readonly name?: string;
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
-  readonly type?: 'text' | 'email' | 'password' | 'datetime-local';
+  readonly type?: 'text' | 'email' | 'password' | 'date' | 'datetime-local';
   readonly autoComplete?: string;
   readonly isRequired?: boolean;
   readonly isOptional?: boolean;

@@ -18,6 +18,7 @@ import { classes } from './classes.ts';
 import { Checkbox } from './field.tsx';
 import { Hidden, Skeleton } from './mark.tsx';
 import { Problem } from './problem.tsx';
+import { Select } from './select.tsx';
 import styles from './table.module.css';
 
 export interface ListColumn<T> {
@@ -31,6 +32,8 @@ export interface ListColumn<T> {
   readonly isTitleHidden?: boolean;
   /** The member of the API that the list can be sorted by, as the first press on the head sorts: `-` is downwards. */
   readonly sort?: string;
+  /** On a phone, where the head is not shown, the title stands before the value. */
+  readonly isLabeled?: boolean;
 }
 
 interface ListTableProps<T extends object> {
@@ -76,6 +79,7 @@ export function ListTable<T extends object>({
     );
   return (
     <>
+      {sort === undefined || onSort === undefined ? null : <PhoneSort columns={columns} sort={sort} onSort={onSort} />}
       <Table
         aria-label={label}
         aria-busy={list.kind === 'loading'}
@@ -138,7 +142,11 @@ export function ListTable<T extends object>({
                   </Cell>
                 )}
                 {columns.map((column) => (
-                  <Cell key={column.id} className={look(column)}>
+                  <Cell
+                    key={column.id}
+                    className={look(column)}
+                    {...(column.isLabeled === true ? { 'data-label': column.title } : {})}
+                  >
                     {column.cell(row)}
                   </Cell>
                 ))}
@@ -179,6 +187,31 @@ function nextSort<T>(columns: readonly ListColumn<T>[], sort: string | undefined
 
 function memberOf(sort: string): string {
   return sort.replace(/^-/, '');
+}
+
+/** On a phone the head of the table is not shown. */
+function PhoneSort<T>({
+  columns,
+  sort,
+  onSort,
+}: {
+  readonly columns: readonly ListColumn<T>[];
+  readonly sort: string;
+  readonly onSort: (sort: string) => void;
+}) {
+  const options = columns.flatMap(({ sort: first, title }) =>
+    first === undefined
+      ? []
+      : [
+          { value: first, label: common.sortedFirst(title) },
+          { value: first.startsWith('-') ? memberOf(first) : `-${first}`, label: common.sortedLast(title) },
+        ],
+  );
+  return (
+    <div className={styles.phoneSort}>
+      <Select label={common.sortBy} value={sort} onChange={onSort} options={options} />
+    </div>
+  );
 }
 
 /** Two lines of a cell. */

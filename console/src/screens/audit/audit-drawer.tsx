@@ -77,6 +77,7 @@ export function AuditDrawer({ row, onClose, onFilter }: AuditDrawerProps) {
 }
 
 const NO_FILTERS: AuditSearch = {
+  q: undefined,
   actor: undefined,
   action: undefined,
   target: undefined,

@@ -46,12 +46,15 @@ export function Audit() {
   const tenant = useTenant();
   const search = useSearch({ from: '/inside/audit' });
   const navigate = useNavigate({ from: '/audit' });
-  const [typed, setTyped] = useTyped(search.request_id ?? search.target ?? '', (wanted) => {
-    void navigate({ search: (before) => ({ ...before, ...searchFor(wanted) }), replace: true });
+  const [typed, setTyped] = useTyped(search.q ?? '', (q) => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   });
   const query = queryOf(search);
   const list = useList<'/v1/iam/audit'>([tenant.id, 'audit', query], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/audit', { query: { ...query, limit: PAGE, cursor }, signal }),
+    tenant.client.request('GET', '/v1/iam/audit', {
+      query: { ...query, include: 'names', limit: PAGE, cursor },
+      signal,
+    }),
   );
   const opened = list.kind === 'loaded' ? list.rows.find(({ id }) => id === search.open) : undefined;
   const show = (change: Partial<AuditSearch>): void =>
@@ -102,14 +105,8 @@ export function Audit() {
   );
 }
 
-/** A request id is known by its prefix; everything else is a target. */
-function searchFor(wanted: string): AuditSearch {
-  const isRequest = wanted.startsWith('req_');
-  return { request_id: isRequest ? wanted : undefined, target: isRequest || wanted === '' ? undefined : wanted };
-}
-
 export type AuditQuery = Omit<AuditSearch, 'open'>;
 
-function queryOf({ actor, action, target, result, from, to, request_id }: AuditSearch): AuditQuery {
-  return { actor, action, target, result, from, to, request_id };
+function queryOf({ q, actor, action, target, result, from, to, request_id }: AuditSearch): AuditQuery {
+  return { q, actor, action, target, result, from, to, request_id };
 }

@@ -46,8 +46,8 @@ export function FilterChips({ search, onChange }: FiltersProps) {
     <>
       {actor === undefined ? null : <ActorChip actor={actor} onRemove={() => onChange({ actor: undefined })} />}
       {action === undefined ? null : chip('action', action)}
-      {/* Alone it stands in the search field. */}
-      {target === undefined || requestId === undefined ? null : chip('target', target)}
+      {target === undefined ? null : chip('target', target)}
+      {requestId === undefined ? null : chip('request_id', requestId)}
       {from === undefined ? null : chip('from', shownTime(from))}
       {to === undefined ? null : chip('to', shownTime(to))}
     </>

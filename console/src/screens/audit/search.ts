@@ -1,8 +1,11 @@
-import { type Given, oneOf, text } from '../../shell/search.ts';
+import type { SearchText } from '../../api/search-text.ts';
+import { type Given, oneOf, searched, text } from '../../shell/search.ts';
 
 export const AUDIT_RESULTS = ['success', 'failure', 'refused'] as const;
 
 export interface AuditSearch {
+  /** A name or an address that rows show, or a whole id. */
+  readonly q?: SearchText;
   readonly actor?: string;
   readonly action?: string;
   readonly target?: string;
@@ -15,6 +18,7 @@ export interface AuditSearch {
 
 export function auditSearch(given: Given): AuditSearch {
   return {
+    ...searched(given),
     ...text(given, 'actor'),
     ...text(given, 'action'),
     ...text(given, 'target'),

@@ -3,10 +3,10 @@
  * patterns that match no permission.
  */
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { User } from '../../../../client/index.ts';
+import type { NoticedResource, Overview as Report, User } from '../../../../client/index.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Button } from '../../ui/button.tsx';
@@ -15,49 +15,35 @@ import { Icon, type IconName } from '../../ui/icon.tsx';
 import { count } from '../../ui/number.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { type Cares, type Noticed, readNotices, readUsers } from './cares.ts';
 import styles from './overview.module.css';
+import { useOverview } from './queries.ts';
 
 const SHOWN = 8;
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 export function Care() {
-  const tenant = useTenant();
   const noUsers = useDenied('admin:users');
   const noPolicies = useDenied('admin:policies');
   const noRoles = useDenied('admin:roles');
   const noKeys = useDenied('admin:keys');
-  const users = useQuery({
-    queryKey: [tenant.id, 'users', 'care'],
-    queryFn: ({ signal }) => readUsers(tenant, signal),
-    enabled: noUsers === undefined,
-  });
-  const may = { policies: noPolicies === undefined, roles: noRoles === undefined, keys: noKeys === undefined };
-  const notices = useQuery({
-    queryKey: [tenant.id, 'policies', 'care', may],
-    queryFn: ({ signal }) => readNotices(tenant, may, signal),
-    enabled: Object.values(may).some(Boolean),
-  });
-  const asked = [users, notices].filter(({ fetchStatus, status }) => fetchStatus !== 'idle' || status !== 'pending');
-  const entries = entriesOf(users.data, notices.data?.found ?? []);
+  const overview = useOverview();
   const denied = [noUsers, noPolicies, noRoles, noKeys].filter((reason) => reason !== undefined);
+  const isAllDenied = denied.length === 4;
+  const { data } = overview;
+  const entries = data === undefined ? [] : entriesOf(data.users, data.notices.data);
   return (
     <section>
       <SectionHead title={text.care} small={entries.length === 0 ? undefined : count(entries.length)} />
-      {[users, notices].map((query, i) =>
-        query.isError ? (
-          <Problem key={i === 0 ? 'users' : 'notices'} error={query.error} onRetry={() => void query.refetch()} />
-        ) : null,
-      )}
-      {asked.some(({ isPending }) => isPending) ? <div className={styles.wait} aria-busy="true" /> : null}
-      {entries.length === 0 && asked.length > 0 && asked.every(({ isSuccess }) => isSuccess) ? (
+      {overview.isError ? <Problem error={overview.error} onRetry={() => void overview.refetch()} /> : null}
+      {overview.isPending ? <div className={styles.wait} aria-busy="true" /> : null}
+      {entries.length === 0 && overview.isSuccess && !isAllDenied ? (
         <p className={styles.soft}>{text.careNone}</p>
       ) : null}
       <ul className={styles.list}>{entries.slice(0, SHOWN)}</ul>
-      {entries.length > SHOWN ? <p className={styles.soft}>{text.more(count(entries.length - SHOWN))}</p> : null}
-      {notices.data?.isPartial === true ? (
-        <p className={styles.soft}>{text.looked(count(notices.data.lookedAt))}</p>
+      {entries.length > SHOWN || data?.notices.has_more === true ? (
+        <p className={styles.soft}>{text.moreCare}</p>
       ) : null}
+      {data?.notices.all_keys === false ? <p className={styles.soft}>{text.newestKeys}</p> : null}
       {denied.map((reason) => (
         <p key={reason} className={styles.soft}>
           {reason}
@@ -67,10 +53,10 @@ export function Care() {
   );
 }
 
-function entriesOf(users: Cares | undefined, notices: readonly Noticed[]): readonly ReactNode[] {
+function entriesOf(users: Report['users'], notices: readonly NoticedResource[]): readonly ReactNode[] {
   return [
     ...(users?.locked ?? []).map((user) => <Locked key={`locked ${user.id}`} user={user} />),
-    ...(users?.gone ?? []).map((user) => (
+    ...(users?.suspended ?? []).map((user) => (
       <Entry
         key={`gone ${user.id}`}
         icon={<Mark name="directory" />}
@@ -82,7 +68,7 @@ function entriesOf(users: Cares | undefined, notices: readonly Noticed[]): reado
         second={text.goneSays}
       />
     )),
-    ...(users?.conflicts ?? []).map((user) => (
+    ...(users?.email_conflicts ?? []).map((user) => (
       <Entry
         key={`conflict ${user.id}`}
         icon={<Mark name="directory" />}
@@ -115,6 +101,7 @@ function Locked({ user }: { readonly user: User }) {
       await Promise.all(
         [
           [tenant, 'users'],
+          [tenant, 'overview'],
           [tenant, 'user', user.id],
           [tenant, 'audit'],
         ].map((queryKey) => queries.invalidateQueries({ queryKey })),
@@ -143,7 +130,7 @@ function Locked({ user }: { readonly user: User }) {
   );
 }
 
-function Noted({ noticed }: { readonly noticed: Noticed }) {
+function Noted({ noticed }: { readonly noticed: NoticedResource }) {
   const { kind, notice, name } = noticed;
   const end = (
     <WayTo noticed={noticed} className={styles.link} label={text.openOf(name)}>
@@ -198,7 +185,7 @@ function WayTo({
   label,
   children,
 }: {
-  readonly noticed: Noticed;
+  readonly noticed: NoticedResource;
   readonly className: string | undefined;
   readonly label: string;
   readonly children: ReactNode;

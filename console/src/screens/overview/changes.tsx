@@ -1,19 +1,15 @@
 /** The last changes and their actors. It has no logins; the audit log has them. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { AuditRow } from '../../../../client/index.ts';
-import { useTenant } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Actor, Target } from '../audit/actor.tsx';
 import styles from './overview.module.css';
+import { useOverview } from './queries.ts';
 import { Section } from './section.tsx';
-
-const LOOKED_AT = 50;
-const SHOWN = 5;
 
 export function Changes() {
   return (
@@ -27,15 +23,10 @@ export function Changes() {
 }
 
 function Rows() {
-  const { id, client } = useTenant();
-  const audit = useQuery({
-    queryKey: [id, 'audit', 'last changes'],
-    queryFn: ({ signal }) =>
-      client.request('GET', '/v1/iam/audit', { query: { result: 'success', limit: LOOKED_AT }, signal }),
-  });
-  if (audit.isError) return <Problem error={audit.error} onRetry={() => void audit.refetch()} />;
-  if (audit.data === undefined) return <div className={styles.wait} aria-busy="true" />;
-  const rows = audit.data.data.filter(isChange).slice(0, SHOWN);
+  const overview = useOverview();
+  const rows = overview.data?.changes;
+  if (overview.isError) return <Problem error={overview.error} onRetry={() => void overview.refetch()} />;
+  if (rows === undefined) return <div className={styles.wait} aria-busy="true" />;
   if (rows.length === 0) return <p className={styles.soft}>{text.changesNone}</p>;
   return (
     <ul className={styles.rows}>
@@ -56,12 +47,6 @@ function Rows() {
       ))}
     </ul>
   );
-}
-
-const THINGS: ReadonlySet<string> = new Set(Object.keys(text.things));
-
-function isChange({ action, target }: AuditRow): boolean {
-  return !action.startsWith('auth.') && target.id !== null && target.type !== null && THINGS.has(target.type);
 }
 
 function verbOf({ action }: AuditRow): string {

@@ -14,6 +14,7 @@ import { Ago } from '../../ui/time.tsx';
 import chart from './chart.module.css';
 import { type Decided, SHOWN_REASONS } from './decided.ts';
 import styles from './overview.module.css';
+import { useOverview } from './queries.ts';
 import { Section } from './section.tsx';
 
 const LATEST = 5;
@@ -92,27 +93,29 @@ export function Latest() {
 
 function LatestRows({ code }: { readonly code: string | undefined }) {
   const { id, client } = useTenant();
-  const latest = useQuery({
+  const overview = useOverview();
+  const ofCode = useQuery({
     queryKey: [id, 'decisions', 'latest', code],
-    queryFn: ({ signal }) =>
-      client.request('GET', '/v1/iam/decisions/recent', { query: { outcome: 'deny', code, limit: LATEST }, signal }),
+    queryFn: async ({ signal }) => {
+      const query = { outcome: 'deny', code, include: 'names', limit: LATEST } as const;
+      return (await client.request('GET', '/v1/iam/decisions/recent', { query, signal })).data;
+    },
+    enabled: code !== undefined,
   });
+  const latest = code === undefined ? overview : ofCode;
+  const rows = code === undefined ? overview.data?.denials : ofCode.data;
   if (latest.isError) return <Problem error={latest.error} onRetry={() => void latest.refetch()} />;
-  if (latest.data === undefined) return <div className={styles.wait} aria-busy="true" />;
-  if (latest.data.data.length === 0) return <p className={styles.soft}>{text.latestNone}</p>;
+  if (rows === undefined) return <div className={styles.wait} aria-busy="true" />;
+  if (rows.length === 0) return <p className={styles.soft}>{text.latestNone}</p>;
   return (
     <ul className={styles.rows}>
-      {latest.data.data.map((decision) => (
+      {rows.map((decision) => (
         <li key={decision.request_id}>
           <span className={classes(styles.when, styles.dim)}>
             <Ago time={decision.time} />
           </span>
           <span className={styles.what}>
-            {decision.principal === null ? (
-              text.nobody
-            ) : (
-              <Principal type={decision.principal.type} id={decision.principal.id} />
-            )}{' '}
+            {decision.principal === null ? text.nobody : <Principal {...decision.principal} />}{' '}
             <code>
               {decision.method} {decision.path}
             </code>

@@ -1,8 +1,6 @@
 /** The tokens of the month, the quota, and the time of its reset. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useTenant } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Bar } from '../../ui/bar.tsx';
 import { compact } from '../../ui/number.ts';
@@ -10,6 +8,7 @@ import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { distance, useNow } from '../../ui/time.tsx';
 import styles from './overview.module.css';
+import { useOverview } from './queries.ts';
 import { Section } from './section.tsx';
 
 const month = new Intl.DateTimeFormat('en', { month: 'long' });
@@ -29,12 +28,12 @@ export function Tokens() {
 }
 
 function Used() {
-  const { id, client } = useTenant();
   const now = useNow();
-  const limits = useQuery({ queryKey: [id, 'limits'], queryFn: ({ signal }) => client.tenants.limits(id, { signal }) });
-  if (limits.isError) return <Problem error={limits.error} onRetry={() => void limits.refetch()} />;
-  if (limits.data === undefined) return <div className={styles.wait} aria-busy="true" />;
-  const { limit, used, remaining, reserved, resets_at: resetsAt, runs_out_at: runsOutAt } = limits.data.monthly_tokens;
+  const overview = useOverview();
+  const tokens = overview.data?.monthly_tokens;
+  if (overview.isError) return <Problem error={overview.error} onRetry={() => void overview.refetch()} />;
+  if (tokens === undefined) return <div className={styles.wait} aria-busy="true" />;
+  const { limit, used, remaining, reserved, resets_at: resetsAt, runs_out_at: runsOutAt } = tokens;
   return (
     <>
       <p className={styles.big}>

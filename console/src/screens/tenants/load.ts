@@ -4,22 +4,26 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { TenantList } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import type { SearchText } from '../../api/search-text.ts';
+import type { TenantsSearch } from './search.ts';
 
-/** Each visible row asks for its limits. */
-const PAGE = 25;
+const PAGE = 50;
 
 interface TenantFilter {
   /** Part of a name or id. */
   readonly q: SearchText | undefined;
-  readonly status: 'active' | 'suspended' | undefined;
+  readonly status: TenantsSearch['status'];
+  readonly sort: NonNullable<TenantsSearch['sort']>;
 }
 
+/** Loads a page of tenants with their limits. */
 export async function loadTenants(
-  { q, status }: TenantFilter,
+  { q, status, sort }: TenantFilter,
   cursor: string | undefined,
   signal: AbortSignal,
 ): Promise<TenantList> {
-  return client.request('GET', '/v1/iam/tenants', { query: { limit: PAGE, cursor, q, status }, signal });
+  const shown = status === 'near' ? ({ near_limit: true } as const) : { status };
+  const query = { limit: PAGE, cursor, q, sort, include: 'limits', ...shown } as const;
+  return client.request('GET', '/v1/iam/tenants', { query, signal });
 }
 
 /** The tenants belong to no tenant; the caller's own stands first in the key, as in every key. */

@@ -12,18 +12,21 @@ import { SearchField, Segments } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty } from '../../ui/mark.tsx';
+import { count } from '../../ui/number.ts';
 import { type Choice, Menu } from '../../ui/overlay.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { useTyped } from '../../ui/use-typed.ts';
 import { type AskKind, TenantAsk } from './ask.tsx';
 import { CreateDrawer } from './create-drawer.tsx';
 import { EditDrawer } from './edit-drawer.tsx';
+import { FindKey } from './find-key.tsx';
 import { loadTenants, tenantsKey } from './load.ts';
-import { Meter, TenantState, TokensUsed, UsedOf } from './quota.tsx';
-import { TENANTS_STATUSES } from './search.ts';
+import { Meter, TenantState, Used } from './quota.tsx';
+import { TENANTS_SHOWN, TENANTS_SORTS } from './search.ts';
 
-/** No tenant has this id: ids have no underscore. */
+/** No tenant has these ids: ids have no underscore. */
 const NEW = '_new';
+const KEYS = '_keys';
 const FIRST_TENANT = 'default';
 
 interface Asking {
@@ -33,14 +36,14 @@ interface Asking {
 
 export function Tenants() {
   const actingIn = useTenant().id;
-  const { q: searched, status, open } = useSearch({ from: '/inside/tenants' });
+  const { q: searched, status, sort = 'id', open } = useSearch({ from: '/inside/tenants' });
   const navigate = useNavigate({ from: '/tenants' });
   const [asking, setAsking] = useState<Asking>();
   const [typed, setTyped] = useTyped(searched ?? '', (q) => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
   });
-  const list = useList<'/v1/iam/tenants'>([...tenantsKey(actingIn), searched, status], (cursor, signal) =>
-    loadTenants({ q: searched, status }, cursor, signal),
+  const list = useList<'/v1/iam/tenants'>([...tenantsKey(actingIn), searched, status, sort], (cursor, signal) =>
+    loadTenants({ q: searched, status, sort }, cursor, signal),
   );
   const show = (id: string | undefined): void => void navigate({ search: (before) => ({ ...before, open: id }) });
   const showAll = (): void => void navigate({ search: (before) => ({ ...before, q: undefined, status: undefined }) });
@@ -56,6 +59,11 @@ export function Tenants() {
     });
     return [
       { id: 'edit', label: text.edit, onChoose: () => show(tenant.id) },
+      {
+        id: 'start',
+        label: text.start,
+        onChoose: () => void navigate({ to: '/onboarding', search: { tenant: tenant.id } }),
+      },
       { id: 'act', label: text.actIn, onChoose: () => actIn(tenant.id) },
       ask(tenant.status === 'suspended' ? 'activate' : 'suspend'),
       ask('delete'),
@@ -66,10 +74,16 @@ export function Tenants() {
       title={text.title}
       says={text.says}
       actions={
-        <Button tone="primary" onPress={() => show(NEW)}>
-          <Icon name="plus" />
-          {text.create}
-        </Button>
+        <>
+          <Button onPress={() => show(KEYS)}>
+            <Icon name="search" />
+            {text.findKey}
+          </Button>
+          <Button tone="primary" onPress={() => show(NEW)}>
+            <Icon name="plus" />
+            {text.create}
+          </Button>
+        </>
       }
     >
       <Tools end={text.resetSays}>
@@ -82,7 +96,7 @@ export function Tenants() {
           }
           options={[
             { value: 'all', label: common.all },
-            ...TENANTS_STATUSES.map((value) => ({ value, label: text.states[value] })),
+            ...TENANTS_SHOWN.map((value) => ({ value, label: text.shown[value] })),
           ]}
         />
       </Tools>
@@ -91,6 +105,12 @@ export function Tenants() {
         list={list}
         idOf={({ id }) => id}
         onOpen={({ id }) => show(id)}
+        sort={sort}
+        onSort={(wanted) =>
+          void navigate({
+            search: (before) => ({ ...before, sort: TENANTS_SORTS.find((known) => known === wanted) }),
+          })
+        }
         empty={
           <Empty title={text.empty} action={<Button onPress={showAll}>{text.showAll}</Button>}>
             {text.emptySays}
@@ -100,28 +120,52 @@ export function Tenants() {
           {
             id: 'tenant',
             title: text.tenant,
+            sort: 'id',
             cell: ({ id, name }) => <TwoLines name={name} second={<code>{id}</code>} />,
           },
           {
             id: 'tokens',
             title: text.tokens,
+            sort: '-share',
             rank: 'phoneOff',
-            cell: ({ id }) => <Meter id={id} name="monthly_tokens" />,
+            cell: ({ limits }) => <Meter one={limits?.monthly_tokens} />,
           },
-          { id: 'used', title: text.used, kind: 'number', cell: ({ id }) => <TokensUsed id={id} /> },
+          {
+            id: 'used',
+            title: text.used,
+            sort: '-tokens',
+            kind: 'number',
+            cell: ({ limits }) => <Used one={limits?.monthly_tokens} />,
+          },
+          {
+            id: 'requests',
+            title: text.requests,
+            sort: '-requests',
+            kind: 'number',
+            isLabeled: true,
+            cell: ({ activity }) => (activity === undefined ? null : count(activity.requests)),
+          },
+          {
+            id: 'denied',
+            title: text.denied,
+            sort: '-denied',
+            kind: 'number',
+            isLabeled: true,
+            cell: ({ activity }) => (activity === undefined ? null : count(activity.denied)),
+          },
           {
             id: 'users',
             title: text.users,
             kind: 'number',
             rank: 'second',
-            cell: ({ id }) => <UsedOf id={id} name="max_users" />,
+            cell: ({ limits }) => <Used one={limits?.max_users} />,
           },
           {
             id: 'rate',
             title: text.rate,
             kind: 'number',
             rank: 'second',
-            cell: ({ id }) => <UsedOf id={id} name="rate_limit_rpm" />,
+            cell: ({ limits }) => <Used one={limits?.rate_limit_rpm} />,
           },
           { id: 'state', title: text.state, cell: (tenant) => <TenantState tenant={tenant} /> },
           {
@@ -134,8 +178,14 @@ export function Tenants() {
         ]}
       />
       {asking === undefined ? null : <TenantAsk {...asking} onClose={() => setAsking(undefined)} />}
-      {open === NEW ? <CreateDrawer onClose={() => show(undefined)} onCreated={show} /> : null}
-      {open === undefined || open === NEW ? null : (
+      {open === NEW ? (
+        <CreateDrawer
+          onClose={() => show(undefined)}
+          onCreated={(id) => void navigate({ to: '/onboarding', search: { tenant: id } })}
+        />
+      ) : null}
+      {open === KEYS ? <FindKey onClose={() => show(undefined)} /> : null}
+      {open === undefined || open === NEW || open === KEYS ? null : (
         <EditDrawer key={open} id={open} onClose={() => show(undefined)} onAct={actIn} />
       )}
     </Page>

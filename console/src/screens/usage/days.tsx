@@ -1,10 +1,9 @@
-/** Tokens or requests of each day of a month. Every number of it is in the table of days. */
+/** Tokens or requests of each day. Every number of it is in the table that opens beneath. */
 
-import { useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { useState } from 'react';
 import type { UsageRow } from '../../../../client/index.ts';
-import { useTenant } from '../../api/session.ts';
 import { usage as text } from '../../text/en/usage.ts';
 import { arch } from '../../ui/arch.ts';
 import { Segments } from '../../ui/field.tsx';
@@ -12,11 +11,10 @@ import { compact, count } from '../../ui/number.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { useWidth } from '../../ui/use-width.ts';
-import { daysOf } from './month.ts';
+import { type Days, daysOf } from './month.ts';
+import type { DailyUsage } from './queries.ts';
 import styles from './usage.module.css';
 
-/** The days of the longest month. */
-const DAYS = 31;
 const HEIGHT = 132;
 const TOP = 8;
 const AXIS = 24;
@@ -24,16 +22,17 @@ const LEFT = 44;
 const FIRST_WIDTH = 760;
 /** Pixels that the label of a day needs. */
 const LABEL = 28;
+const LONGEST_MONTH = 31;
 const MEASURES = ['total_tokens', 'requests'] as const;
 
-export function Days({ period }: { readonly period: string }) {
-  const tenant = useTenant();
+export interface DaysProps {
+  readonly days: Days;
+  readonly usage: UseQueryResult<DailyUsage>;
+}
+
+export function DaysChart({ days, usage }: DaysProps) {
   const [measure, setMeasure] = useState<(typeof MEASURES)[number]>('total_tokens');
-  const query = { period, group_by: 'day', limit: DAYS } as const;
-  const days = useQuery({
-    queryKey: [tenant.id, 'usage', 'days', period],
-    queryFn: async ({ signal }) => (await tenant.client.request('GET', '/v1/iam/usage', { query, signal })).data,
-  });
+  const { data } = usage;
   return (
     <section className={styles.days}>
       <div className={styles.head}>
@@ -45,13 +44,46 @@ export function Days({ period }: { readonly period: string }) {
           options={MEASURES.map((value) => ({ value, label: text.measures[value] }))}
         />
       </div>
-      {days.isError ? <Problem error={days.error} onRetry={() => void days.refetch()} /> : null}
-      {days.data === undefined ? (
-        <div className={styles.wait} aria-busy={days.isPending} />
+      {usage.isError ? <Problem error={usage.error} onRetry={() => void usage.refetch()} /> : null}
+      {data === undefined ? (
+        <div className={styles.wait} aria-busy={usage.isPending} />
       ) : (
-        <Chart rows={days.data} days={daysOf(period)} of={(row) => row[measure]} label={text.chartSays[measure]} />
+        <>
+          <Chart rows={data.rows} days={daysOf(days)} of={(row) => row[measure]} label={text.chartSays[measure]} />
+          <Numbers rows={data.rows} />
+        </>
       )}
     </section>
+  );
+}
+
+function Numbers({ rows }: { readonly rows: readonly UsageRow[] }) {
+  return (
+    <details className={styles.numbers}>
+      <summary>{text.numbers}</summary>
+      {rows.length === 0 ? (
+        <p>{text.numbersNone}</p>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{text.groups.day}</th>
+              <th scope="col">{text.requests}</th>
+              <th scope="col">{text.total}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.toReversed().map(({ day, requests, total_tokens: tokens }) => (
+              <tr key={day}>
+                <th scope="row">{day}</th>
+                <td>{count(requests)}</td>
+                <td>{count(tokens)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </details>
   );
 }
 
@@ -71,7 +103,8 @@ function Chart({ rows, days, of, label }: ChartProps) {
     .range([0, HEIGHT]);
   const x = scaleBand<string>().domain(days).range([LEFT, width]).paddingInner(0.3).paddingOuter(0.15);
   const sill = TOP + HEIGHT;
-  const every = Math.ceil(LABEL / Math.max(1, x.step()));
+  const isLong = days.length > LONGEST_MONTH;
+  const every = Math.ceil((isLong ? 2 * LABEL : LABEL) / Math.max(1, x.step()));
   return (
     <figure className={styles.figure} ref={ref}>
       <svg width={width} height={sill + AXIS} role="img" aria-label={label}>
@@ -92,7 +125,7 @@ function Chart({ rows, days, of, label }: ChartProps) {
               {value === 0 ? null : <path className={styles.bar} d={arch(left, sill, x.bandwidth(), up(value))} />}
               {i % every === 0 ? (
                 <text className={styles.tick} x={left + x.bandwidth() / 2} y={sill + 17} textAnchor="middle">
-                  {Number(day.slice(-2))}
+                  {isLong ? day.slice(5) : Number(day.slice(-2))}
                 </text>
               ) : null}
             </g>

@@ -1,11 +1,25 @@
-/** Calendar months as the API writes them: `2026-11`. */
+/** Calendar months (`2026-11`) and days (`2026-11-01`) as the API writes them. */
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
+const DAY = /^\d{4}-\d\d-\d\d$/;
 const DAY_MS = 86_400_000;
+/** The most days of one answer. */
+export const MAX_DAYS = 366;
 const name = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+
+/** The first and the last day, which is included. */
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
 
 export function monthOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 7);
+  return dayOf(time).slice(0, 7);
+}
+
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
 }
 
 /** Returns the month `by` months later. An invalid month counts as the current one. */
@@ -19,10 +33,26 @@ export function monthName(month: string): string {
   return MONTH.test(month) ? name.format(new Date(`${month}-01T00:00:00Z`)) : month;
 }
 
-/** The days of a month as the API writes them: `2026-11-01` first. Empty for what is no month. */
-export function daysOf(month: string): readonly string[] {
-  if (!MONTH.test(month)) return [];
-  const next = shifted(month, 1);
-  const length = (Date.parse(`${next}-01T00:00:00Z`) - Date.parse(`${month}-01T00:00:00Z`)) / DAY_MS;
-  return Array.from({ length }, (_, i) => `${month}-${String(i + 1).padStart(2, '0')}`);
+/** `1 Nov 2026 to 15 Nov 2026` */
+export function daysName({ from, to }: Days): string {
+  const one = (text: string): string => (Number.isNaN(Date.parse(text)) ? text : day.format(new Date(text)));
+  return from === to ? one(from) : `${one(from)} to ${one(to)}`;
+}
+
+/** Returns the days of a month; of the current one for an invalid month. */
+export function daysOfMonth(month: string): Days {
+  const first = MONTH.test(month) ? month : monthOf(Date.now());
+  return { from: `${first}-01`, to: dayOf(Date.parse(`${shifted(first, 1)}-01`) - DAY_MS) };
+}
+
+/** Returns the number of days; NaN if one is no day. */
+export function lengthOf({ from, to }: Days): number {
+  return DAY.test(from) && DAY.test(to) ? Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1 : Number.NaN;
+}
+
+/** Returns all days in order, at most MAX_DAYS. */
+export function daysOf(days: Days): readonly string[] {
+  const length = lengthOf(days);
+  if (!(length > 0)) return [];
+  return Array.from({ length: Math.min(length, MAX_DAYS) }, (_, i) => dayOf(Date.parse(days.from) + i * DAY_MS));
 }

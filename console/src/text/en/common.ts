@@ -53,4 +53,7 @@ export const common = {
   noAnswer: 'Postern does not answer, so it is not known whether this was done. Try again.',
   unexpected: 'Something answered that is not Postern. Look at the proxy between this page and Postern.',
   total: (n: number, exceeds: boolean) => `${exceeds ? 'more than ' : ''}${n.toLocaleString('en')}`,
+  sortBy: 'Sort by',
+  sortedFirst: (title: string) => title,
+  sortedLast: (title: string) => `${title}, the other way around`,
 } as const;

@@ -1,0 +1,40 @@
+/** The usage by day, with the total of all days. */
+
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UsageRow, UsageSums } from '../../../../client/index.ts';
+import { client as ownClient } from '../../api/client.ts';
+import { useTenant } from '../../api/session.ts';
+import type { Days } from './month.ts';
+
+const PAGE = 200;
+
+export interface DailyUsage {
+  readonly total: UsageSums;
+  readonly rows: readonly UsageRow[];
+}
+
+/** The client and the query for one tenant, or for the whole platform. */
+export function useUsageOf(isPlatform: boolean) {
+  const { id, client } = useTenant();
+  return isPlatform
+    ? { id: '*', client: ownClient, tenant: { tenant_id: '*' } as const }
+    : { id, client, tenant: {} as const };
+}
+
+export function useDailyUsage(days: Days, isPlatform: boolean): UseQueryResult<DailyUsage> {
+  const { id: actingIn } = useTenant();
+  const { id, client, tenant } = useUsageOf(isPlatform);
+  return useQuery({
+    queryKey: [actingIn, 'usage', id, 'days', days],
+    queryFn: async ({ signal }) => {
+      const query = { ...tenant, ...days, group_by: 'day', limit: PAGE } as const;
+      const first = await client.request('GET', '/v1/iam/usage', { query, signal });
+      // A year has more days than a page.
+      const rest =
+        first.next_cursor === null
+          ? undefined
+          : await client.request('GET', '/v1/iam/usage', { query: { ...query, cursor: first.next_cursor }, signal });
+      return { total: first.total, rows: [...first.data, ...(rest?.data ?? [])] };
+    },
+  });
+}

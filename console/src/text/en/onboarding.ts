@@ -1,0 +1,23 @@
+/** The first steps of a new tenant. */
+export const onboarding = {
+  title: (tenant: string) => `Start ${tenant}`,
+  says: 'Four steps from a new tenant to its first request.',
+  done: 'Done',
+  open: 'Open',
+  tenant: 'Tenant',
+  toTenant: 'Limits and settings',
+  administrator: 'First administrator',
+  createAdministrator: 'Create administrator',
+  link: 'Link to set the password',
+  key: 'First key',
+  purpose: 'Purpose of the key',
+  keySays: (scopes: string, days: number) => `It may use ${scopes}, and expires in ${days} days.`,
+  createKey: 'Create key',
+  secret: 'The key',
+  tryIt: 'A request to try',
+  request: 'First request',
+  waiting: 'No request was seen in the last 24 hours. This page looks again every 3 seconds.',
+  allowed: 'Allowed:',
+  denied: 'Denied:',
+  explain: 'Explain it',
+} as const;
