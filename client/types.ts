@@ -333,18 +333,20 @@ export type DecisionsOfMinute = {
 };
 
 export type Difference = {
-  /** `true`: no request changes its outcome. */
-  readonly unchanged: boolean;
   /** `false`: a bound was exceeded, and there may be more boxes. */
   readonly complete: boolean;
   /** Present unless `complete`: which bound. */
   readonly reason?: string;
+  /** `true`: both lists are empty, and the difference is complete. */
+  readonly unchanged: boolean;
   /** Requests that are denied now and would be allowed. */
   readonly newly_allowed: readonly DifferenceBox[];
   /** Requests that are allowed now and would be denied. */
   readonly newly_denied: readonly DifferenceBox[];
   /** The same for requests of the management API, /v1/iam. */
   readonly management: {
+    /** `true`: both lists are empty, and the difference is complete. */
+    readonly unchanged: boolean;
     /** Requests that are denied now and would be allowed. */
     readonly newly_allowed: readonly DifferenceBox[];
     /** Requests that are allowed now and would be denied. */

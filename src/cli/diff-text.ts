@@ -5,7 +5,7 @@ import type { SetupDifference, TenantDifference } from '../iam/setup/rules-diffe
 import { printable } from './apply-plan.ts';
 
 export function differenceText({ tenants, left }: SetupDifference): string {
-  const shown = tenants.filter(({ unchanged }) => !unchanged);
+  const shown = tenants.filter(({ unchanged, management }) => !unchanged || !management.unchanged);
   const rest = left === 0 ? '' : `A global policy changes, and ${left} more tenants were not compared.\n`;
   if (shown.length === 0) {
     return `\nDifference: no request of the users and keys of today would be newly allowed or denied.\n${rest}`;

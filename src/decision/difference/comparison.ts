@@ -28,6 +28,7 @@ import {
   type KindAxis,
   namesIn,
   type Rule,
+  type RuleMatch,
   regionsOf,
   responsible,
   type Side,
@@ -227,14 +228,14 @@ export class ShapeComparison {
   #ceiling(principal: Principal): Region | undefined {
     if (principal.kind === 'user') return this.#space.all;
     const grantable = this.#parts.shape.permissions.filter(({ text }) => text !== ADMIN_TENANTS);
-    const covered = coversPermissions({ ...SCOPES, grant: principal.grant }, grantable);
+    const covered = coversPermissions({ kind: 'grant', grant: principal.grant }, grantable);
     return covered ? grantRegion(principal.grant, this.#parts.kinds, this.#parts.conditions) : undefined;
   }
 
   /** Reports whether a decision for the principal may spend all of its work, so that it denies for that reason. */
   #mayExceedWork(principal: Principal): boolean {
     const names = this.#parts.kinds.reduce((sum, { axis }) => sum + (axis.many ? MAX_COLLECTIONS : 1), 0);
-    const scopes = principal.kind === 'api_key' ? workOf({ ...SCOPES, grant: principal.grant }, names) : 0;
+    const scopes = principal.kind === 'api_key' ? workOf({ kind: 'grant', grant: principal.grant }, names) : 0;
     const roles = effectiveRoles(principal).length;
     const entries = [...this.#forEveryone, ...this.#attached(principal)];
     const lookups = ROLE_WORK * roles * this.#policyCount;
@@ -242,15 +243,13 @@ export class ShapeComparison {
   }
 }
 
-const SCOPES = { id: -1, kind: 'grant', name: '' as never, sides: [], ofTenant: false, roles: undefined } as const;
-
 /** Upper bounds of the work of a decision on one rule, in the units of `MAX_RULE_WORK`. */
 const RULE_WORK = 4;
 const ROLE_WORK = 2;
 const LIST_WORK = 3;
 const GLOB_WORK = 12;
 
-function workOf(rule: Rule, names: number): number {
+function workOf(rule: RuleMatch, names: number): number {
   const sets = RESOURCE_KINDS.flatMap((kind) => namesIn(rule, kind).set ?? []);
   const ofName = sets.reduce(
     (sum, set) => set.globs.reduce((all, glob) => all + GLOB_WORK + glob.middle.length, sum + LIST_WORK),

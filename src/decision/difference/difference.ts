@@ -191,7 +191,10 @@ class Computation {
   }
 
   #result(newlyAllowed: readonly Box[], newlyDenied: readonly Box[]): Difference {
-    const affected = new Set([...newlyAllowed, ...newlyDenied].flatMap((box) => box.groups));
+    const all = [...newlyAllowed, ...newlyDenied];
+    const shown = new Set(all.toSorted((a, b) => b.users + b.keys - a.users - a.keys).slice(0, MAX_BOXES));
+    if (shown.size < all.length) this.#reasons.add(TOO_MANY_BOXES);
+    const affected = new Set(all.flatMap((box) => box.groups));
     const count = (kind: Principal['kind']) =>
       [...affected].reduce((sum, index) => {
         const group = this.#input.groups[index];
@@ -200,11 +203,11 @@ class Computation {
     const reasons = [...this.#reasons];
     const complete = reasons.length === 0;
     return {
-      newlyAllowed,
-      newlyDenied,
+      newlyAllowed: newlyAllowed.filter((box) => shown.has(box)),
+      newlyDenied: newlyDenied.filter((box) => shown.has(box)),
       complete,
       reason: complete ? undefined : reasons.join(' '),
-      unchanged: complete && newlyAllowed.length + newlyDenied.length === 0,
+      unchanged: complete && all.length === 0,
       affected: { users: count('user'), keys: count('api_key') },
     };
   }

@@ -49,6 +49,9 @@ export interface GrantRule extends Common {
 
 export type Rule = PolicyRule | GrantRule;
 
+/** The part of a rule, or of the scopes of a key, that names permissions and resources. */
+export type RuleMatch = Pick<PolicyRule, 'kind' | 'policy'> | Pick<GrantRule, 'kind' | 'grant'>;
+
 export function responsible({ kind, name }: Rule): ResponsibleRule {
   return { kind: kind === 'grant' ? 'role' : 'policy', name };
 }
@@ -57,7 +60,7 @@ export function isChanged({ sides }: Rule): boolean {
   return sides.length === 1;
 }
 
-export function coversPermissions(rule: Rule, permissions: readonly Permission[]): boolean {
+export function coversPermissions(rule: RuleMatch, permissions: readonly Permission[]): boolean {
   return coversAny(rule.kind === 'grant' ? rule.grant.permissions : rule.policy.actions, permissions);
 }
 
@@ -301,7 +304,7 @@ export interface RuleNames {
   readonly set: NameSet | undefined;
 }
 
-export function namesIn(rule: Rule, kind: ResourceKind): RuleNames {
+export function namesIn(rule: RuleMatch, kind: ResourceKind): RuleNames {
   if (rule.kind !== 'grant') return { all: rule.policy.resources.all, set: rule.policy.resources[kind] };
   return { all: rule.grant[kind] === undefined, set: rule.grant[kind] };
 }

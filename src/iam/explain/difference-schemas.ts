@@ -108,6 +108,7 @@ const box = component(
 export type DifferenceBox = Static<typeof box>;
 
 const lists = {
+  unchanged: Type.Boolean({ description: '`true`: both lists are empty, and the difference is complete.' }),
   newly_allowed: Type.Array(box, { description: 'Requests that are denied now and would be allowed.' }),
   newly_denied: Type.Array(box, { description: 'Requests that are allowed now and would be denied.' }),
 };
@@ -115,7 +116,6 @@ const lists = {
 export const RulesDifference = component(
   'Difference',
   Type.Object({
-    unchanged: Type.Boolean({ description: '`true`: no request changes its outcome.' }),
     complete: Type.Boolean({ description: '`false`: a bound was exceeded, and there may be more boxes.' }),
     reason: Type.Optional(Type.String({ description: 'Present unless `complete`: which bound.' })),
     ...lists,

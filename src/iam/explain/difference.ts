@@ -258,15 +258,18 @@ function responseOf(
   const { newlyAllowed, newlyDenied, affected } = found;
   const complete = found.complete && !truncated;
   const reasons = [...(found.reason === undefined ? [] : [found.reason]), ...(truncated ? [TOO_MANY_PRINCIPALS] : [])];
-  const shown = (boxes: readonly Box[], management: boolean): DifferenceBox[] =>
-    boxes.filter((box) => box.management === management).map((box) => boxResource(box, requests.get(box) ?? null));
+  const listsOf = (management: boolean): RulesDifference['management'] => {
+    const shown = (boxes: readonly Box[]): DifferenceBox[] =>
+      boxes.filter((box) => box.management === management).map((box) => boxResource(box, requests.get(box) ?? null));
+    const [allowed, denied] = [shown(newlyAllowed), shown(newlyDenied)];
+    const unchanged = complete && allowed.length === 0 && denied.length === 0;
+    return { unchanged, newly_allowed: allowed, newly_denied: denied };
+  };
   return {
-    unchanged: complete && newlyAllowed.length === 0 && newlyDenied.length === 0,
+    ...listsOf(false),
     complete,
     ...(complete ? {} : { reason: reasons.join(' ') }),
-    newly_allowed: shown(newlyAllowed, false),
-    newly_denied: shown(newlyDenied, false),
-    management: { newly_allowed: shown(newlyAllowed, true), newly_denied: shown(newlyDenied, true) },
+    management: listsOf(true),
     affected,
     recent,
   };

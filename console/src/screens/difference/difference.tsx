@@ -51,7 +51,7 @@ export function DifferenceLine({ state }: Pick<DifferenceProps, 'state'>) {
       <span className={styles.bar} role="status">
         {says}
       </span>
-      {state.kind === 'known' && !state.difference.unchanged ? (
+      {state.kind === 'known' && !isUnchanged(state.difference) ? (
         <Button small tone="quiet" onPress={show}>
           {text.see}
         </Button>
@@ -77,8 +77,8 @@ function lineOf(state: DifferenceState): string | undefined {
     case 'computing':
       return text.barComputing;
     case 'known': {
-      const { unchanged, complete, affected } = state.difference;
-      if (unchanged) return text.barUnchanged;
+      const { complete, affected } = state.difference;
+      if (isUnchanged(state.difference)) return text.barUnchanged;
       const touches = text.barTouches(affected.users, affected.keys);
       return complete ? touches : `${touches} ${text.barIncomplete}`;
     }
@@ -131,7 +131,7 @@ interface KnownProps {
 
 function Known({ difference, isGlobal, shown }: KnownProps) {
   const { newly_denied: denied, newly_allowed: allowed, management, ...known } = difference;
-  const { unchanged, complete, reason, affected, recent } = known;
+  const { complete, reason, affected, recent } = known;
   return (
     <>
       {complete ? null : (
@@ -139,7 +139,7 @@ function Known({ difference, isGlobal, shown }: KnownProps) {
           <b>{text.incomplete}</b> {reason}
         </Note>
       )}
-      {unchanged ? (
+      {isUnchanged(difference) ? (
         <p className={styles.says}>{text.unchanged}</p>
       ) : (
         <p className={styles.says}>
@@ -154,6 +154,11 @@ function Known({ difference, isGlobal, shown }: KnownProps) {
       {isGlobal ? <Small>{text.ofTenant}</Small> : null}
     </>
   );
+}
+
+/** Neither requests of the platform nor of the management API change their outcome. */
+function isUnchanged({ unchanged, management }: Difference): boolean {
+  return unchanged && management.unchanged;
 }
 
 /** The metered requests of several boxes overlap, so their sum is a bound. */
