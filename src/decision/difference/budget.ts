@@ -1,8 +1,8 @@
 /** The bounds of one computation. Beyond one of them the difference is incomplete, and says so. */
 
 /** Most states of the automata of all globs, and most places of globs that the steps between them visit. */
-const MAX_STATES = 100_000;
-const MAX_PLACES = 3_000_000;
+const MAX_STATES = 40_000;
+const MAX_PLACES = 1_000_000;
 /** Most comparisons of two regions, of about 1 us each. */
 const MAX_COMPARISONS = 4_000_000;
 
