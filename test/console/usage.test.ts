@@ -84,6 +84,20 @@ describe('the screen of usage', () => {
     expect(problems).toEqual([]);
   });
 
+  it("of one key is drawn in the key's drawer, with the numbers of the last 30 days", async () => {
+    const { total, data } = Object(await manage('GET', '/v1/iam/usage?group_by=key'));
+    const { page, problems } = await stand.asAdmin({ path: `/console/keys?tenant=${TENANT}&open=${data[0].key}` });
+    const drawer = page.getByRole('dialog', { name: 'The shop' });
+    const tokens = Number(total.total_tokens).toLocaleString('en');
+    await drawer.getByText(`Last 30 days: 3 requests, ${tokens} tokens`).waitFor();
+    const today = new Date().toISOString().slice(0, 10);
+    const bar = drawer.getByRole('img', { name: /of each day/ }).locator('title', { hasText: today });
+    expect(await bar.textContent()).toBe(`${today}: ${tokens}`);
+    await drawer.getByText('Numbers by the day').click();
+    await drawer.getByRole('rowheader', { name: today }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
   it('is sorted by a number in its head, for any days, and keeps both in the address', async () => {
     const { page, problems } = await stand.asAdmin({ path: `${path}&by=model` });
     const head = page.getByRole('columnheader', { name: 'Requests' });

@@ -67,6 +67,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   tenant_id: 'tenant',
   user_id: 'user',
   created_by: 'user',
+  key_id: 'key',
   role: 'role',
   roles: ['role'],
   attached_roles: ['role'],

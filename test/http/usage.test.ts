@@ -317,6 +317,42 @@ describe('grouped by tenant', () => {
   });
 });
 
+describe('of one key', () => {
+  const spans = ['period=2001-02', 'from=2001-01-31&to=2001-02-01', 'from=2000-12-15&to=2001-03-20'];
+
+  test.each(spans)('with %s is the part of that key, in the total, in every group and in the CSV', async (span) => {
+    for (const [key, total] of [
+      [KEY(1), sums(2, 11, 6, 4)],
+      [KEY(2), span.endsWith('02-01') ? sums(0, 0, 0) : sums(2, 1000, 1000, 0, 2000)],
+    ] as const) {
+      const of = `${span}&key_id=${key}`;
+      expect((await ask(of)).json).toMatchObject({ total, data: [] });
+      for (const group of ['model', 'key', 'user', 'day', 'tenant']) {
+        const scope = group === 'tenant' ? '&tenant_id=*' : '';
+        const as = group === 'tenant' ? h.root.token : auditor.token;
+        const reply = await ask(`${of}&group_by=${group}${scope}`, as);
+        expect(reply.json['total']).toEqual(total);
+        const found = rows(reply).reduce((sum, row) => sum + Number(row['total_tokens']), 0);
+        expect(found).toBe(total.total_tokens);
+        if (group === 'key') expect(rows(reply)).toEqual(total.requests === 0 ? [] : [{ key, ...total }]);
+      }
+      const csv = await ask(of, auditor.token, { accept: 'text/csv' });
+      expect(csv.text.split('\r\n')[1]?.split(',').slice(2)).toEqual(Object.values(total).map(String));
+    }
+  });
+
+  test("is nothing for another tenant's key, and refused for a text that is no id or the cursor of another key", async () => {
+    expect((await early(`&key_id=${KEY(9)}&group_by=day`)).json).toMatchObject({ total: sums(0, 0, 0), data: [] });
+    for (const text of ['', 'key_1', USER(1)])
+      expect(outcome(await early(`&key_id=${text}`))).toBe('400 invalid_parameter');
+    const cursor = String((await early(`&key_id=${KEY(2)}&group_by=model&limit=1`)).json['next_cursor']);
+    expect(outcome(await early(`&key_id=${KEY(2)}&group_by=model&limit=1&cursor=${cursor}`))).toBe('200');
+    expect(outcome(await early(`&key_id=${KEY(1)}&group_by=model&limit=1&cursor=${cursor}`))).toBe(
+      '400 invalid_parameter',
+    );
+  });
+});
+
 describe('with include=names', () => {
   test('a row has the name of its key or user only if the caller may read it', async () => {
     const { id } = await h.person(ACME, ['developer']);

@@ -28,11 +28,11 @@ export async function exportUsage(
 ): Promise<UsageExport> {
   const { knex } = parts.db;
   const { caller } = from;
-  const { period: month, span, groups, query: named } = requestedUsage(caller, query);
+  const { period: month, span, key, groups, query: named } = requestedUsage(caller, query);
   const period = month ?? `${span.from}/${span.to}`;
   const cursors = cursorsOf(caller, 'usage', named);
   const start = [period, tenantLabel(caller)];
-  if (groups === undefined) return { period, pieces: totalCsv(start, await readTotal(knex, caller, span)) };
+  if (groups === undefined) return { period, pieces: totalCsv(start, await readTotal(knex, caller, span, key)) };
   const { group, order } = groups;
   const take = BATCH[order.member === 'id' ? 'inOrder' : 'sorted'];
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {

@@ -1,6 +1,7 @@
-/** The usage of a span of days: sums, in total and by model, key, user, day or tenant. */
+/** The usage of a span of days: sums, in total and by model, key, user, day or tenant, of all keys or of one. */
 
 import { Fault } from '../../domain/errors.ts';
+import type { KeyId } from '../../domain/ids.ts';
 import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import type { NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -30,6 +31,8 @@ export interface MonthlySpan {
 /** The groups of a list, and the rows that it reads. */
 export interface UsageGroups {
   readonly group: UsageGroup;
+  /** Only the usage of this key. */
+  readonly key: KeyId | undefined;
   readonly span: DaySpan;
   readonly monthly: MonthlySpan;
   /** By `id`: in the order of the members. */
@@ -55,17 +58,31 @@ const MEMBERS = {
 const inDays = (scope: TenantScope): string =>
   `day >= cast(:from as date) and day <= cast(:to as date) and ${scopeCondition(scope, 'tenant_id')}`;
 
-/** @returns undefined if there are more rows than `MAX_SUMMED_ROWS` */
-export async function sumUsage(q: Queryable, scope: TenantScope, span: DaySpan): Promise<UsageSums | undefined> {
+/** The rows of one key in usage_daily. An index finds them by each month of the span. */
+const ofKey = (scope: TenantScope): string =>
+  `${inDays(scope)} and key_id collate "C" = :key and usage_month(day) = any(array(
+     select generate_series(usage_month(cast(:from as date)), usage_month(cast(:to as date)))))`;
+
+/**
+ * @param key undefined = all keys
+ * @returns undefined if there are more rows than `MAX_SUMMED_ROWS`
+ */
+export async function sumUsage(
+  q: Queryable,
+  scope: TenantScope,
+  span: DaySpan,
+  key?: KeyId,
+): Promise<UsageSums | undefined> {
+  const read = key === undefined ? `usage_by_model where ${inDays(scope)}` : `usage_daily where ${ofKey(scope)}`;
   const { rows } = await q.raw<{ rows: (UsageSums & { readonly rows_read: number })[] }>(
     `select ${SUMMED}, cast(count(*) as integer) as rows_read
-     from (select ${COLUMNS} from usage_by_model where ${inDays(scope)} limit :most) read`,
-    { ...scopeBinding(scope), ...span, most: MAX_SUMMED_ROWS + 1 },
+     from (select ${COLUMNS} from ${read} limit :most) read`,
+    { ...scopeBinding(scope), ...span, ...(key === undefined ? {} : { key }), most: MAX_SUMMED_ROWS + 1 },
   );
   const [row] = rows;
   if (row === undefined) throw new Fault('the database returned no row for a sum');
-  const { rows_read: read, ...sums } = row;
-  return read > MAX_SUMMED_ROWS ? undefined : sums;
+  const { rows_read: count, ...sums } = row;
+  return count > MAX_SUMMED_ROWS ? undefined : sums;
 }
 
 /**
@@ -112,10 +129,10 @@ function orderOf(
 }
 
 /** The keys or users of one month in the order of an index: a page reads no others. */
-function isMonthInOrder({ group, order, monthly }: UsageGroups): boolean {
+function isMonthInOrder({ group, key, order, monthly }: UsageGroups): boolean {
   const { months, added, removed } = monthly;
   const isWhole = months.length === 1 && added.length + removed.length === 0;
-  return MEMBERS[group].table === 'by_month' && order.member === 'id' && isWhole;
+  return key === undefined && MEMBERS[group].table === 'by_month' && order.member === 'id' && isWhole;
 }
 
 async function listMonth(
@@ -142,8 +159,12 @@ async function listMonth(
 }
 
 /** Returns SQL for the rows of all groups, each with its member. */
-function rowsOf(scope: TenantScope, { group, monthly: { months, added, removed } }: UsageGroups): string {
+function rowsOf(scope: TenantScope, { group, key, monthly: { months, added, removed } }: UsageGroups): string {
   const { table, member } = MEMBERS[group];
+  if (key !== undefined) {
+    const name = table === 'by_month' ? `${member} collate "C"` : member;
+    return `select ${name} as member, ${COLUMNS} from usage_daily where ${ofKey(scope)}`;
+  }
   if (table === 'by_model') return `select ${member} as member, ${COLUMNS} from usage_by_model where ${inDays(scope)}`;
   const within = scopeCondition(scope, 'tenant_id');
   const daily = (columns: string, name: string) => (_: DaySpan, i: number) =>
@@ -160,7 +181,8 @@ function rowsOf(scope: TenantScope, { group, monthly: { months, added, removed }
   ].join(' union all ');
 }
 
-function bindingsOf({ group, span, monthly }: UsageGroups): Readonly<Record<string, string | readonly string[]>> {
+function bindingsOf({ group, key, span, monthly }: UsageGroups): Readonly<Record<string, string | readonly string[]>> {
+  if (key !== undefined) return { ...span, key };
   if (MEMBERS[group].table === 'by_model') return { ...span };
   const { months, added, removed } = monthly;
   const days = (name: string, spans: readonly DaySpan[]) =>

@@ -1,6 +1,7 @@
 /** Usage of a span of days: a total, and pages of its parts by model, key, user, day or tenant. */
 
 import { Refusal } from '../../domain/errors.ts';
+import { type KeyId, parseId } from '../../domain/ids.ts';
 import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -33,7 +34,7 @@ export async function readUsage(
   query: UsageQuery,
 ): Promise<UsageReport> {
   const { knex } = parts.db;
-  const { period, span, groups, query: named } = requestedUsage(caller, query);
+  const { period, span, key, groups, query: named } = requestedUsage(caller, query);
   const { data, has_more, next_cursor } = await paged<UsageGroupRow, UsageRow>(
     caller,
     'usage',
@@ -42,7 +43,7 @@ export async function readUsage(
     (row) => (groups === undefined ? [] : usagePosition(row, groups.order)),
     (row) => rowOf(row, groups?.group),
   );
-  const total = await readTotal(knex, caller, span);
+  const total = await readTotal(knex, caller, span, key);
   const rows = query.include === 'names' ? await withNames(parts, caller, data, groups?.group) : [...data];
   return { period, ...span, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
 }
@@ -51,6 +52,8 @@ export interface RequestedUsage {
   /** Null for a span that is not a named month. */
   readonly period: string | null;
   readonly span: DaySpan;
+  /** Undefined: all keys. */
+  readonly key: KeyId | undefined;
   /** Undefined: nothing is grouped. */
   readonly groups: UsageGroups | undefined;
   /** The query with its defaults, to which a cursor belongs. */
@@ -72,12 +75,22 @@ export function requestedUsage(caller: Caller, query: UsageQuery): RequestedUsag
   const period = query.from === undefined && query.to === undefined ? (query.period ?? now.period) : null;
   const span = period === null ? spanOf(query, dayIn(now)) : spanOfPeriod(period);
   const ordered = usageOrders.inOrder(query);
+  const key = keyOf(query);
   return {
     period,
     span,
-    groups: group && { group, span, monthly: monthlySpan(span), order: usageOrders.orderOf(ordered) },
+    key,
+    groups: group && { group, key, span, monthly: monthlySpan(span), order: usageOrders.orderOf(ordered) },
     query: period === null ? { ...ordered, ...span } : { ...ordered, period },
   };
+}
+
+/** @throws Refusal `invalid_parameter` for a text that is no id of a key */
+function keyOf({ key_id: text }: UsageQuery): KeyId | undefined {
+  if (text === undefined) return undefined;
+  const key = parseId('key', text);
+  if (key === undefined) throw invalid('key_id', 'key_id must be the id of an API key.');
+  return key;
 }
 
 function spanOf({ period, from, to }: UsageQuery, today: string): DaySpan {
@@ -101,8 +114,8 @@ export async function readGroups(
 }
 
 /** @throws Refusal `invalid_parameter` if there is too much usage to sum */
-export async function readTotal(q: Queryable, caller: Caller, span: DaySpan): Promise<UsageSums> {
-  return bounded(await sumUsage(q, scopeOf(caller), span));
+export async function readTotal(q: Queryable, caller: Caller, span: DaySpan, key?: KeyId): Promise<UsageSums> {
+  return bounded(await sumUsage(q, scopeOf(caller), span, key));
 }
 
 function bounded<T>(summed: T | undefined): T {
@@ -111,7 +124,7 @@ function bounded<T>(summed: T | undefined): T {
   throw invalid('from', detail);
 }
 
-function invalid(param: 'period' | 'from' | 'to' | 'group_by', detail: string): Refusal {
+function invalid(param: 'period' | 'from' | 'to' | 'group_by' | 'key_id', detail: string): Refusal {
   return new Refusal('invalid_parameter', detail, { param });
 }
 

@@ -52,6 +52,9 @@ export const usageFilters = Type.Object(
         description: '`tenant` needs `tenant_id=*`. Default: no grouping.',
       }),
     ),
+    key_id: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Only the usage of this API key, in the total and in each group.' }),
+    ),
     sort: usageOrders.parameter,
     include: names,
   },

@@ -17,6 +17,7 @@ import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { Budgets } from './budgets.tsx';
 import { EditKey } from './edit-key.tsx';
 import { KeyActivity } from './key-activity.tsx';
+import { KeyUsage } from './key-usage.tsx';
 import styles from './keys.module.css';
 import { useKey } from './queries.ts';
 import { RevokeKey } from './revoke-key.tsx';
@@ -130,6 +131,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
         </Link>
       </p>
       <Budgets apiKey={apiKey} />
+      <KeyUsage apiKey={apiKey} />
       <KeyActivity apiKey={apiKey} />
     </>
   );

@@ -4,11 +4,10 @@ import { useState } from 'react';
 import { usage as text } from '../../text/en/usage.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { type Days, dayOf, lengthOf, MAX_DAYS } from './month.ts';
+import { type Days, lastDays, lengthOf, MAX_DAYS } from './month.ts';
 import styles from './usage.module.css';
 
 const SPANS = [7, 30, 90, 365] as const;
-const DAY_MS = 86_400_000;
 
 interface ChooseDaysProps {
   readonly days: Days;
@@ -31,11 +30,7 @@ export function ChooseDays({ days, onChoose }: ChooseDaysProps) {
     >
       <div className={styles.spans}>
         {SPANS.map((span) => (
-          <Button
-            key={span}
-            small
-            onPress={() => onChoose({ from: dayOf(Date.now() - (span - 1) * DAY_MS), to: dayOf(Date.now()) })}
-          >
+          <Button key={span} small onPress={() => onChoose(lastDays(span))}>
             {text.lastDays(span)}
           </Button>
         ))}

@@ -45,6 +45,12 @@ export function daysOfMonth(month: string): Days {
   return { from: `${first}-01`, to: dayOf(Date.parse(`${shifted(first, 1)}-01`) - DAY_MS) };
 }
 
+/** Returns the last days up to today. */
+export function lastDays(length: number): Days {
+  const now = Date.now();
+  return { from: dayOf(now - (length - 1) * DAY_MS), to: dayOf(now) };
+}
+
 /** Returns the number of days; NaN if one is no day. */
 export function lengthOf({ from, to }: Days): number {
   return DAY.test(from) && DAY.test(to) ? Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1 : Number.NaN;

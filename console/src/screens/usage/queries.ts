@@ -21,13 +21,14 @@ export function useUsageOf(isPlatform: boolean) {
     : { id, client, tenant: {} as const };
 }
 
-export function useDailyUsage(days: Days, isPlatform: boolean): UseQueryResult<DailyUsage> {
+/** @param key the id of a key; default: all usage */
+export function useDailyUsage(days: Days, isPlatform: boolean, key?: string): UseQueryResult<DailyUsage> {
   const { id: actingIn } = useTenant();
   const { id, client, tenant } = useUsageOf(isPlatform);
   return useQuery({
-    queryKey: [actingIn, 'usage', id, 'days', days],
+    queryKey: [actingIn, 'usage', id, 'days', days, key],
     queryFn: async ({ signal }) => {
-      const query = { ...tenant, ...days, group_by: 'day', limit: PAGE } as const;
+      const query = { ...tenant, ...days, key_id: key, group_by: 'day', limit: PAGE } as const;
       const first = await client.request('GET', '/v1/iam/usage', { query, signal });
       // A year has more days than a page.
       const rest =

@@ -101,6 +101,7 @@ export const keys = {
   enable: 'Enable',
   enableTitle: (name: string) => `Enable “${name}”`,
   enableSays: 'The key works again with its present secret, until it expires.',
+  inDays: (days: number, sums: string) => `Last ${days} days: ${sums}`,
   activity: 'Last 24 hours',
   denials: 'Denials',
   noDenials: 'No denial is recorded.',
