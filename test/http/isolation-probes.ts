@@ -103,6 +103,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
 /** Where a member means something else than elsewhere. */
 const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   'GET /v1/iam/users': { email: 'email' },
+  'POST /v1/iam/users/change': { ids: ['user'] },
   'POST /v1/iam/roles': { name: 'new_role' },
   'POST /v1/iam/policies': { name: 'new_policy' },
   'POST /v1/iam/tenants': { id: 'tenant' },
@@ -149,6 +150,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 /** Valid bodies, for routes that need one. */
 const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/users': { email: 'somebody-new@acme.example', name: 'Somebody' },
+  'POST /v1/iam/users/change': { action: 'add_role', role: 'auditor', ids: [`usr_${'0'.repeat(26)}`] },
   'POST /v1/iam/roles': { name: 'made-by-a-probe', permissions: [] },
   'POST /v1/iam/policies': { name: 'made-by-a-probe', ...DENY },
   'POST /v1/iam/tenants': { id: 'made-by-a-probe', name: 'Made' },
