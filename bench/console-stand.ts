@@ -10,14 +10,15 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { launchChromium } from '../scripts/lib/chromium.ts';
 import { startUpstream } from '../src/demo/upstream.ts';
 import { startEdge } from '../test/support/envoy.ts';
-import { BIG, populateIam } from './iam-population.ts';
+import { BIG, populateIam, SMALL_TENANTS } from './iam-population.ts';
 import { openWorld } from './server-under-test.ts';
 import { freePort, processTree, scratch } from './stack.ts';
 
 export const USERS = Number(process.env['BENCH_CONSOLE_USERS'] ?? 100_000);
 export const KEYS = Number(process.env['BENCH_CONSOLE_KEYS'] ?? 100_000);
-/** The rules of the big tenant, beside those of every tenant. */
-const RULES = 300;
+export const TENANTS = Number(process.env['BENCH_CONSOLE_TENANTS'] ?? SMALL_TENANTS);
+/** Roles, and as many policies, of the big tenant, beside those of every tenant. */
+const RULES = Number(process.env['BENCH_CONSOLE_RULES'] ?? 300);
 /** Made through the API, each with a row in the audit log. */
 const AUDITED = 120;
 /** Before other programs, as `nice` counts. */
@@ -40,7 +41,7 @@ export async function openConsole(): Promise<ConsoleStand> {
   const browser: Browser = starting.adopt(await launchChromium(), (each) => each.close());
   const world = starting.use(
     await openWorld(scratch(), async (client) => {
-      await populateIam(client, { users: USERS, keys: KEYS });
+      await populateIam(client, { users: USERS, keys: KEYS, tenants: TENANTS });
       await addRules(client);
     }),
   );

@@ -11,6 +11,8 @@ import { openSessions } from './population.ts';
 export interface IamPopulation {
   readonly users: number;
   readonly keys: number;
+  /** Tenants beside the big one. Default: SMALL_TENANTS. */
+  readonly tenants?: number;
 }
 
 export const SMALL_TENANTS = 1000;
@@ -29,7 +31,8 @@ const DEPARTMENTS = 'Engineering Research Sales Support Finance Legal Operations
 
 /** Ids that are in order and have the form of every id. */
 const id = (prefix: string): string => `'${prefix}_' || lpad(to_hex(i), 26, '0')`;
-const tenant = `case when i % 10 < 9 then '${BIG}' else 'tenant-' || (i / 10 % ${SMALL_TENANTS}) end`;
+const tenantOfRow = (tenants: number): string =>
+  `case when i % 10 < 9 then '${BIG}' else 'tenant-' || (i / 10 % ${tenants}) end`;
 /** Scatters numbers, so that neighbours differ in everything. */
 const pick = (list: string, salt: number): string =>
   `(${list})[1 + (hashint4extended(i, ${salt}) & 1048575)::int % cardinality(${list})]`;
@@ -45,19 +48,22 @@ const HOLDERS: Readonly<Record<string, string>> = {
 };
 export const UNUSED_ROLE = 'ml-engineer';
 
-export async function populateIam(client: pg.Client, { users, keys }: IamPopulation): Promise<void> {
+export async function populateIam(
+  client: pg.Client,
+  { users, keys, tenants = SMALL_TENANTS }: IamPopulation,
+): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
   await client.query("set maintenance_work_mem = '512MB'");
   const rebuild = await setIndexesAside(client);
   await client.query(
     `insert into tenants (id, name) select 'tenant-' || i, 'Tenant ' || i from generate_series(0, $1::int - 1) i
      union all select '${BIG}', 'The big one'`,
-    [SMALL_TENANTS],
+    [tenants],
   );
   const holds = Object.entries(HOLDERS).map(([role, condition]) => `case when ${condition} then '${role}' end`);
   await client.query(
     `insert into users (id, tenant_id, email, name, department, status, role_names)
-     select ${id('usr')}, ${tenant}, lower(first || '.' || last) || i || '@example.com', first || ' ' || last, department, ${status},
+     select ${id('usr')}, ${tenantOfRow(tenants)}, lower(first || '.' || last) || i || '@example.com', first || ' ' || last, department, ${status},
        array_remove(array[${holds.join(', ')}], null)
      from (select i, ${pick('$2::text[]', 1)} as first, ${pick('$3::text[]', 2)} as last, ${pick('$4::text[]', 3)} as department
            from generate_series(0, $1::int - 1) i) made`,
@@ -82,7 +88,7 @@ export async function populateIam(client: pg.Client, { users, keys }: IamPopulat
      select id, 'policy-' || n, 'deny', '{rag:*}', '{*}', 'roles' from tenants cross join generate_series(1, 5) n where id like 'tenant-%'`,
   );
   await client.query(`insert into policy_roles (policy_id, role_name) select id, 'developer' from policies`);
-  await insertKeys(client, users, keys);
+  await insertKeys(client, users, keys, tenants);
   for (const definition of rebuild) await client.query(definition);
   await client.query("set session_replication_role = 'origin'");
   await client.query('vacuum analyze');
@@ -103,11 +109,11 @@ async function setIndexesAside(client: pg.Client): Promise<readonly string[]> {
  * The first half has expired, month by month; of the others each lives to a day of the coming year. One in ten is
  * revoked.
  */
-async function insertKeys(client: pg.Client, users: number, keys: number): Promise<void> {
+async function insertKeys(client: pg.Client, users: number, keys: number, tenants: number): Promise<void> {
   const ownerOf = `case when i % 3 > 0 then ${id('usr').replace('(i)', '(i * 7 % $1::int / 10 * 10 + i % 10)')} end`;
   await client.query(
     `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, expires_at, revoked_at, created_by)
-     select ${id('key')}, ${tenant}, ${ownerOf}, 'Key ' || i, sha256(('key ' || i)::bytea), 'psk_0000', '0000', '{chat:*}',
+     select ${id('key')}, ${tenantOfRow(tenants)}, ${ownerOf}, 'Key ' || i, sha256(('key ' || i)::bytea), 'psk_0000', '0000', '{chat:*}',
        case when i % 50 = 1 then null else now() + interval '365 days' * (2.0 * i / $2::int - 1) end,
        case when i % 10 = 5 then now() end, 'benchmark'
      from generate_series(0, $2::int - 1) i`,
