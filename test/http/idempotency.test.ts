@@ -70,6 +70,8 @@ describe('a repeated request', () => {
     ['tenants', 'suspend', 'tenant.suspend'],
     ['tenants', 'activate', 'tenant.activate'],
     ['api-keys', 'rotate', 'api_key.rotate'],
+    ['api-keys', 'disable', 'api_key.disable'],
+    ['api-keys', 'enable', 'api_key.enable'],
   ] as const;
   const ASKING = ['explain', 'explain/simulate', 'explain/difference', 'explain/who-can', 'directory/test'];
 
@@ -77,7 +79,7 @@ describe('a repeated request', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));
     const actions = ACTIONS.map(([kind, verb]) => `${kind}/:id/${verb}`);
     expect(new Set(posts.map((route) => route.path.slice('/v1/iam/'.length)))).toEqual(
-      new Set([...KINDS, ...actions, ...ASKING, 'usage/events', 'api-keys/import', 'api-keys/revoke']),
+      new Set([...KINDS, ...actions, ...ASKING, 'usage/events', 'users/change', 'api-keys/import', 'api-keys/revoke']),
     );
   });
 
@@ -107,6 +109,14 @@ describe('a repeated request', () => {
     expect([first.json['revoked'], again.json, replayed(again)]).toEqual([1, first.json, 'true']);
     expect(outcome(await post('api-keys/revoke?dry_run=true', { ids: [id] }))).toBe('422 idempotency_mismatch');
     expect((await h.audit('api_key.revoke')).filter((row) => row['target_id'] === id)).toHaveLength(1);
+  });
+
+  test('changes several users once', async () => {
+    const { id } = await makeOne(h, 'users');
+    const first = await post('users/change', { action: 'deactivate', ids: [id] });
+    const again = await post('users/change', { action: 'deactivate', ids: [id] });
+    expect([first.json['changed'], again.json, replayed(again)]).toEqual([1, first.json, 'true']);
+    expect((await h.audit('user.deactivate')).filter((row) => row['target_id'] === id)).toHaveLength(1);
   });
 
   test('counts usage once', async () => {

@@ -54,6 +54,8 @@ const CHANGES: [Kind, string, string, object?][] = [
   ['api-keys', 'PATCH', '', { description: 'Other' }],
   ['api-keys', 'DELETE', ''],
   ['api-keys', 'POST', '/rotate'],
+  ['api-keys', 'POST', '/disable'],
+  ['api-keys', 'POST', '/enable'],
 ];
 
 describe('a tag', () => {

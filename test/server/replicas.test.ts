@@ -93,7 +93,7 @@ describe.each([
     await act(here, 'disable');
     await isRefusedEverywhere(key, 'invalid_credential');
     await isRefusedEverywhere(next, 'invalid_credential');
-    await act(there, 'enable');
+    await act(here, 'enable');
     await isAllowedAtBoth(next);
   });
 
