@@ -331,7 +331,7 @@ describe('the access review', () => {
     const ofRole = rows.filter({ hasText: 'llama-users' });
     await ofRole.filter({ hasText: 'Role' }).waitFor();
     expect(await rows.filter({ hasText: 'Lena Lindqvist' }).textContent()).toMatch(
-      /User.*llama-users.*always.*chat:write/,
+      /User.*always.*llama-users.*chat:write/,
     );
     expect(await rows.filter({ hasText: 'Llama job' }).textContent()).toMatch(/API key.*always.*chat:write/);
     expect(new URL(page.url()).searchParams.get('name')).toBe('llama-3');

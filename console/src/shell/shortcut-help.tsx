@@ -32,6 +32,7 @@ export function ShortcutHelp({ onClose }: { readonly onClose: () => void }) {
       }
     >
       <Facts
+        isNamesFirst
         facts={SHORTCUTS.map(([name, keys]) => ({
           name,
           value: keys.map((key, i) => (

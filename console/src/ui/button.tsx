@@ -22,6 +22,8 @@ interface ButtonProps extends Look {
   readonly onPress?: () => void;
   /** Why it cannot be pressed now; undefined: it can. */
   readonly disabledReason?: string | undefined;
+  /** The reason stands beside the button, so no tooltip repeats it. */
+  readonly isReasonShown?: boolean;
   readonly isPending?: boolean;
   readonly slot?: string;
   readonly autoFocus?: boolean;
@@ -32,6 +34,7 @@ export function Button({
   children,
   label,
   disabledReason,
+  isReasonShown = false,
   onPress,
   type,
   isPending,
@@ -56,9 +59,11 @@ export function Button({
           {children}
         </AriaButton>
         <Hidden id={reason}>{disabledReason}</Hidden>
-        <Tooltip className={styles.tip} offset={6}>
-          {disabledReason}
-        </Tooltip>
+        {isReasonShown ? null : (
+          <Tooltip className={styles.tip} offset={6}>
+            {disabledReason}
+          </Tooltip>
+        )}
       </TooltipTrigger>
     );
   }

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { classes } from './classes.ts';
 import styles from './facts.module.css';
 
 export interface Fact {
@@ -7,10 +8,16 @@ export interface Fact {
   readonly value: ReactNode;
 }
 
+interface FactsProps {
+  readonly facts: readonly Fact[];
+  /** The names take the room, and the values are short. */
+  readonly isNamesFirst?: boolean;
+}
+
 /** Names and values, one under the other. */
-export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+export function Facts({ facts, isNamesFirst = false }: FactsProps) {
   return (
-    <dl className={styles.facts}>
+    <dl className={classes(styles.facts, isNamesFirst && styles.names)}>
       {facts
         .filter(({ value }) => value !== null && value !== undefined)
         .map(({ name, value }) => (

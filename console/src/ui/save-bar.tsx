@@ -65,7 +65,14 @@ export function SaveBar<T>(props: SaveBarProps<T>) {
             {isSaved ? common.close : common.cancel}
           </Button>
         )}
-        <Button tone="primary" type="submit" form={form} isPending={isSaving} disabledReason={disabledReason}>
+        <Button
+          tone="primary"
+          type="submit"
+          form={form}
+          isPending={isSaving}
+          disabledReason={disabledReason}
+          isReasonShown
+        >
           {action}
         </Button>
       </div>

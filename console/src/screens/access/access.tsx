@@ -35,8 +35,8 @@ const PAGE = 50;
 const COLUMNS: readonly ListColumn<AccessRow>[] = [
   { id: 'who', title: text.who, cell: (row) => <Who row={row} /> },
   { id: 'type', title: text.type, cell: ({ type }) => text.types[type] },
-  { id: 'by', title: text.by, cell: ({ by }) => <code>{by === 'scopes' ? text.scopes : by}</code> },
   { id: 'access', title: text.access, cell: (row) => <Verdict row={row} /> },
+  { id: 'by', title: text.by, cell: ({ by }) => <code>{by === 'scopes' ? text.scopes : by}</code> },
   { id: 'permissions', title: text.permissions, rank: 'second', cell: (row) => <Tags values={row.permissions} /> },
 ];
 
@@ -217,6 +217,13 @@ function Who({ row }: { readonly row: AccessRow }) {
 }
 
 function Verdict({ row: { verdict, conditions } }: { readonly row: AccessRow }) {
-  if (verdict === 'allow') return <State>{text.always}</State>;
-  return <State tone="care">{text.conditional(words.list(conditions))}</State>;
+  return (
+    <div className={styles.verdict}>
+      {conditions.length === 0 ? (
+        <State>{text.always}</State>
+      ) : (
+        <State tone="care">{text[verdict === 'allow' ? 'partly' : 'conditional'](words.list(conditions))}</State>
+      )}
+    </div>
+  );
 }

@@ -76,7 +76,7 @@ function Denials({ policies, detail }: { readonly policies: readonly Policy[]; r
     <>
       {denying.length === 0 ? detail : null}
       {denying.map((policy) => (
-        <div key={policy.name}>
+        <div key={policy.name} className={styles.policy}>
           <PolicyName name={policy.name} /> {text.denies}
           {policy.conditions.length === 0 ? `, ${text.noConditions}` : null}
           {policy.conditions.map((condition) => (

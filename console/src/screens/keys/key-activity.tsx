@@ -32,9 +32,16 @@ export function KeyActivity({ apiKey }: { readonly apiKey: ApiKey }) {
   });
   if (denied !== undefined) return null;
   if (found.isError) return <Problem error={found.error} onRetry={() => void found.refetch()} />;
-  const { allows = [], denials = [] } = found.data ?? {};
+  if (found.data === undefined) {
+    return (
+      <section className={styles.activity} aria-busy="true">
+        <SectionHead title={text.activity} />
+      </section>
+    );
+  }
+  const { allows, denials } = found.data;
   return (
-    <section className={styles.activity} aria-busy={found.isPending}>
+    <section className={styles.activity}>
       <SectionHead title={text.activity} />
       <Requests label={text.denials} rows={denials} none={text.noDenials} />
       <Requests label={text.allows} rows={allows} none={text.noAllows} />
@@ -83,7 +90,7 @@ function Addresses({ rows }: { readonly rows: readonly RecentDecision[] }) {
         {most.map(([address, count]) => (
           <li key={address}>
             <code>{address}</code>
-            <span className={styles.soft}>{count}</span>
+            <span className={styles.soft}>{text.requestsFrom(count)}</span>
           </li>
         ))}
       </ul>

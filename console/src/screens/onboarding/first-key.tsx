@@ -88,7 +88,7 @@ function NewKey({ onCreated }: { readonly onCreated: (issued: IssuedApiKey) => v
         maxLength={200}
         isRequired
       />
-      <Small>{text.keySays(SCOPES.join(', '), DAYS)}</Small>
+      <Small>{text.keySays(SCOPES.join(' and '), DAYS)}</Small>
       <Button tone="primary" type="submit" isPending={create.isPending}>
         {text.createKey}
       </Button>

@@ -20,22 +20,24 @@ export function NoRequests({ span }: { readonly span: Span }) {
   if (keys.isPending) return <div className={styles.waitChart} aria-busy="true" />;
   const hasKey = keys.data === undefined || keys.data.data.length > 0;
   return (
-    <Empty
-      title={`${text.nothing} ${text.lately[span]}`}
-      action={
-        <div className={styles.steps}>
-          {hasKey ? (
-            <Link to="/connect">{text.toConnect}</Link>
-          ) : (
-            <Link to="/keys" search={{ open: 'new' }}>
-              {text.toNewKey}
-            </Link>
-          )}
-          {isPlatformAdmin ? <Link to="/tenants">{text.toTenants}</Link> : null}
-        </div>
-      }
-    >
-      {hasKey ? text.hasKeys : text.noKey}
-    </Empty>
+    <div className={styles.none}>
+      <Empty
+        title={`${text.nothing} ${text.lately[span]}`}
+        action={
+          <div className={styles.steps}>
+            {hasKey ? (
+              <Link to="/connect">{text.toConnect}</Link>
+            ) : (
+              <Link to="/keys" search={{ open: 'new' }}>
+                {text.toNewKey}
+              </Link>
+            )}
+            {isPlatformAdmin ? <Link to="/tenants">{text.toTenants}</Link> : null}
+          </div>
+        }
+      >
+        {hasKey ? text.hasKeys : text.noKey}
+      </Empty>
+    </div>
   );
 }

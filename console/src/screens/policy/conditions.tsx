@@ -48,7 +48,11 @@ export function Conditions({ conditions, effect, onChange, error, zone }: Condit
   return (
     <div ref={whole}>
       <SectionHead title={text.conditions} small={clauses.length === 0 ? undefined : text.conditionsSay} />
-      {clauses.length === 0 ? <Small>{text.noConditions}</Small> : null}
+      {clauses.length === 0 ? (
+        <div className={styles.none}>
+          <Small>{text.noConditions}</Small>
+        </div>
+      ) : null}
       {clauses.map((clause) => (
         <ClauseBlock
           key={`${clause.kind} ${clause.is}`}

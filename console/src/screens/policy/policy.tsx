@@ -42,14 +42,19 @@ export function Policy() {
       says={policy?.global === true ? `${text.global}. ${text.globalSays}` : undefined}
       crumb={<Link to="/policies">{text.crumb}</Link>}
       actions={
-        <>
-          <Button disabledReason={denied} onPress={() => void navigate({ to: '/new-policy', search: { from: name } })}>
-            {text.copy}
-          </Button>
-          <Button tone="danger" disabledReason={denied} onPress={() => setDeleting(true)}>
-            {text.removePolicy}
-          </Button>
-        </>
+        loaded.isError && policy === undefined ? null : (
+          <>
+            <Button
+              disabledReason={denied}
+              onPress={() => void navigate({ to: '/new-policy', search: { from: name } })}
+            >
+              {text.copy}
+            </Button>
+            <Button tone="danger" disabledReason={denied} onPress={() => setDeleting(true)}>
+              {text.removePolicy}
+            </Button>
+          </>
+        )
       }
     >
       {loaded.isError && policy === undefined ? (

@@ -39,19 +39,21 @@ export function Role() {
   return (
     <Page
       title={name}
-      says={role?.description}
+      says={role?.builtin === true ? role.description : undefined}
       crumb={<Link to="/roles">{text.crumb}</Link>}
       actions={
-        <>
-          {copy}
-          <Button
-            tone="danger"
-            disabledReason={denied ?? (role?.builtin === true ? text.builtinReason : undefined)}
-            onPress={() => setDeleting(true)}
-          >
-            {text.remove}
-          </Button>
-        </>
+        loaded.isError && role === undefined ? null : (
+          <>
+            {copy}
+            <Button
+              tone="danger"
+              disabledReason={denied ?? (role?.builtin === true ? text.builtinReason : undefined)}
+              onPress={() => setDeleting(true)}
+            >
+              {text.remove}
+            </Button>
+          </>
+        )
       }
     >
       {loaded.isError && role === undefined ? (

@@ -17,7 +17,10 @@ export function Used({ one }: { readonly one: Limits['monthly_tokens' | 'max_use
   return (
     <span className={styles.seen}>
       {used !== null ? compact(used) : limit === null ? null : text.notCounted}
-      <small> {limit === null ? text.noLimit : text.of(compact(limit))}</small>
+      <small>
+        {used === null || limit !== null ? ' ' : ', '}
+        {limit === null ? text.noLimit : text.of(compact(limit))}
+      </small>
     </span>
   );
 }

@@ -20,6 +20,7 @@ const TOP = 8;
 const AXIS = 24;
 const LEFT = 44;
 const FIRST_WIDTH = 760;
+const WIDEST_BAR = 56;
 /** Pixels that the label of a day needs. */
 const LABEL = 28;
 const LONGEST_MONTH = 31;
@@ -102,29 +103,33 @@ function Chart({ rows, days, of, label }: ChartProps) {
     .nice(3)
     .range([0, HEIGHT]);
   const x = scaleBand<string>().domain(days).range([LEFT, width]).paddingInner(0.3).paddingOuter(0.15);
+  const bar = Math.min(WIDEST_BAR, x.bandwidth());
   const sill = TOP + HEIGHT;
   const isLong = days.length > LONGEST_MONTH;
   const every = Math.ceil((isLong ? 2 * LABEL : LABEL) / Math.max(1, x.step()));
   return (
     <figure className={styles.figure} ref={ref}>
       <svg width={width} height={sill + AXIS} role="img" aria-label={label}>
-        {up.ticks(3).map((tick) => (
-          <g key={tick}>
-            <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
-            <text className={styles.tick} x={LEFT - 10} y={sill - up(tick) + 4} textAnchor="end">
-              {compact(tick)}
-            </text>
-          </g>
-        ))}
+        {up
+          .ticks(3)
+          .filter(Number.isInteger)
+          .map((tick) => (
+            <g key={tick}>
+              <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
+              <text className={styles.tick} x={LEFT - 10} y={sill - up(tick) + 4} textAnchor="end">
+                {compact(tick)}
+              </text>
+            </g>
+          ))}
         {days.map((day, i) => {
           const value = byDay.get(day) ?? 0;
-          const left = x(day) ?? 0;
+          const middle = (x(day) ?? 0) + x.bandwidth() / 2;
           return (
             <g key={day}>
               <title>{`${day}: ${count(value)}`}</title>
-              {value === 0 ? null : <path className={styles.bar} d={arch(left, sill, x.bandwidth(), up(value))} />}
+              {value === 0 ? null : <path className={styles.bar} d={arch(middle - bar / 2, sill, bar, up(value))} />}
               {i % every === 0 ? (
-                <text className={styles.tick} x={left + x.bandwidth() / 2} y={sill + 17} textAnchor="middle">
+                <text className={styles.tick} x={middle} y={sill + 17} textAnchor="middle">
                   {isLong ? day.slice(5) : Number(day.slice(-2))}
                 </text>
               ) : null}

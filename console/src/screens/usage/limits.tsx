@@ -43,7 +43,9 @@ function One({ name, limits }: { readonly name: Name; readonly limits: AllLimits
           {reserved > 0 ? `, ${text.reserved(compact(reserved))}` : ''}
         </small>
       )}
-      {resetsAt === null ? null : (
+      {resetsAt === null ? null : name === 'rate_limit_rpm' ? (
+        <small>{text.resetsSoon}</small>
+      ) : (
         <small>
           {text.resets} <Until time={resetsAt} />
         </small>

@@ -108,6 +108,7 @@ export function CreateUser({ onClose }: { readonly onClose: () => void }) {
           error={errorOf('/roles')}
         />
         <div className={styles.how}>
+          <div className={styles.label}>{text.how}</div>
           <Segments
             label={text.how}
             value={draft.how}

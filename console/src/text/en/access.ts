@@ -22,6 +22,7 @@ export const access = {
   access: 'Access',
   always: 'always',
   conditional: (policies: string) => `under conditions of ${policies}`,
+  partly: (policies: string) => `partly under conditions of ${policies}`,
   expires: 'Expires',
   none: 'Nobody has access',
   noneSays:

@@ -109,6 +109,7 @@ export const keys = {
   noAllows:
     'No allow is recorded. Postern records the first one of each route and model of a day, and a sample of the others.',
   from: 'Used from',
+  requestsFrom: (n: number) => (n === 1 ? '1 request' : `${n} requests`),
   noAddress: 'No recorded request',
   revoke: 'Revoke',
   revokeTitle: (name: string) => `Revoke “${name}”`,

@@ -47,6 +47,7 @@ export const usage = {
   left: (n: string) => `${n} left`,
   reserved: (n: string) => `${n} of it reserved by requests under way`,
   resets: 'Resets',
+  resetsSoon: 'Resets within a minute',
   measure: 'What is drawn',
   measures: { total_tokens: 'Tokens', requests: 'Requests' },
   perDay: { total_tokens: 'Tokens per day', requests: 'Requests per day' },
