@@ -318,6 +318,18 @@ describe('the access review', () => {
       resource_constraints: { models: ['llama-*'] },
     };
     await done(http, 'POST', '/v1/iam/roles', { token: stand.token, body: role });
+    const readers = { ...role, name: 'llama-readers', permissions: ['chat:write', 'chat:read'] };
+    await done(http, 'POST', '/v1/iam/roles', { token: stand.token, body: readers });
+    const reading = {
+      name: 'llama-reading',
+      effect: 'deny',
+      actions: ['chat:read'],
+      resources: ['*'],
+      conditions: { weekly_hours: { in: ['Sat-Sun 00:00-24:00'] } },
+      applies_to: 'roles',
+      attached_roles: [readers.name],
+    };
+    await done(http, 'POST', '/v1/iam/policies', { token: stand.token, body: reading });
     const user = await makeUser(http, stand.token, { roles: [role.name] });
     await done(http, 'PUT', `/v1/iam/users/${user.id}`, { token: stand.token, body: { name: 'Lena Lindqvist' } });
     const { id: key } = await makeKey(http, stand.token, { owner: user.id, scopes: ['chat:*'] });
@@ -332,6 +344,9 @@ describe('the access review', () => {
     await ofRole.filter({ hasText: 'Role' }).waitFor();
     expect(await rows.filter({ hasText: 'Lena Lindqvist' }).textContent()).toMatch(
       /User.*always.*llama-users.*chat:write/,
+    );
+    expect(await rows.filter({ hasText: 'llama-readers' }).textContent()).toContain(
+      'partly under conditions of llama-reading',
     );
     expect(await rows.filter({ hasText: 'Llama job' }).textContent()).toMatch(/API key.*always.*chat:write/);
     expect(new URL(page.url()).searchParams.get('name')).toBe('llama-3');

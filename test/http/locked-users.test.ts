@@ -196,9 +196,9 @@ describe('lists of users that need care', () => {
     const listed = async (query: string) => column(await h.api('GET', `${USERS}?${query}`, { as: boss.token }), 'id');
     expect(await listed('directory_status=removed')).toEqual([removed]);
     expect(await listed('directory_status=disabled')).toEqual([]);
-    const actives = [active, conflict].map(String).toSorted();
-    expect((await listed('directory_status=active')).map(String).toSorted()).toEqual(actives);
-    expect((await listed('directory_status=active&role=developer')).map(String).toSorted()).toEqual(actives);
+    const actives = new Set([active, conflict]);
+    expect(new Set(await listed('directory_status=active'))).toEqual(actives);
+    expect(new Set(await listed('directory_status=active&role=developer'))).toEqual(actives);
     expect(await listed('directory_status=active&role=analyst')).toEqual([]);
     expect(await listed(`directory_status=active&q=${active}`)).toEqual([active]);
     expect(await listed(`directory_status=active&role=developer&q=${active}`)).toEqual([active]);
