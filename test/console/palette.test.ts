@@ -216,7 +216,7 @@ describe('the keys of the console', () => {
     await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('By keys');
     expect(posts).toEqual([]);
     await page.keyboard.press('Control+Enter');
-    await expect.poll(() => addressOf(page)).toBe('/console/tenants?open=by-keys');
+    await expect.poll(() => addressOf(page)).toBe('/console/onboarding?tenant=by-keys');
     expect(posts.length).toBe(1);
     expect(await field(page).count()).toBe(0);
     expect(problems).toEqual([]);
