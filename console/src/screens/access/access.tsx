@@ -36,7 +36,11 @@ const COLUMNS: readonly ListColumn<AccessRow>[] = [
   { id: 'who', title: text.who, cell: (row) => <Who row={row} /> },
   { id: 'type', title: text.type, cell: ({ type }) => text.types[type] },
   { id: 'access', title: text.access, cell: (row) => <Verdict row={row} /> },
-  { id: 'by', title: text.by, cell: ({ by }) => <code>{by === 'scopes' ? text.scopes : by}</code> },
+  {
+    id: 'by',
+    title: text.by,
+    cell: ({ by }) => <code className={styles.by}>{by === 'scopes' ? text.scopes : by}</code>,
+  },
   { id: 'permissions', title: text.permissions, rank: 'second', cell: (row) => <Tags values={row.permissions} /> },
 ];
 
