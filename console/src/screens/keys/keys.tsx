@@ -1,7 +1,7 @@
 /** The tenant's API keys; without the right to manage them, the caller's own. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { nameOf, Principal, useName } from '../../api/principal.tsx';
@@ -19,7 +19,7 @@ import { Id, Small, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Select } from '../../ui/select.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
-import { useSearchText } from '../../ui/use-search-text.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import { MonthLine } from './budgets.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyDrawer } from './key-drawer.tsx';
@@ -80,15 +80,13 @@ export function Keys() {
   const search = useSearch({ from: '/inside/keys' });
   const navigate = useNavigate({ from: '/keys' });
   const denied = useDenied('admin:keys');
-  const [typed, setTyped] = useState(search.q ?? '');
-  const q = useSearchText(typed);
+  const [typed, setTyped] = useTyped(search.q ?? '', (q) => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  });
   const [selected, setSelected] = useState(NONE);
   const [isEveryMatch, setEveryMatch] = useState(false);
   const [isRevoking, setRevoking] = useState(false);
   const [issued, setIssued] = useState<IssuedApiKey>();
-  useEffect(() => {
-    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  }, [q, navigate]);
   const select = (ids: ReadonlySet<string>): void => {
     setSelected(ids);
     setEveryMatch(false);

@@ -1,7 +1,6 @@
 /** The policies of the tenant and those of all tenants. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
 import type { Policy } from '../../../../client/index.ts';
 import { usePolicies, useTenantZone } from '../../api/policies.ts';
 import { useDenied } from '../../api/session.ts';
@@ -15,7 +14,7 @@ import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useSearchText } from '../../ui/use-search-text.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import { fieldsOf } from '../policy/draft.ts';
 import { summaryText } from '../policy/summary.ts';
 import styles from './policies.module.css';
@@ -26,11 +25,9 @@ export function Policies() {
   const zone = useTenantZone();
   const { q: searched, effect, state, notices } = useSearch({ from: '/inside/policies' });
   const navigate = useNavigate({ from: '/policies' });
-  const [typed, setTyped] = useState(searched ?? '');
-  const q = useSearchText(typed);
-  useEffect(() => {
+  const [typed, setTyped] = useTyped(searched ?? '', (q) => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  }, [q, navigate]);
+  });
   const list = usePolicies({
     q: searched,
     effect,

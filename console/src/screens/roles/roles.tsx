@@ -1,7 +1,6 @@
 /** The roles of the tenant and the built-in ones. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
 import type { Role } from '../../../../client/index.ts';
 import { constraintPhrases } from '../../api/permissions.ts';
 import { useRoles } from '../../api/roles.ts';
@@ -17,7 +16,7 @@ import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useSearchText } from '../../ui/use-search-text.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import styles from './roles.module.css';
 import { ROLES_KINDS } from './search.ts';
 
@@ -35,11 +34,9 @@ export function Roles() {
   const denied = useDenied('admin:roles');
   const search = useSearch({ from: '/inside/roles' });
   const navigate = useNavigate({ from: '/roles' });
-  const [typed, setTyped] = useState(search.q ?? '');
-  const q = useSearchText(typed);
-  useEffect(() => {
+  const [typed, setTyped] = useTyped(search.q ?? '', (q) => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  }, [q, navigate]);
+  });
   const list = useRoles(search.q ?? '', search.kind, search.notices);
   const isFiltered = search.q !== undefined || search.kind !== undefined || search.notices === true;
   const showAll = (): void => {

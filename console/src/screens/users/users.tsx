@@ -1,7 +1,7 @@
 /** The tenant's users. */
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
@@ -13,7 +13,7 @@ import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useSearchText } from '../../ui/use-search-text.ts';
+import { useTyped } from '../../ui/use-typed.ts';
 import { ChangeSeveral, USERS_ACTIONS, type UsersAction } from './change-several.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DirectoryFilter } from './directory-filter.tsx';
@@ -58,8 +58,9 @@ export function Users() {
   const denied = useDenied('admin:users');
   const search = useSearch({ from: '/inside/users' });
   const navigate = useNavigate({ from: '/users' });
-  const [typed, setTyped] = useState(search.q ?? '');
-  const q = useSearchText(typed);
+  const [typed, setTyped] = useTyped(search.q ?? '', (q) => {
+    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
+  });
   const [selected, setSelected] = useState(NONE);
   const [isEveryMatch, setEveryMatch] = useState(false);
   const [action, setAction] = useState<UsersAction>();
@@ -71,9 +72,6 @@ export function Users() {
     select(NONE);
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
   };
-  useEffect(() => {
-    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  }, [q, navigate]);
   const query = { q: search.q, role: search.role, ...narrowed(search) };
   const sort = search.sort ?? NEWEST_FIRST;
   const list = useList<'/v1/iam/users'>([tenant.id, 'users', query, sort], (cursor, signal) =>
