@@ -121,6 +121,28 @@ export type ApiKeyList = {
   readonly total_exceeds?: 10000;
 };
 
+export type ApiKeyPermission = {
+  /** The permission that the request requires. */
+  readonly permission: string;
+  /** The day of the last recorded use, in UTC. Null: no use is recorded in the last 30 days. */
+  readonly last_used_on: string | null;
+};
+
+export type ApiKeyPermissionList = {
+  /** Always `list`. */
+  readonly object: 'list';
+  /** The rows of the page. */
+  readonly data: readonly ApiKeyPermission[];
+  /** Whether another page follows. */
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
+  readonly total?: number;
+  /** Present instead of `total` if the list has more rows than this. */
+  readonly total_exceeds?: 10000;
+};
+
 export type ApiKeyRevocations = {
   /** Whether nothing was changed. */
   readonly dry_run: boolean;
@@ -2951,6 +2973,8 @@ export interface Paths {
         readonly include?: 'owner' | undefined;
         /** Only resources in this state. */
         readonly status?: 'active' | 'disabled' | 'expired' | 'revoked' | undefined;
+        /** `true`: keys that are at least 30 days old and have a scope for a permission of the platform without a recorded use in the last 30 days. A hint: records of uses may be missing. */
+        readonly wider_than_used?: true | undefined;
         /** Only keys of this user. */
         readonly user_id?: string | undefined;
         /** The id of the user or API key that created the key. */
@@ -3077,6 +3101,27 @@ export interface Paths {
       readonly answers: {
         /** The updated API key. */
         readonly '200': ApiKey;
+      };
+    };
+  };
+  readonly '/v1/iam/api-keys/{id}/permissions': {
+    /** List the permissions of the platform that the scopes of an API key cover, each with its last recorded use. */
+    readonly GET: {
+      readonly path: {
+        /** The id of the API key. */
+        readonly id: string;
+      };
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of permissions. */
+        readonly '200': ApiKeyPermissionList;
       };
     };
   };

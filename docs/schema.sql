@@ -227,6 +227,14 @@ CREATE TABLE key_counts (
   CONSTRAINT key_counts_pkey PRIMARY KEY (owner)
 );
 
+CREATE TABLE key_permissions_used (
+  key_id text NOT NULL,
+  permission text NOT NULL,
+  last_used_on date NOT NULL,
+  CONSTRAINT key_permissions_used_pkey PRIMARY KEY (key_id, permission)
+);
+CREATE INDEX key_permissions_used_by_day ON key_permissions_used USING btree (last_used_on);
+
 CREATE TABLE login_addresses (
   account bytea NOT NULL,
   address bytea NOT NULL,

@@ -24,15 +24,31 @@ export interface RecentDecisionWriterOptions extends WriterOptions {
 /**
  * The same batch may be written twice: a connection can break after the commit. Several gates may have the first allow
  * of a principal, route and model, and one of them is stored.
+ *
+ * The allows of API keys also set the last day of each permission that a key used. Rows of the same day are not locked.
+ * The others are locked in the order of the primary key, so that two gates do not wait for each other.
  */
 const WRITE = {
   name: 'write_recent_decisions',
   text: `
-    insert into recent_decisions
-    select * from jsonb_to_recordset($1::jsonb) as t(request_id text, time timestamptz, tenant_id text, outcome text, code text,
-      sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
-      client_ip text, policy text, detail text, facts jsonb, first_of text)
-    on conflict do nothing`,
+    with given as materialized (
+      select * from jsonb_to_recordset($1::jsonb) as t(request_id text, time timestamptz, tenant_id text, outcome text, code text,
+        sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
+        client_ip text, policy text, detail text, facts jsonb, first_of text)
+    ), stored as (
+      insert into recent_decisions select * from given on conflict do nothing
+    ), used as (
+      select principal_id as key_id, permission, max(cast(time at time zone 'UTC' as date)) as used_on from given
+      where outcome = 'allow' and principal_type = 'api_key' and principal_id is not null and permission is not null
+      group by principal_id, permission
+    )
+    insert into key_permissions_used as u (key_id, permission, last_used_on)
+    select key_id, permission, used_on from used
+    where not exists (
+      select from key_permissions_used known
+      where known.key_id = used.key_id and known.permission = used.permission and known.last_used_on >= used.used_on)
+    order by key_id, permission
+    on conflict (key_id, permission) do update set last_used_on = greatest(u.last_used_on, excluded.last_used_on)`,
 };
 
 export class RecentDecisionWriter extends PeriodicWriter {

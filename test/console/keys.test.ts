@@ -408,6 +408,40 @@ describe('the list of keys', () => {
     expect(problems).toEqual([]);
   });
 
+  it('finds keys that are wider than their use, and a key shows the permissions that it has not used', async () => {
+    await manage('POST', '/v1/iam/tenants', { id: 'wide', name: 'Wide' });
+    const ids = await Promise.all(
+      ['narrow', 'wide'].map(async (name) => {
+        const scopes = name === 'narrow' ? ['models:read'] : ['models:read', 'chat:*'];
+        const body = { name: `${name} key`, description: 'k', scopes, expires_in_days: 90 };
+        return String(
+          (await done(http, 'POST', '/v1/iam/api-keys', { token: stand.token, tenant: 'wide', body })).body['id'],
+        );
+      }),
+    );
+    await stand.db
+      .knex('api_keys')
+      .whereIn('id', ids)
+      .update({ created_at: new Date(Date.now() - 31 * 86_400_000) });
+    await stand.db.knex('key_permissions_used').insert(
+      ids.map((key_id) => ({
+        key_id,
+        permission: 'models:read',
+        last_used_on: new Date().toISOString().slice(0, 10),
+      })),
+    );
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=wide&care=wider-than-used' });
+    await page.getByRole('row', { name: /^wide key/ }).waitFor();
+    expect(await page.getByRole('row', { name: /^narrow key/ }).count()).toBe(0);
+    await page.getByRole('row', { name: /^wide key/ }).click();
+    const section = page
+      .getByRole('dialog', { name: 'wide key' })
+      .locator('section', { hasText: 'Permissions without a use' });
+    for (const name of ['chat:read', 'chat:write']) await section.getByText(name, { exact: true }).waitFor();
+    expect(await section.getByText('models:read', { exact: true }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
   it('shows what would happen before several keys are revoked together', async () => {
     await manage('POST', '/v1/iam/tenants', { id: 'several', name: 'Several' });
     for (const name of ['first', 'second', 'third']) {

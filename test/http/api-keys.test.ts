@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { BUILTIN_ROUTES } from '../../src/decision/builtin-routes.ts';
+import { runs } from '../support/properties.ts';
 import { column, type Harness, it, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
 
 const ACME = unique('acme');
@@ -336,6 +339,135 @@ describe('access to keys', () => {
     for (const query of ['sort=id', 'sort=', 'unused_days=0', 'without_expiry=false', 'include=secret']) {
       expect([query, outcome(await get(query))]).toEqual([query, '400 invalid_parameter']);
     }
+  });
+
+  describe('with wider_than_used=true', () => {
+    const PLATFORM = [...new Set(BUILTIN_ROUTES.flatMap((route) => route.permissions.map(({ text }) => text)))];
+    const FIRSTS = [...new Set(BUILTIN_ROUTES.map((route) => route.permissions[0].text))];
+    const parts = (part: 0 | 1) => PLATFORM.map((name) => name.split(':')[part] ?? '');
+    const words = (part: 0 | 1) => fc.constantFrom('*', 'admin', 'nothing', ...new Set(parts(part)));
+    const scope = fc.oneof(
+      fc.constantFrom('*', 'chat:*', 'rag:query', 'rag:read', 'admin:keys', ...PLATFORM),
+      fc.tuple(words(0), words(1)).map(([resource, action]) => `${resource}:${action}`),
+    );
+    const use = fc.record({ permission: fc.constantFrom(...FIRSTS), daysAgo: fc.constantFrom(0, 1, 29, 32) });
+    const keySpec = fc.record({
+      scopes: fc.array(scope, { minLength: 1, maxLength: 3 }),
+      ageDays: fc.constantFrom(0, 29, 31, 400),
+      uses: fc.array(use, { maxLength: 8 }),
+      /** Every permission of the platform is used, except these. */
+      usesAllExcept: fc.option(fc.subarray(FIRSTS, { maxLength: 2 }), { nil: undefined }),
+    });
+    type Spec = typeof keySpec extends fc.Arbitrary<infer T> ? T : never;
+
+    const dayOf = (daysAgo: number) => new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10);
+
+    /** The rule in the simplest words. */
+    function covered(scopes: readonly string[], permission: string): boolean {
+      const [resource, action] = permission.split(':');
+      return scopes.some((pattern) => {
+        const [ofResource = '', ofAction = '*'] = pattern.split(':');
+        return [resource, '*'].includes(ofResource) && [action, '*'].includes(ofAction);
+      });
+    }
+
+    function usesOf({ uses, usesAllExcept }: Spec): ReadonlyMap<string, number> {
+      const days = new Map<string, number>();
+      for (const { permission, daysAgo } of uses)
+        days.set(permission, Math.min(daysAgo, days.get(permission) ?? Number.POSITIVE_INFINITY));
+      if (usesAllExcept !== undefined) {
+        for (const name of FIRSTS) if (!usesAllExcept.includes(name)) days.set(name, 2);
+      }
+      return days;
+    }
+
+    /** The permissions that the key may use, with the day of the last use among the last 30. */
+    function naive(spec: Spec): ReadonlyMap<string, string | null> {
+      const days = usesOf(spec);
+      const names = PLATFORM.filter((name) => covered(spec.scopes, name));
+      return new Map(
+        names.map((name) => {
+          const routes = BUILTIN_ROUTES.filter((route) => route.permissions.some(({ text }) => text === name));
+          const ages = routes.map((route) => days.get(route.permissions[0].text) ?? Number.POSITIVE_INFINITY);
+          const last = Math.min(...ages);
+          return [name, last <= 30 ? dayOf(last) : null];
+        }),
+      );
+    }
+
+    test('lists the keys of at least 30 days with a permission that they have not used in 30 days, as their pages of permissions say', async () => {
+      const tenants = [unique('wider'), unique('wider')];
+      for (const id of tenants) {
+        const settings = { allow_keys_without_expiry: true };
+        await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id, settings } });
+      }
+      const [tenant = '', other = ''] = tenants;
+      const [owner, stranger] = [await h.person(tenant, ['tenant-admin']), await h.person(other, ['tenant-admin'])];
+      const ids = await Promise.all(
+        Array.from({ length: 6 }, async () => {
+          const body = { description: 'k', scopes: ['chat:read'], expires_at: null };
+          return text((await h.api('POST', KEYS, { as: owner.token, body })).json, 'id');
+        }),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(keySpec, { minLength: 6, maxLength: 6 }), async (specs) => {
+          const keys = specs.map((spec, i) => ({ ...spec, id: ids[i] ?? '' }));
+          await h.db.knex('key_permissions_used').whereIn('key_id', ids).delete();
+          for (const { id, scopes, ageDays } of keys) {
+            const made = new Date(Date.now() - ageDays * DAY_MS);
+            await h.db.knex('api_keys').where({ id }).update({ scopes, created_at: made });
+          }
+          const used = keys.flatMap((key) =>
+            Array.from(usesOf(key), ([permission, daysAgo]) => ({
+              ...{ key_id: key.id, permission, last_used_on: dayOf(daysAgo) },
+            })),
+          );
+          if (used.length > 0) await h.db.knex('key_permissions_used').insert(used);
+          const wide = keys.filter((key) => key.ageDays >= 30 && [...naive(key).values()].includes(null));
+          const reply = await h.api('GET', `${KEYS}?wider_than_used=true&count=true&sort=name`, { as: owner.token });
+          expect(column(reply, 'id').toSorted()).toEqual(wide.map(({ id }) => id).toSorted());
+          expect(reply.json['total']).toBe(wide.length);
+          const [first] = keys;
+          if (first === undefined) return;
+          const shown = await h.api('GET', `${KEYS}/${first.id}/permissions?limit=200`, { as: owner.token });
+          expect(new Map(rows(shown).map((row) => [row['permission'], row['last_used_on']]))).toEqual(naive(first));
+        }),
+        { numRuns: runs(25) },
+      );
+      await h.db.knex('key_permissions_used').whereIn('key_id', ids).delete();
+      const wide = { scopes: ['*'], created_at: new Date(Date.now() - 31 * DAY_MS) };
+      await h.db.knex('api_keys').whereIn('id', ids).update(wide);
+      expect(rows(await h.api('GET', `${KEYS}?wider_than_used=true`, { as: owner.token }))).toHaveLength(6);
+      expect(rows(await h.api('GET', `${KEYS}?wider_than_used=true`, { as: stranger.token }))).toEqual([]);
+      expect(outcome(await h.api('GET', `${KEYS}/${ids[0]}/permissions`, { as: stranger.token }))).toBe(
+        '404 not_found',
+      );
+    });
+
+    test('is no filter of a revocation, and takes no other value', async () => {
+      const body = { filter: { wider_than_used: true } };
+      expect(outcome(await h.api('POST', `${KEYS}/revoke`, { as: boss.token, body }))).toBe('422 invalid_field');
+      expect(outcome(await h.api('GET', `${KEYS}?wider_than_used=false`, { as: boss.token }))).toBe(
+        '400 invalid_parameter',
+      );
+    });
+
+    test('pages of permissions continue after their last row, for the owner of the key too', async () => {
+      const { path } = await made({ scopes: ['chat:*', 'models:read'], user_id: ada.id });
+      const first = await h.api('GET', `${path}/permissions?limit=2&count=true`, { as: ada.token });
+      expect(first.json['total']).toBe(3);
+      const cursor = text(first.json, 'next_cursor');
+      const rest = await h.api('GET', `${path}/permissions?limit=2&cursor=${cursor}`, { as: ada.token });
+      expect([...column(first, 'permission'), ...column(rest, 'permission')]).toEqual([
+        'chat:read',
+        'chat:write',
+        'models:read',
+      ]);
+      const { path: others } = await made();
+      expect(outcome(await h.api('GET', `${others}/permissions`, { as: ada.token }))).toBe(
+        '403 insufficient_permission',
+      );
+    });
   });
 
   test('shows the name and address of owners with include=owner to callers that may see users', async () => {

@@ -100,7 +100,14 @@ test('keys that were revoked or have expired for the time that they are kept are
     await insertKeys({ ...keys, madeAgoMs: old + 7, expiredAgoMs: 89 * DAY_MS }),
     await insertKeys({ ...keys, madeAgoMs: old + 8, expiredAgoMs: -DAY_MS }),
   ];
+  const used = [...gone, ...kept].map((key_id) => ({ key_id, permission: 'chat:read', last_used_on: '2026-01-01' }));
+  await h.db.knex('key_permissions_used').insert(used);
   expect(await tidyUp(h.db, undefined, endedKeysUpkeep(90 * DAY_MS))).toBe(gone.length + 450);
+  const left = await h.db
+    .knex('key_permissions_used')
+    .whereIn('key_id', [...gone, ...kept])
+    .pluck('key_id');
+  expect(new Set(left)).toEqual(new Set(kept));
   expect(await Promise.all(gone.map(shown))).toEqual(gone.map(() => '404 not_found'));
   expect(await Promise.all(kept.map(shown))).toEqual(kept.map(() => '200'));
   expect(await tidyUp(h.db, undefined, endedKeysUpkeep(90 * DAY_MS))).toBe(0);

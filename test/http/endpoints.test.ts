@@ -393,6 +393,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: onOne('api-keys', 'POST', '/enable'),
     shows: () => ({ status: 'active' }),
   },
+  listApiKeyPermissions: {
+    guarantee: 'the permissions of a key are listed with their last uses',
+    status: 200,
+    ask: onOne('api-keys', 'GET', '/permissions'),
+    shows: () => ({ object: 'list', data: [{ permission: 'chat:read', last_used_on: null }], has_more: false }),
+  },
   importApiKeys: {
     guarantee: "another system's keys are imported by digest",
     status: 200,

@@ -92,7 +92,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings sort status strict time to'),
-  ...plain('code include interval near_limit notices outcome route unused_days without_expiry'),
+  ...plain('code include interval near_limit notices outcome route unused_days wider_than_used without_expiry'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
   // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its

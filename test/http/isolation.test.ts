@@ -54,7 +54,7 @@ async function furnish(tenant: string) {
   const user = text((await post('/v1/iam/users', { email, name: `Person of ${tenant}` })).json, 'id');
   const key = await post('/v1/iam/api-keys', {
     description: 'k',
-    scopes: ['chat:read'],
+    scopes: ['chat:read', 'models:read'],
     expires_in_days: 1,
     user_id: user,
   });
@@ -163,10 +163,11 @@ function isList(route: Endpoint): boolean {
 }
 
 /** Their administrator's cursor of a list, where its second page begins. */
-async function turnPages(route: Endpoint, { admin, user }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
+async function turnPages(route: Endpoint, { admin, user, key }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
   const path = route.path
     .replace(':name', 'role-of-globex')
     .replace('users/:id', `users/${user}`)
+    .replace('api-keys/:id', `api-keys/${key}`)
     .replace(':id', 'globex');
   const body = route.method === 'POST' ? { body: { permission: 'chat:read' } } : {};
   const reply = await h.api(route.method, `${path}?${queryOf(route)}limit=1`, { as: admin.token, ...body });

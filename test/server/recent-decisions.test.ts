@@ -57,6 +57,22 @@ async function opened(answer: Answer, token: string, query = ''): Promise<Readon
   });
 }
 
+it('an allow of a key through Envoy is the last use of its permission, and denied ones are no use', async () => {
+  const scopes = ['models:read', 'chat:read'];
+  const { id, key } = await makeKey(server.http, admin, { tenant: 'acme', scopes });
+  expect((await ask(key, '/v1/models')).status).toBe(200);
+  expect((await ask(key, CHAT, { model: 'llama-3', messages: [] })).status).toBe(403);
+  const path = `/v1/iam/api-keys/${id}/permissions`;
+  const { data } = await eventually('the use is written', async () => {
+    const { body } = await done(server.http, 'GET', path, { token: admin, tenant: 'acme' });
+    return JSON.stringify(body).includes('-') && body;
+  });
+  expect(data).toEqual([
+    { permission: 'chat:read', last_used_on: null },
+    { permission: 'models:read', last_used_on: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
+  ]);
+});
+
 describe('a denial through Envoy', () => {
   it('is opened by the request id of its answer, with what the decision read and why it denied', async () => {
     const { id, key } = await makeKey(server.http, admin, { tenant: 'acme', scopes: ['chat:read'] });

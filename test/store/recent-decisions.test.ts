@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { parseId } from '../../src/domain/ids.ts';
+import { pruneUses } from '../../src/iam/api-keys/permission-use-queries.ts';
 import {
   fairCap,
   findRecent,
@@ -36,6 +37,13 @@ afterAll(() => fresh.close());
 async function storedIds(): Promise<readonly string[]> {
   const rows = await fresh.db.query({ text: 'select request_id from recent_decisions order by request_id desc' });
   return rows.map((row) => String(row['request_id']));
+}
+
+async function storedUses(): Promise<readonly (readonly unknown[])[]> {
+  const rows = await fresh.db.query({
+    text: 'select key_id, permission, last_used_on::text as day from key_permissions_used order by 1, 2',
+  });
+  return rows.map((row) => [row['key_id'], row['permission'], row['day']]);
 }
 
 describe('the writer', () => {
@@ -73,6 +81,37 @@ describe('the writer', () => {
     expect([lost, errors.length]).toEqual([[], 1]);
   });
 
+  test('keeps the last day of each permission that a key used, and no use of a user or of a denied request', async () => {
+    await fresh.db.query({ text: 'truncate key_permissions_used' });
+    const day = 86_400_000;
+    const spec = {
+      outcome: 'allow',
+      principal_type: 'api_key',
+      principal_id: 'key_a',
+      permission: 'chat:read',
+    } as const;
+    const first = [
+      decisionRow({ ...spec, atMs: NOON }),
+      decisionRow({ ...spec, atMs: NOON + 1 }),
+      decisionRow({ ...spec, atMs: NOON - day }),
+      decisionRow({ ...spec, atMs: NOON, permission: 'chat:write' }),
+      decisionRow({ ...spec, atMs: NOON, principal_id: 'key_b' }),
+      decisionRow({ ...spec, principal_type: 'user', principal_id: 'usr_a' }),
+      decisionRow({ ...spec, outcome: 'deny', principal_id: 'key_c' }),
+      decisionRow({ ...spec, permission: null, principal_id: 'key_c' }),
+    ];
+    await storeDecisions(fresh.db, first);
+    await storeDecisions(fresh.db, [
+      decisionRow({ ...spec, atMs: NOON - 2 * day }),
+      decisionRow({ ...spec, atMs: NOON + day, principal_id: 'key_b' }),
+    ]);
+    expect(await storedUses()).toEqual([
+      ['key_a', 'chat:read', '2026-06-01'],
+      ['key_a', 'chat:write', '2026-06-01'],
+      ['key_b', 'chat:read', '2026-06-02'],
+    ]);
+  });
+
   test('drops and counts a batch that the database rejects, and continues with the next', async () => {
     const bad = { ...decisionRow(), detail: 'not storable: \0' };
     const good = decisionRow();
@@ -87,6 +126,18 @@ describe('the writer', () => {
 /** Ids are in the order of time, by code unit. */
 const newest = (ids: readonly string[]) => ids.toSorted((left, right) => (left < right ? 1 : -1));
 const idsOf = (rows: readonly RecentDecisionRow[]) => newest(rows.map((row) => row.request_id));
+
+test('uses of permissions are removed in batches after 31 days', async () => {
+  await fresh.db.query({ text: 'truncate key_permissions_used' });
+  await fresh.db.query({
+    text: `insert into key_permissions_used
+      select 'key_' || days, 'chat:read', cast(now() at time zone 'UTC' as date) - days from unnest(array[0, 31, 33, 34, 90]) days`,
+  });
+  const removed: number[] = [];
+  for (let run = 0; run < 3; run++) removed.push(await pruneUses(fresh.db.knex, 2));
+  expect(removed).toEqual([2, 1, 0]);
+  expect((await storedUses()).map(([key]) => key)).toEqual(['key_0', 'key_31']);
+});
 
 describe('what is kept', () => {
   const key = (row: RecentDecisionRow) => `${row.tenant_id} ${row.outcome}`;

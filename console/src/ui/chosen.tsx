@@ -18,7 +18,8 @@ interface ChosenProps {
     readonly allSelected: (total: string) => string;
     readonly clear: string;
   };
-  readonly onEveryMatch: () => void;
+  /** Undefined: only loaded rows can be selected. */
+  readonly onEveryMatch: (() => void) | undefined;
   readonly onClear: () => void;
   /** @param total the number of all rows that match; undefined: only the selected rows */
   readonly children: (total: string | undefined) => ReactNode;
@@ -33,7 +34,7 @@ export function Chosen({ list, count, isEveryMatch, texts, onEveryMatch, onClear
       <span role="status">
         {isEveryMatch && total !== undefined ? texts.allSelected(total) : texts.selected(count)}
       </span>
-      {mayGrow ? (
+      {mayGrow && onEveryMatch !== undefined ? (
         <Button tone="quiet" small onPress={onEveryMatch}>
           {texts.selectAll(total)}
         </Button>

@@ -18,6 +18,8 @@ import type { Sorting } from '../../store/sorting.ts';
 import type { ListOrder } from '../list/sort.ts';
 import { columnsOf } from '../schema/entity.ts';
 import { apiKey, type KeyOwnerResource, type KeyRow, type KeyStatus } from './entity.ts';
+import { WIDER_THAN_USED, widerBindings } from './permission-use-queries.ts';
+import type { PlatformPermission } from './platform-permissions.ts';
 
 export interface KeyFilter {
   readonly status?: KeyStatus | undefined;
@@ -27,6 +29,8 @@ export interface KeyFilter {
   readonly withoutExpiry?: boolean | undefined;
   /** Keys that existed at this time and have not been used since. */
   readonly unusedSince?: Date | undefined;
+  /** Keys that cover one of these permissions and do not use it. */
+  readonly widerThan?: readonly PlatformPermission[] | undefined;
   /** The beginning of the shown prefix. Printable ASCII. */
   readonly prefix?: string | undefined;
   /** Any part of name, description or metadata, in any case. */
@@ -251,6 +255,7 @@ function conditionsOf(filter: KeyFilter): readonly string[] {
     ...(filter.expiresBefore === undefined ? [] : ['k.expires_at < :expiresBefore']),
     ...(filter.withoutExpiry === true ? ['k.expires_at is null'] : []),
     ...(filter.unusedSince === undefined ? [] : ['coalesce(k.last_used_at, k.created_at) < :unusedSince']),
+    ...(filter.widerThan === undefined ? [] : [WIDER_THAN_USED]),
     ...(filter.prefix === undefined ? [] : [PREFIX]),
     ...(q === undefined ? [] : [filter.searchesOwners === true ? `${text} or ${owners}` : text]),
   ].map((condition) => `(${condition})`);
@@ -260,13 +265,14 @@ function conditionsOf(filter: KeyFilter): readonly string[] {
 const AFTER_ASCII = '\x7f';
 
 function bindingsOf(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuery['bindings'] {
-  const { userId, createdBy, expiresBefore, unusedSince, prefix, q } = filter;
+  const { userId, createdBy, expiresBefore, unusedSince, widerThan, prefix, q } = filter;
   return {
     ...scopeBinding(scope),
     ...(userId === undefined ? {} : { userId }),
     ...(createdBy === undefined ? {} : { createdBy }),
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
     ...(unusedSince === undefined ? {} : { unusedSince }),
+    ...(widerThan === undefined ? {} : widerBindings(widerThan, now)),
     ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
     ...(q === undefined ? {} : { q, tenantMark: scopeBinding(scope).tenant ?? null }),
     now,

@@ -216,14 +216,20 @@ export async function revokeKeysOfUser(q: Queryable, tenant: TenantId, userId: U
 }
 
 /**
- * Removes a batch of keys that were revoked, or have expired, longer ago than `keepMs`, the longest first. Returns
- * their number.
+ * Removes a batch of keys that were revoked, or have expired, longer ago than `keepMs`, the longest first, with the
+ * records of their uses. Returns their number.
  */
 export async function pruneEndedKeys(q: Queryable, keepMs: number, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
-    `delete from api_keys where id in (
-       select id from api_keys where least(revoked_at, expires_at) < statement_timestamp() - :keepMs * interval '1 millisecond'
-       order by least(revoked_at, expires_at) limit :batch for update skip locked)`,
+    `with gone as (
+       delete from api_keys where id in (
+         select id from api_keys where least(revoked_at, expires_at) < statement_timestamp() - :keepMs * interval '1 millisecond'
+         order by least(revoked_at, expires_at) limit :batch for update skip locked)
+       returning id
+     ), uses as (
+       delete from key_permissions_used where key_id in (select id from gone)
+     )
+     select from gone`,
     { keepMs, batch },
   );
   return rowCount;

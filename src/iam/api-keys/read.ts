@@ -12,6 +12,7 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { type Noticed, noticedKey } from '../permissions/notices.ts';
 import { type KeyOwnerResource, type KeyResource, type KeyRow, keyResource } from './entity.ts';
 import { countKeys, type KeyFilter, listKeys, ownersOf } from './list-queries.ts';
+import { platformPermissions } from './platform-permissions.ts';
 import { findKey, lockKey } from './queries.ts';
 import { type KeyFilterQuery, type KeyListQuery, keyOrders } from './schemas.ts';
 
@@ -23,7 +24,9 @@ export async function listKeysPage(
   caller: Caller,
   query: KeyListQuery,
 ): Promise<List<KeyResource & Noticed & { readonly owner?: KeyOwnerResource | null }>> {
-  const filter = keyFilterOf(caller, query);
+  const named = keyFilterOf(caller, query);
+  const widerThan = query.wider_than_used === true ? platformPermissions(parts.routes) : undefined;
+  const filter = named && { ...named, widerThan };
   const order = keyOrders.orderOf(query);
   const now = new Date(caller.nowMs);
   const withOwners = query.include === 'owner';
@@ -77,9 +80,13 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
 
 /** @throws Refusal of the decision; `not_found` */
 export async function getKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
+  return keyResource(await readKey(parts, caller, text), caller.nowMs);
+}
+
+/** @throws Refusal of the decision; `not_found` */
+export async function readKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyRow> {
   const id = parseId('key', text);
-  const key = admitted(caller, id && (await findKey(parts.db.knex, caller.tenant, id)));
-  return keyResource(key, caller.nowMs);
+  return admitted(caller, id && (await findKey(parts.db.knex, caller.tenant, id)));
 }
 
 /**

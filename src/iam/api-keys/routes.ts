@@ -7,17 +7,21 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
+import { listOf } from '../schema/resource-parts.ts';
 import { strictly } from '../schema/schemas.ts';
 import { createKey } from './create.ts';
 import { disableKey, enableKey } from './disable.ts';
 import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
+import { KeyPermission, keyPermissionPage, listKeyPermissions } from './key-permissions.ts';
 import { getKey, listKeysPage } from './read.ts';
 import { revokeSeveralKeys } from './revoke-several.ts';
 import { ApiKeyImport, ApiKeyRevocations, imports, keyList, revocation, rotation, trial } from './schemas.ts';
 import { revokeKey, rotateKey, updateKey } from './update.ts';
 
 const KEYS = '/v1/iam/api-keys';
+
+const NEEDS = '`admin:keys`, or acting for oneself with an access token';
 
 const keys = resourceEndpoints({
   path: KEYS,
@@ -26,7 +30,7 @@ const keys = resourceEndpoints({
   nouns: ['API key', 'API keys'],
   schema: ApiKey,
   permission: 'use-case',
-  needs: '`admin:keys`, or acting for oneself with an access token',
+  needs: NEEDS,
 });
 
 export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoint[] {
@@ -100,8 +104,30 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       refusals: ['revoked', 'escalation'],
       run: async ({ caller }, id) => noticedKey(parts, await enableKey(parts, caller, id)),
     }),
+    permissionsEndpoint(parts),
     ...severalKeysEndpoints(parts),
   ];
+}
+
+function permissionsEndpoint(parts: AdminParts & CatalogParts): Endpoint {
+  return callerEndpoint({
+    method: 'GET',
+    path: `${KEYS}/:id/permissions`,
+    target: { type: 'api_key', param: 'id' },
+    operationId: 'listApiKeyPermissions',
+    summary:
+      'List the permissions of the platform that the scopes of an API key cover, each with its last recorded use.',
+    permission: 'use-case',
+    needs: NEEDS,
+    body: NOTHING,
+    query: keyPermissionPage,
+    answers: shows('One page of permissions.', listOf(KeyPermission)),
+    refusals: ['not_found'],
+    handler: async ({ caller, query, param }) => ({
+      status: 200,
+      body: await listKeyPermissions(parts, caller, param('id'), query),
+    }),
+  });
 }
 
 function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {

@@ -12,6 +12,7 @@ import { keyId, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
 import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
 import { KEY_ORDERS } from './list-queries.ts';
+import { UNUSED_DAYS } from './platform-permissions.ts';
 
 /** Longest shown prefix of an imported key, in characters. */
 const MAX_PREFIX_LENGTH = 32;
@@ -65,6 +66,14 @@ export const keyList = Type.Object(
       }),
     ),
     status: Type.Optional(oneOf('active', 'disabled', 'expired', 'revoked')),
+    // Not a filter of revocations, because records of uses may be missing.
+    wider_than_used: Type.Optional(
+      Type.Unsafe<true>({
+        type: 'boolean',
+        enum: [true],
+        description: `\`true\`: keys that are at least ${UNUSED_DAYS} days old and have a scope for a permission of the platform without a recorded use in the last ${UNUSED_DAYS} days. A hint: records of uses may be missing.`,
+      }),
+    ),
     ...filters,
   },
   closed,

@@ -2,7 +2,7 @@
  * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, ended sessions with
  * their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
  * days, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
- * beyond their bounds, ended keys, and digests of rotated secrets.
+ * beyond their bounds, uses of permissions by keys, ended keys, and digests of rotated secrets.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { databaseTime } from '../../store/time.ts';
 import { transaction } from '../../store/transaction.ts';
+import { pruneUses } from '../api-keys/permission-use-queries.ts';
 import { pruneEndedKeys } from '../api-keys/queries.ts';
 import { pruneResponses } from '../change/queries.ts';
 import { joinOldMinutes, pruneDecisions } from '../decisions/count-queries.ts';
@@ -55,6 +56,7 @@ const USUAL: UpkeepPlan = {
     (trx) => pruneResponses(trx, ROWS),
     (trx) => pruneEvents(trx, ROWS),
     (trx) => pruneDecisions(trx, ROWS),
+    (trx) => pruneUses(trx, ROWS),
     (trx) => pruneRotatedDigests(trx, ROWS),
     (trx) => joinOldMinutes(trx, ROWS),
   ],

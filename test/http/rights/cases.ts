@@ -125,6 +125,7 @@ const OF_TENANT: Readonly<Record<string, string>> = {
   refresh_tokens:
     'session_id in (select s.id from sessions s join users u on u.id = s.user_id where u.tenant_id like :tenants)',
   key_counts: 'owner like :tenants or owner in (select id from users where tenant_id like :tenants)',
+  key_permissions_used: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   rotated_key_digests: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   policy_roles: 'policy_id in (select id from policies where tenant_id like :tenants)',
 };

@@ -17,6 +17,7 @@ import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { Budgets } from './budgets.tsx';
 import { EditKey } from './edit-key.tsx';
 import { KeyActivity } from './key-activity.tsx';
+import { KeyPermissions } from './key-permissions.tsx';
 import { KeyUsage } from './key-usage.tsx';
 import styles from './keys.module.css';
 import { useKey } from './queries.ts';
@@ -131,6 +132,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
         </Link>
       </p>
       <Budgets apiKey={apiKey} />
+      <KeyPermissions apiKey={apiKey} />
       <KeyUsage apiKey={apiKey} />
       <KeyActivity apiKey={apiKey} />
     </>

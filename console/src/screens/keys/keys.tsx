@@ -155,7 +155,8 @@ export function Keys() {
         count={selected.size}
         isEveryMatch={isEveryMatch}
         texts={text}
-        onEveryMatch={() => setEveryMatch(true)}
+        // A revocation takes no filter by use, because records may be missing.
+        onEveryMatch={search.care === 'wider-than-used' ? undefined : () => setEveryMatch(true)}
         onClear={() => select(NONE)}
       >
         {(total) => (
@@ -260,6 +261,7 @@ const CARES = {
   'unused-30': { unused_days: 30 },
   'unused-90': { unused_days: 90 },
   'unused-365': { unused_days: 365 },
+  'wider-than-used': { wider_than_used: true },
   'without-expiry': { without_expiry: true },
 } as const;
 

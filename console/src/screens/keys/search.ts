@@ -2,8 +2,8 @@ import type { SearchText } from '../../api/search-text.ts';
 import { type Given, oneOf, searched, text } from '../../shell/search.ts';
 
 export const KEY_FILTERS = ['active', 'expiring', 'disabled', 'expired', 'revoked'] as const;
-/** Days without a use, or keys that never expire. */
-export const KEY_CARES = ['unused-30', 'unused-90', 'unused-365', 'without-expiry'] as const;
+/** Days without a use, scopes without a use, or keys that never expire. */
+export const KEY_CARES = ['unused-30', 'unused-90', 'unused-365', 'wider-than-used', 'without-expiry'] as const;
 export type KeyCare = (typeof KEY_CARES)[number];
 export const KEY_SORTS = [
   '-created_at',
