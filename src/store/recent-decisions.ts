@@ -23,10 +23,11 @@ export interface RecentDecisionWriterOptions extends WriterOptions {
 
 /**
  * The same batch may be written twice: a connection can break after the commit. Several gates may have the first allow
- * of a principal, route and model, and one of them is stored.
+ * of a principal, route and model, and one of them is stored. Rows go in one order, so that two gates do not wait for
+ * each other.
  *
  * The allows of API keys also set the last day of each permission that a key used. Rows of the same day are not locked.
- * The others are locked in the order of the primary key, so that two gates do not wait for each other.
+ * The others are locked in the order of the primary key.
  */
 const WRITE = {
   name: 'write_recent_decisions',
@@ -36,7 +37,7 @@ const WRITE = {
         sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
         client_ip text, policy text, detail text, facts jsonb, first_of text)
     ), stored as (
-      insert into recent_decisions select * from given on conflict do nothing
+      insert into recent_decisions select * from given order by tenant_id, first_of on conflict do nothing
     ), used as (
       select principal_id as key_id, permission, max(cast(time at time zone 'UTC' as date)) as used_on from given
       where outcome = 'allow' and principal_type = 'api_key' and principal_id is not null and permission is not null
