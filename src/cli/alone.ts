@@ -9,7 +9,7 @@ import type { LoadedConfig } from './configuration.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { startApiProcess, startGateProcess } from './start-process.ts';
 
-export interface Alone {
+interface Alone {
   readonly addresses: { readonly grpc?: string; readonly http?: string; readonly admin: string };
   close(): Promise<void>;
 }

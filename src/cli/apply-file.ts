@@ -27,7 +27,7 @@ export type SetupFile =
 /** Bytes of all documents: room for about four hundred thousand users. */
 export const MAX_FILE_BYTES = 64 * 1_048_576;
 /** Bytes of one document: about fifty thousand users, which take a gigabyte of memory to read. */
-export const MAX_DOCUMENT_BYTES = 8 * 1_048_576;
+const MAX_DOCUMENT_BYTES = 8 * 1_048_576;
 /** In a document up to this size, the reader looks for all errors; in a larger one, it stops at the first. */
 const SHORT_BYTES = 1_048_576;
 const MAX_ALIASES = 1000;

@@ -3,7 +3,7 @@
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import { TRIAL_LIMITS } from './demo-setup.ts';
 
-export interface BannerParts {
+interface BannerParts {
   /** All addresses are `host:port`. */
   readonly envoy: string;
   readonly http: string;

@@ -8,7 +8,7 @@ import { ensureKeys, renewKey } from './demo-keys.ts';
 import { ACME, DEVELOPER, ensureSetup, TRIAL } from './demo-setup.ts';
 import { seedTraffic } from './demo-traffic.ts';
 
-export interface DemoAccess {
+interface DemoAccess {
   /** The whole key, which only this start shows. */
   readonly key: string;
   /** The email address of its owner. */

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 /** `host:port`, `[v6]:port` or `unix:/path`. */
 export type EnvoyAddress = string;
 
-export interface EnvoyAddresses {
+interface EnvoyAddresses {
   /** Envoy's admin listener. Port 0 = any free port. Default: the address in the file. */
   readonly admin?: EnvoyAddress;
   /** By the name of a listener or cluster in the file. Default of `postern-meter`: the address of `postern-grpc`. */

@@ -152,7 +152,7 @@ function atFilter(name: string): Mapping {
 }
 
 /** The Gateway that is guarded, and the SecurityPolicy of the same namespace that guards it. */
-export interface GuardedGateway {
+interface GuardedGateway {
   readonly namespace: string;
   readonly gateway: string;
   readonly listener: string;

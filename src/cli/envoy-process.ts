@@ -26,11 +26,11 @@ export interface RunningEnvoy {
 }
 
 /** Envoy did not start. The message is one sentence for the operator. */
-export class EnvoyError extends Error {
+class EnvoyError extends Error {
   override readonly name = 'EnvoyError';
 }
 
-export interface EnvoyOptions {
+interface EnvoyOptions {
   readonly binary: string;
   /** A complete configuration; its admin listener may have port 0. */
   readonly config: object;

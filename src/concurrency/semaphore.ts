@@ -12,7 +12,7 @@ export interface SemaphoreOptions {
 }
 
 /** Bounds the wait for a permit: rejects when the wait must end before `turn` resolves. */
-export type WaitBound = (turn: Promise<void>) => Promise<void>;
+type WaitBound = (turn: Promise<void>) => Promise<void>;
 
 interface Waiter {
   readonly key: string | undefined;

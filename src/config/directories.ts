@@ -8,7 +8,7 @@ import type { LdapItem } from './ldap-list.ts';
 import { LDAP_SETTINGS, type LdapValues, memberName } from './ldap-settings.ts';
 import { settingsOf } from './setting.ts';
 
-export interface LdapGiven {
+interface LdapGiven {
   readonly single: LdapValues;
   readonly list: readonly LdapItem[] | undefined;
   readonly isGiven: (path: string) => boolean;

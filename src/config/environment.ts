@@ -10,12 +10,12 @@ import { envName, type Setting } from './setting.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface EnvEntry {
+interface EnvEntry {
   readonly raw: Raw;
   readonly name: string;
 }
 
-export interface EnvContent {
+interface EnvContent {
   /** By path. */
   readonly entries: ReadonlyMap<string, EnvEntry>;
   readonly errors: readonly ConfigError[];

@@ -19,13 +19,13 @@ import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
 import { fileError, filePosition, readFailure, resolved, syntaxError } from './yaml.ts';
 
-export interface FileEntry {
+interface FileEntry {
   readonly raw: Raw;
   /** Returns the position of a part of the value, or of the nearest value above it. */
   readonly positionOf: (at: ValuePath) => Position;
 }
 
-export interface FileContent {
+interface FileContent {
   readonly entries: ReadonlyMap<string, FileEntry>;
   readonly errors: readonly ConfigError[];
   /** False if the file could not be read or is not YAML, so that it has no entries. */

@@ -53,7 +53,7 @@ export function secret<T>(path: string, parser: Parser<T>, example: string, help
   return { ...optional(path, parser, example, help), secret: true };
 }
 
-export interface SettingTable {
+interface SettingTable {
   readonly [name: string]: Setting<unknown> | SettingTable;
 }
 

@@ -37,7 +37,7 @@ export interface CredentialCacheParts extends MapsParts {
   readonly maxStalenessMs: number;
 }
 
-export interface CredentialCacheStats {
+interface CredentialCacheStats {
   readonly maps: { readonly [Name in Exclude<keyof Maps, 'builtinRoles'>]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;

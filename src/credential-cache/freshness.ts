@@ -3,7 +3,7 @@
 import { Fault } from '../domain/errors.ts';
 import type { FeedClock } from './ports.ts';
 
-export interface FreshnessParts {
+interface FreshnessParts {
   readonly feed: FeedClock;
   readonly maxStalenessMs: number;
   readonly monotonicMs: () => number;

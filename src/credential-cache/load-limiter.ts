@@ -6,7 +6,7 @@
 import { Fault } from '../domain/errors.ts';
 import { FairQueue } from './fair-queue.ts';
 
-export interface LoadLimiterParts {
+interface LoadLimiterParts {
   readonly permits: number;
   /** Loads that wait for a permit. If the queue is full, the client with the most loads in it loses its newest one. */
   readonly maxWaiting: number;

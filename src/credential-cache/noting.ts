@@ -4,7 +4,7 @@ import type { KeyId } from '../domain/ids.ts';
 import type { CredentialResolver, Resolution } from './resolution.ts';
 
 /** Called on the path of a request: it must neither wait nor throw. */
-export interface UseListener {
+interface UseListener {
   /** @returns false if the listener is full: then the next use is reported as well */
   note(key: KeyId, nowMs: number): boolean;
 }

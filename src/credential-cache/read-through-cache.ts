@@ -55,14 +55,14 @@ export const MAX_TOMBSTONES = 10_000;
 export const LOADS_PER_FILL = 3;
 
 /** The value that decisions read, and its share of the cache's capacity. */
-export interface Compiled<Value> {
+interface Compiled<Value> {
   /** Frozen. */
   readonly value: Value;
   /** In the unit of `maxWeight`; at least 1. */
   readonly weight: number;
 }
 
-export interface ReadThroughCacheParts<Key extends string, Stored, Value> {
+interface ReadThroughCacheParts<Key extends string, Stored, Value> {
   readonly maxEntries: number;
   /** The capacity of the cache. An entry larger than it gets the full capacity. */
   readonly maxWeight: number;

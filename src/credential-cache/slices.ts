@@ -39,7 +39,7 @@ interface Job {
   readonly begun: boolean;
 }
 
-export interface SlicesParts {
+interface SlicesParts {
   readonly monotonicMs: () => number;
   /** Calls back after at least `ms` milliseconds; 0 = in the next turn of the event loop. */
   readonly later: (call: () => void, ms: number) => void;

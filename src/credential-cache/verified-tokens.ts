@@ -19,7 +19,7 @@ export const REJECTED_TTL_MS = 10_000;
 type Accepted = Extract<VerifiedToken, { kind: 'valid' }>;
 type Rejected = Exclude<VerifiedToken, Accepted>;
 
-export interface VerifiedTokensParts {
+interface VerifiedTokensParts {
   readonly capacity: number;
   readonly verifier: TokenVerifier;
   readonly limiter: LoadLimiter;

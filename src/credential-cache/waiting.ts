@@ -2,11 +2,11 @@
 
 import { Fault } from '../domain/errors.ts';
 
-export const MAX_WAITING_KNOWN = 10_000;
+const MAX_WAITING_KNOWN = 10_000;
 /** Resolutions of credentials that were never valid in this process that may wait. */
-export const MAX_WAITING_UNSEEN = 20_000;
+const MAX_WAITING_UNSEEN = 20_000;
 /** The part of MAX_WAITING_UNSEEN that one client may use. */
-export const MAX_WAITING_OF_CLIENT = 10_000;
+const MAX_WAITING_OF_CLIENT = 10_000;
 
 /** Resolutions rejected since the start. */
 export interface WaitingStats {

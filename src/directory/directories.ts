@@ -13,7 +13,7 @@ import type { DirectorySettings } from './settings.ts';
 import { runTestSteps } from './test-steps.ts';
 import { directoriesFor, isName } from './user-name.ts';
 
-export interface DirectoryLimits {
+interface DirectoryLimits {
   /** The largest number of open connections to one directory. */
   readonly maxConnections: number;
   /** The largest number of logins and lookups that wait for one. */

@@ -1,13 +1,13 @@
 /** Distinguished names as text (RFC 4514): escaping, parsing, and the form in which they are compared. */
 
-export interface NamePart {
+interface NamePart {
   /** In lower case; the short name if there is one. */
   readonly type: string;
   readonly value: string;
 }
 
 /** From the entry upwards. A level has more than one part if several attributes name it. */
-export type Dn = readonly (readonly NamePart[])[];
+type Dn = readonly (readonly NamePart[])[];
 
 const TYPE = /^(?:[A-Za-z][A-Za-z0-9-]*|(?:[oO][iI][dD]\.)?\d+(?:\.\d+)*)$/;
 const HEX_PAIR = /^[0-9a-fA-F]{2}$/;

@@ -13,7 +13,7 @@ export interface LdapEntry {
   readonly range: (attribute: string) => ValueRange | undefined;
 }
 
-export interface ValueRange {
+interface ValueRange {
   readonly values: readonly string[];
   /** The beginning of the next range; undefined = this is the last. */
   readonly next: number | undefined;

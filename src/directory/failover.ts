@@ -15,7 +15,7 @@ import { type ConnectionObserver, TlsFault } from './socket.ts';
 const SHUN_MS = 30_000;
 
 /** The first operation on a new connection, such as the service account's bind. Its failure counts as the server's. */
-export type Greeting = (connection: LdapConnection) => Promise<void>;
+type Greeting = (connection: LdapConnection) => Promise<void>;
 
 export interface Servers {
   /** @throws Fault that names every server and the reason for its failure; a TlsFault if TLS failed at all of them */

@@ -44,7 +44,7 @@ const PRINCIPAL_NAME = 'msDS-PrincipalName';
 const MAX_NAMESAKES = 100;
 
 /** Returns the attributes that logins and lookups read of a person's entry. */
-export function personAttributes({ settings, traits }: Omit<DirectoryReader, 'c'>): readonly string[] {
+function personAttributes({ settings, traits }: Omit<DirectoryReader, 'c'>): readonly string[] {
   const { username, email, displayName, groups } = attributeNamesOf(traits, settings);
   const names = [username, email, displayName, 'cn', traits.id, ...STATE_ATTRIBUTES];
   const trusted = trustsMemberOf(traits, settings) ? [groups] : [];

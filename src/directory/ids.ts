@@ -9,7 +9,7 @@ import type { LdapEntry } from './entry.ts';
 
 export type IdAttribute = 'objectGUID' | 'ipaUniqueID' | 'nsUniqueId' | 'entryUUID';
 
-export type ReadId =
+type ReadId =
   | { readonly kind: 'one'; readonly stableId: string }
   | { readonly kind: 'several' }
   /** The reader sees no value, or a value that is not an id. */

@@ -20,7 +20,7 @@ import { readId } from './ids.ts';
 import type { DirectoryAnswer, DirectoryReason } from './model.ts';
 import { fillPattern, isDnPattern, isExact, type TypedName, typedName } from './user-name.ts';
 
-export interface LoginAnswer {
+interface LoginAnswer {
   readonly answer: DirectoryAnswer;
   /**
    * Whether the next directory may be tried: the search found no person with this name, and no server received the

@@ -45,7 +45,7 @@ const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
 const MAX_DISPLAY_NAME = 200;
 const MAX_USERNAME = 256;
 
-export type PersonProfile = Pick<DirectoryPerson, 'username' | 'email' | 'displayName'>;
+type PersonProfile = Pick<DirectoryPerson, 'username' | 'email' | 'displayName'>;
 
 /** @param typed the username if the entry shows none */
 export function profileOf(entry: LdapEntry, { settings, traits }: DirectoryProfile, typed: string): PersonProfile {

@@ -3,7 +3,7 @@
  * its burst by one amount of any size, and then waits until the amount is paid.
  */
 
-export interface ByteRateOptions {
+interface ByteRateOptions {
   readonly bytesPerSecond: number;
   /** The time by which an id may be ahead of its rate, in milliseconds. */
   readonly burstMs: number;

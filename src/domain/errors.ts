@@ -4,7 +4,7 @@
  * types from it.
  */
 
-export type ErrorType =
+type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'

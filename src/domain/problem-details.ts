@@ -38,7 +38,7 @@ export interface ProblemDetails {
 }
 
 /** A problem as Anthropic's SDKs read it: they find `type` "error" and their own `error`; the other members stay. */
-export interface AnthropicProblemDetails extends Omit<ProblemDetails, 'type' | 'error'> {
+interface AnthropicProblemDetails extends Omit<ProblemDetails, 'type' | 'error'> {
   readonly type: 'error';
   readonly error: { readonly type: AnthropicErrorType; readonly message: string };
 }

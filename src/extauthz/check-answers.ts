@@ -26,7 +26,7 @@ export interface CheckAttempt {
   span: Span | undefined;
 }
 
-export interface CheckAnswersParts {
+interface CheckAnswersParts {
   readonly observer: Observer;
   readonly forwardCredential: boolean;
   readonly random: RandomPool;

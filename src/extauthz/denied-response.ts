@@ -79,7 +79,7 @@ const NO_ID = '\x7f'.repeat(30);
 const MAX_PREPARED = 1024;
 
 /** @param isMessages true: the answer has the form that Anthropic's SDKs read */
-export type DenialWriter = (denial: Denial, requestId: string, isMessages: boolean) => Buffer;
+type DenialWriter = (denial: Denial, requestId: string, isMessages: boolean) => Buffer;
 
 /**
  * Creates a writer that keeps up to 1,024 prepared answers. Any client can cause a denial without a principal, and such

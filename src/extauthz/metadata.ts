@@ -6,7 +6,7 @@
 import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
 
 /** A member's name, encoded: the key of a map entry. */
-export type MetadataMember = Buffer & { readonly memberName: true };
+type MetadataMember = Buffer & { readonly memberName: true };
 
 function memberName(name: string): MetadataMember {
   return textField(0x0a, name) as MetadataMember;

@@ -23,15 +23,7 @@ export const DEFAULT_MODEL = 'x-postern-default-model';
 export { TENANT_ID_HEADER };
 
 /** All of `x-postern-…`. */
-export const POSTERN_HEADERS = [
-  SUBJECT,
-  SUBJECT_TYPE,
-  USER_ID,
-  TENANT_HEADER,
-  ROLES,
-  MAX_TOKENS,
-  DEFAULT_MODEL,
-] as const;
+const POSTERN_HEADERS = [SUBJECT, SUBJECT_TYPE, USER_ID, TENANT_HEADER, ROLES, MAX_TOKENS, DEFAULT_MODEL] as const;
 
 export const ENCODED_NAME: {
   readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof TENANT_ID_HEADER]: HeaderName;

@@ -18,12 +18,12 @@ export interface Cursor {
 export const MALFORMED = new Error('not a Protocol Buffers message');
 
 /** Wire types. */
-export const VARINT = 0;
-export const FIXED64 = 1;
-export const LENGTH_DELIMITED = 2;
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH_DELIMITED = 2;
 export const GROUP = 3;
-export const END_GROUP = 4;
-export const FIXED32 = 5;
+const END_GROUP = 4;
+const FIXED32 = 5;
 
 const MAX_FIELD = 0x1fffffff;
 /** The depth of nested groups, as in the reference implementations. */

@@ -26,7 +26,7 @@ export const BODY_BOUNDS = {
   maxNameLength: 512,
 } as const;
 
-export type BodyStructure =
+type BodyStructure =
   | { readonly kind: 'within'; readonly values: number }
   /** Not JSON that the API accepts: nested too deeply, or an object repeats a member. */
   | { readonly kind: 'unreadable'; readonly message: string; readonly readTo: number }

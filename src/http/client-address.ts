@@ -96,7 +96,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
 }
 
 /** Returns the address without a zone id, and an IPv4-mapped address as IPv4. */
-export function plainAddress(address: string): string {
+function plainAddress(address: string): string {
   const unzoned = address.replace(/%.*$/s, '');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(unzoned);
   return mapped?.[1] ?? unzoned;

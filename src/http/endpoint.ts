@@ -17,7 +17,7 @@ import type { PathTarget } from './refused.ts';
 import { isStorable, unstorable } from './storable.ts';
 import { type Validated, validatorOf } from './validation.ts';
 
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface RequestContext {
   /** Returns a path parameter, percent-decoded and not validated. */
@@ -112,7 +112,7 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly refusals: readonly ErrorCode[];
 }
 
-export interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
+interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
   /** True if the endpoint reads a credential that the request has. Default: false. */
   readonly takesCredential?: boolean;
   /**

@@ -89,10 +89,7 @@ export function refuseUnreadable(
 }
 
 /** Returns the methods for the `Allow` header; empty if no endpoint has this path. HEAD comes with GET. */
-export function allowedMethods(
-  endpoints: readonly Pick<Endpoint, 'method' | 'path'>[],
-  url: string,
-): readonly string[] {
+function allowedMethods(endpoints: readonly Pick<Endpoint, 'method' | 'path'>[], url: string): readonly string[] {
   const path = url.split('?', 1)[0] ?? '';
   const segments = segmentsOf(path);
   const methods = endpoints

@@ -2,7 +2,7 @@
 
 import { BlockList, isIP } from 'node:net';
 
-export interface ForwardingWatch {
+interface ForwardingWatch {
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. Logs the first one. */
   readonly onUntrustedForwarding: (peer: string) => void;
   /** Returns the warnings for `/readyz`. Empty before the first such request. */

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /** Returns the reasons why a replica cannot decide, for the operator. Empty: it is ready. */
-export type ReadinessCheck = () => Promise<readonly string[]>;
+type ReadinessCheck = () => Promise<readonly string[]>;
 
 export interface ReadinessParts {
   /** True after the request to stop. */
@@ -60,7 +60,7 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
   };
 }
 
-export interface HealthParts {
+interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
   /** Returns warnings for the operator that do not make the replica unready. Shown in both responses. */

@@ -14,7 +14,7 @@ import type { Answer, Callers, Endpoint, RawRequestInput } from './endpoint.ts';
 import { readIdempotentRequest } from './idempotency.ts';
 
 /** Returns all lines of a header, joined by commas. Undefined: there is none. */
-export type HeaderLines = (name: string) => string | undefined;
+type HeaderLines = (name: string) => string | undefined;
 
 /**
  * Runs an endpoint under the conditions and the Idempotency-Key of the request's headers.
@@ -44,7 +44,7 @@ export async function runWithPreconditions(
  * @returns undefined if the request has no conditions
  * @throws Refusal `invalid_parameter` for a header that is neither `*` nor a list of entity tags
  */
-export function readPreconditions(header: HeaderLines): Preconditions | undefined {
+function readPreconditions(header: HeaderLines): Preconditions | undefined {
   const ifMatch = readTags('If-Match', header('if-match'));
   const ifNoneMatch = readTags('If-None-Match', header('if-none-match'));
   return ifMatch === undefined && ifNoneMatch === undefined ? undefined : { ifMatch, ifNoneMatch };

@@ -3,7 +3,7 @@
 import { ERRORS, type ErrorCode, Refusal, type RefusalExtras } from '../domain/errors.ts';
 import { type ProblemDetails, type ProblemExtras, problemDetails } from '../domain/problem-details.ts';
 
-export interface ProblemAnswer {
+interface ProblemAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ProblemDetails;

@@ -12,7 +12,7 @@ import { type Answers, DONE, makes, shows, TAGGED } from './answers.ts';
 import { type Answer, type CallerRequestInput, callerEndpoint, type Endpoint, NOTHING } from './endpoint.ts';
 import type { PathTarget } from './refused.ts';
 
-export interface ResourceDescription<P extends 'id' | 'name'> {
+interface ResourceDescription<P extends 'id' | 'name'> {
   /** `/v1/iam/roles` */
   readonly path: string;
   /** The path parameter of one resource. The resource has its value as the member of the same name. */

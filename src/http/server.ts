@@ -43,7 +43,7 @@ declare module 'fastify' {
   }
 }
 
-export interface HttpParts extends AdmissionParts {
+interface HttpParts extends AdmissionParts {
   /** Bytes from a secure source. */
   readonly random: (size: number) => Uint8Array;
   /** Default: no request waits for other replicas. */

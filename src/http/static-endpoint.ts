@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { REPEATED } from '../decision/model.ts';
 import { type Endpoint, NOTHING, publicEndpoint } from './endpoint.ts';
 
-export interface StaticContent {
+interface StaticContent {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;

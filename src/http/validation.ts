@@ -26,7 +26,7 @@ export type Validated<T> =
  * Validates one kind of value. With `allErrors`, Ajv collects every error of an invalid value instead of the first,
  * without a bound, so the value must be small.
  */
-export type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
+type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
 
 /** Compiles the schema at the first value. Compiling all schemas of the API at the start took 0.3 s. */
 export function validatorOf<S extends TSchema>(schema: S): Validator<Static<S>> {

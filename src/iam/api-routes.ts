@@ -6,7 +6,7 @@ import { LoginAttemptLimiter } from './auth/login-attempt-limiter.ts';
 import { type AuthHttpParts, authEndpoints } from './auth/routes.ts';
 import { type IamParts, iamEndpoints } from './routes.ts';
 
-export type ApiEndpointParts = AuthHttpParts &
+type ApiEndpointParts = AuthHttpParts &
   Omit<IamParts, 'attempts'> & {
     /** The public keys of access tokens. */
     readonly keySet: PublishedKeys;

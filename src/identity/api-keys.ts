@@ -23,7 +23,7 @@ const LENGTH = API_KEY_PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH;
  */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
-export interface GeneratedApiKey {
+interface GeneratedApiKey {
   /** The whole key, which is shown once and not stored. */
   readonly text: string;
   readonly digest: KeyDigest;

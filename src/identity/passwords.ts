@@ -25,7 +25,7 @@ const RETRY_AFTER_SECONDS = 1;
 /** More UTF-16 units than any accepted password has. */
 const MAX_PASSWORD_UNITS = MAX_PASSWORD_LENGTH * 4;
 
-export interface PasswordsOptions {
+interface PasswordsOptions {
   /** Concurrent hashes; each takes 19 MiB and a processor. */
   readonly maxRunning?: number;
   readonly maxWaiting?: number;

@@ -9,7 +9,7 @@ import { deriveKey } from './seal.ts';
 import { makeSigningKey, openSigningKey, type SigningKey } from './signing-key.ts';
 import { currentKey, planRotation, planUpkeep, type RotationTimes } from './signing-key-plan.ts';
 
-export interface SigningKeysParts {
+interface SigningKeysParts {
   readonly store: SigningKeyStore;
   readonly secretKey: string;
   /** Accepted as well: keys may be sealed under either while the installation changes its `secret-key`. */

@@ -2,7 +2,7 @@
 
 import { parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../domain/ids.ts';
 
-export interface TokenClaims {
+interface TokenClaims {
   readonly userId: UserId;
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;

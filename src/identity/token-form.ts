@@ -3,7 +3,7 @@
  * serialization (compact), one header text, one encoding of each byte. A text in any other form is not a token of ours.
  */
 
-export interface TokenParts {
+interface TokenParts {
   readonly kid: string;
   readonly payload: string;
 }

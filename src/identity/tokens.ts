@@ -16,13 +16,13 @@ import { readTokenForm, tokenHeader } from './token-form.ts';
 /** The accepted difference between the clocks of two servers. */
 export const CLOCK_TOLERANCE_MS = 5000;
 
-export interface TokenKeys {
+interface TokenKeys {
   current(): SigningKey;
   find(kid: string): Promise<SigningKey | undefined>;
   published(): readonly PublishedKey[];
 }
 
-export interface AccessTokensParts {
+interface AccessTokensParts {
   readonly keys: TokenKeys;
   readonly issuer: string;
   readonly audience: string;
@@ -31,7 +31,7 @@ export interface AccessTokensParts {
   readonly clock: () => number;
 }
 
-export interface TokenSubject {
+interface TokenSubject {
   readonly userId: UserId;
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;
@@ -40,7 +40,7 @@ export interface TokenSubject {
   readonly jti: string;
 }
 
-export interface IssuedToken {
+interface IssuedToken {
   readonly token: string;
   /** Seconds. */
   readonly expiresIn: number;

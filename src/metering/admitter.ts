@@ -17,7 +17,7 @@ import type { RateState } from './rate-state.ts';
 import { collectionDigest, type ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import type { UnreportedEnds } from './unreported-ends.ts';
 
-export interface AdmitterParts extends SharedParts, Estimates {
+interface AdmitterParts extends SharedParts, Estimates {
   readonly store: CollectionStore;
   readonly reservationTtlMs: number;
   readonly metersItself?: (tenant: string) => boolean;

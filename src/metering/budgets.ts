@@ -29,7 +29,7 @@ import type { EndedReservation } from './reservations.ts';
 import { isCritical, needsRefill, surplusOf, tokenSliceOf } from './slices.ts';
 import { TokenWaiters } from './token-waiters.ts';
 
-export interface BudgetsParts extends SharedParts {
+interface BudgetsParts extends SharedParts {
   readonly store: TokenStore;
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;

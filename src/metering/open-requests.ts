@@ -13,7 +13,7 @@ import type { SharedParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
 
-export interface OpenRequestsParts extends Pick<SharedParts, 'processId' | 'monotonicMs' | 'counts'> {
+interface OpenRequestsParts extends Pick<SharedParts, 'processId' | 'monotonicMs' | 'counts'> {
   readonly store: OpenRequestStore;
   readonly reservationTtlMs: number;
   readonly maxOpen: number;

@@ -4,7 +4,7 @@ import type { TokenBudget } from './budget.ts';
 import type { SharedParts } from './parts.ts';
 import { type EndedReservation, Reservations } from './reservations.ts';
 
-export interface OutstandingParts extends Pick<SharedParts, 'counts'> {
+interface OutstandingParts extends Pick<SharedParts, 'counts'> {
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
   readonly maxReservations: number;

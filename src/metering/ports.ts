@@ -71,7 +71,7 @@ export interface HoldGrant {
 }
 
 /** Reservations of this process that another process settled. */
-export interface RemoteSettlement {
+interface RemoteSettlement {
   readonly id: number;
   readonly counters: readonly number[];
   /** The tokens that each spent, in the same order. */
@@ -79,7 +79,7 @@ export interface RemoteSettlement {
 }
 
 /** Reservations of this process whose requests another process reported as running. */
-export interface RemoteRenewal {
+interface RemoteRenewal {
   readonly counters: readonly number[];
   /** Milliseconds since the store received the report. */
   readonly ageMs: number;
@@ -261,7 +261,7 @@ export interface TidyResult {
   readonly more: boolean;
 }
 
-export interface MeteringUpkeep {
+interface MeteringUpkeep {
   tidy(options: TidyOptions): Promise<TidyResult>;
 }
 

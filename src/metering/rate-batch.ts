@@ -12,7 +12,7 @@ export const MAX_REQUESTS = 1000;
 const AHEAD_MS = 400;
 
 /** The numbers of the windows that may be current, and of the next window shortly before it begins. */
-export interface WindowSpan {
+interface WindowSpan {
   readonly first: number;
   readonly last: number;
   readonly ahead: number;

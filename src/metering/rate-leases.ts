@@ -31,7 +31,7 @@ import { type RateSubject, RateSubjects, type SubjectKind } from './rate-subject
 import { applyGrant, consumeShare, isExhausted, type RateWindow } from './rate-window.ts';
 import { rateSliceOf, SHORT_MS, SLICE_SPAN_MS } from './slices.ts';
 
-export interface RateParts extends SharedParts {
+interface RateParts extends SharedParts {
   readonly store: RateStore;
   readonly windowMs: number;
   /** Learns from each answer of the store. */

@@ -68,7 +68,7 @@ export class RateSubject {
 /** The largest number of subjects that are examined to find one to forget. */
 const SECOND_CHANCES = 16;
 
-export interface RateSubjectsParts {
+interface RateSubjectsParts {
   /** The largest number of subjects of each kind. */
   readonly max: number;
   readonly onForgotten: (subject: RateSubject) => void;

@@ -8,7 +8,7 @@ import { Fault } from '../domain/errors.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { ReservationChange, ReservationStore } from './ports.ts';
 
-export interface ReservationChangesParts extends SharedParts {
+interface ReservationChangesParts extends SharedParts {
   readonly store: ReservationStore;
   /** The lifetime of a renewed reservation, counted from the time at which the store receives the renewal. */
   readonly reservationTtlMs: number;

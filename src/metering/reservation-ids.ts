@@ -38,7 +38,7 @@ export interface Reservation {
   readonly answer: number;
 }
 
-export interface IssuedId {
+interface IssuedId {
   readonly id: string;
   readonly counter: number;
 }
@@ -58,7 +58,7 @@ const POOL = 1024;
 /** Minutes are counted from 2020, in 3 bytes: enough for 31 years. */
 const FIRST_MINUTE = Date.UTC(2020, 0, 1) / 60_000;
 const OFFSET_BIAS = 0x8000;
-export const MAX_ANSWER_TOKENS = 0xffff_ffff;
+const MAX_ANSWER_TOKENS = 0xffff_ffff;
 export const MAX_PROMPT_TOKENS = 0xff_ffff;
 const ANSWER_DIGITS = 8;
 const PROMPT_DIGITS = 6;

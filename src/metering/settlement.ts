@@ -26,7 +26,7 @@ export const MAX_USAGE_TOKENS = 1_000_000_000;
  * The upstream's part in a request. `untouched`: it received no byte of the request. `forwarded`: it received the
  * request, and the client received another answer, or not all of the upstream's. `answered`: its answer is complete.
  */
-export type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
+type UpstreamPart = 'untouched' | 'forwarded' | 'answered';
 
 /** The state of a response of `/v1/responses` in an answer. */
 export interface ResponseState {
@@ -61,7 +61,7 @@ export interface FinishedUsage {
   readonly response?: ResponseState | undefined;
 }
 
-export type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
+type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
 
 const NOTHING: SpentTokens = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
 /** Statuses that report a removed collection, or one that will be removed: OK, Accepted, No Content. */

@@ -11,7 +11,7 @@ import { Fault } from '../domain/errors.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { Settlement, SettlementStore } from './ports.ts';
 
-export interface SettlerParts extends SharedParts {
+interface SettlerParts extends SharedParts {
   readonly store: SettlementStore;
   readonly maxWaiting: number;
   /** Called with each settlement that is booked, now or before. */

@@ -19,7 +19,7 @@ interface Waiter {
  * Returns undefined if only the store can decide. Throws a Fault if the store is unreachable and the process cannot
  * decide.
  */
-export type ReserveAttempt = (budget: TokenBudget, amount: number, counter: number) => boolean | undefined;
+type ReserveAttempt = (budget: TokenBudget, amount: number, counter: number) => boolean | undefined;
 
 const MAX_WAITING = 10_000;
 /**

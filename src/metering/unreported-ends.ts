@@ -12,7 +12,7 @@ import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { SharedParts } from './parts.ts';
 import type { ReportStore } from './ports.ts';
 
-export interface UnreportedEndsParts extends Pick<SharedParts, 'processId' | 'monotonicMs'> {
+interface UnreportedEndsParts extends Pick<SharedParts, 'processId' | 'monotonicMs'> {
   readonly store: ReportStore;
   /** A missing report counts if the request is older than this: the lifetime of a reservation. */
   readonly lifeMs: number;

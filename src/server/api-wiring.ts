@@ -22,7 +22,7 @@ import type { WiringContext } from './wiring-context.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 
-export interface ApiParts {
+interface ApiParts {
   readonly services: Pick<CredentialServices, 'feed' | 'live' | 'routes' | 'now'>;
   readonly tokens: AccessTokenParts & PublishedKeys;
   /** Resolves the credentials of requests. */

@@ -24,7 +24,7 @@ import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-con
 /** How long running requests may take to finish when the process stops. */
 const DRAIN_MS = 5_000;
 
-export interface ApiWiring extends WiringContext {
+interface ApiWiring extends WiringContext {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly identity: ProcessIdentity;

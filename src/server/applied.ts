@@ -21,7 +21,7 @@ export const NO_LOCAL_GATES: LocalGates = { applied: async () => undefined };
 /** How long a write with `Prefer: wait=applied` waits for the replicas. */
 const REPLICAS_WAIT_MS = 5_000;
 
-export interface ServerFeed {
+interface ServerFeed {
   /**
    * Resolves when this server has applied everything committed before the call. Rejects with a Fault if this process
    * cannot read the feed.

@@ -20,7 +20,7 @@ const DRAIN_MS = 5_000;
 /** How often gRPC health learns whether this process can decide. */
 const HEALTH_EVERY_MS = 1_000;
 
-export interface GateWiring extends WiringContext {
+interface GateWiring extends WiringContext {
   readonly identity: ProcessIdentity;
   /** True if other processes share the listener's address, and one of them has removed a stale socket. */
   readonly sharesAddress: boolean;

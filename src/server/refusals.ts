@@ -9,7 +9,7 @@ import type { WiringContext } from './wiring-context.ts';
 const EVERY_MS = 1_000;
 const MAX_ROWS = 500;
 
-export interface RefusalAudit {
+interface RefusalAudit {
   readonly note: (refused: RefusedRequest) => void;
   /** Writes every row, including those of windows that have not ended. */
   readonly stop: () => Promise<void>;

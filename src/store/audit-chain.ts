@@ -54,7 +54,7 @@ export interface RemovalSeal extends SealFrame {
 export type UnsignedSeal = RowsSeal | RemovalSeal;
 export type Seal = UnsignedSeal & { readonly hash: Uint8Array };
 
-export const DIGEST_BYTES = 32;
+const DIGEST_BYTES = 32;
 /** The previous hash of the first seal, and the digest of a row that was removed before it was sealed. */
 export const ZEROS: Uint8Array = new Uint8Array(DIGEST_BYTES);
 

@@ -8,7 +8,7 @@ import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
 /** The newest seal, as recorded in `audit_chain`. */
-export interface ChainHead {
+interface ChainHead {
   readonly seq: number;
   readonly hash: Uint8Array;
   readonly mac: Uint8Array;
@@ -38,7 +38,7 @@ export interface WaitingRow {
   readonly row: ChainRow | undefined;
 }
 
-export interface WaitingRows {
+interface WaitingRows {
   readonly rows: readonly WaitingRow[];
   /** True if more rows wait. */
   readonly more: boolean;
@@ -206,7 +206,7 @@ function toSeal(row: SealRow): Seal {
 }
 
 /** Unverified facts about the chain. */
-export interface ChainState {
+interface ChainState {
   /** Number of sealed rows. */
   readonly rows: number;
   readonly seals: number;

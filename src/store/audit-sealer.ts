@@ -14,7 +14,7 @@ import type { Database } from './database.ts';
 import { connectionFault } from './faults.ts';
 
 /** Events of the chain, for logs. The listeners must not throw. */
-export interface SealerEvents {
+interface SealerEvents {
   onError?(error: Fault): void;
   /** A turn has ended: no row waits for a seal, or another server seals. */
   onTurn?(): void;

@@ -30,7 +30,7 @@ export interface Anchor {
 }
 
 /** Valid MACs of seals, besides that of `secret-key`. */
-export interface FormerKeys {
+interface FormerKeys {
   /** MAC of the other `secret-key`, while the installation changes its key. */
   readonly other?: Mac | undefined;
   readonly retired: readonly RetiredMac[];

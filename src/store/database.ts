@@ -8,7 +8,7 @@ import { type ConnectionPermits, createConnectionPermits } from './connection-pe
 import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /**
    * `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix
    * socket.

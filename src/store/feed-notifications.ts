@@ -10,7 +10,7 @@ import { REPORT_CHANNEL } from './replicas.ts';
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
 
-export interface NotificationEvents {
+interface NotificationEvents {
   /** @param session id of the PostgreSQL process that sends notifications on the new connection */
   onConnect(session: number): void;
   /**

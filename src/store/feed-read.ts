@@ -26,7 +26,7 @@ export interface FeedPage {
   readonly nowMs: number;
 }
 
-export interface FeedRequest {
+interface FeedRequest {
   readonly after: number;
   readonly limit: number;
   readonly withTimeline: boolean;

@@ -29,7 +29,7 @@ const MAX_KIND_LENGTH = 64;
 const MAX_REPORTED_KINDS = 100;
 
 /** Events of the feed, for logs and metrics. The listeners must not throw. */
-export interface FeedEvents {
+interface FeedEvents {
   onError?(error: Fault): void;
   /** @param lagMs age of the oldest applied change since its commit, by the server's clock; 0 without a change */
   onPoll?(lagMs: number): void;

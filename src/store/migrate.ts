@@ -100,7 +100,7 @@ export async function migratedElsewhere(db: Database, onWait: () => void): Promi
 }
 
 /** The difference between a database's schema and this program's. */
-export type SchemaDifference =
+type SchemaDifference =
   | { readonly kind: 'missing' }
   /** `lacks` is never empty. */
   | { readonly kind: 'older'; readonly lacks: readonly string[] }

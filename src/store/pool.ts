@@ -15,7 +15,7 @@ import { cancelStatement } from './cancel.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
 import { tracedStatement } from './traced-statement.ts';
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly url: string;
   readonly max: number;
   /** Bounds the wait for a connection. */

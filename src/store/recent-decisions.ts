@@ -10,13 +10,13 @@ import { statementError } from './faults.ts';
 import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
 /** Holds decisions until they are written. */
-export interface RecentDecisionSource {
+interface RecentDecisionSource {
   take(): readonly RecentDecisionRow[];
   /** Counts rows that were dropped. */
   lost(rows: readonly RecentDecisionRow[]): void;
 }
 
-export interface RecentDecisionWriterOptions extends WriterOptions {
+interface RecentDecisionWriterOptions extends WriterOptions {
   readonly db: Pick<Database, 'query'>;
   readonly source: RecentDecisionSource;
 }

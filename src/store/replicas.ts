@@ -31,7 +31,7 @@ export interface AppliedFeed {
   onReportRequest(listener: () => void): void;
 }
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly db: Pick<Database, 'query'>;
   readonly feed: AppliedFeed;
   /** Unique among all processes of the installation. */

@@ -59,7 +59,7 @@ export function sessionRecord(row: Row): SessionRecord {
 }
 
 /** A tenant's rules in pieces of JSON of about 32 KB, as cache-loader.ts reads them. */
-export interface RulePieces {
+interface RulePieces {
   readonly roles: readonly string[];
   readonly policies: readonly string[];
 }

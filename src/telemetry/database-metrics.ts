@@ -3,7 +3,7 @@
 import type { Metrics } from './metrics.ts';
 
 /** Connections of one pool. */
-export interface PoolUse {
+interface PoolUse {
   readonly max: number;
   readonly used: number;
   readonly idle: number;
@@ -12,7 +12,7 @@ export interface PoolUse {
 }
 
 /** `error`: PostgreSQL rejected the statement. `fault`: the store could not be used. */
-export type StatementOutcome = 'success' | 'error' | 'fault';
+type StatementOutcome = 'success' | 'error' | 'fault';
 
 export interface DatabaseReports {
   /** Adds the pool to the metrics. Returns the function that removes it. */

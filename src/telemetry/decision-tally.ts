@@ -19,7 +19,7 @@ export interface DecisionCount {
   readonly decisions: number;
 }
 
-export interface DecisionTallyOptions {
+interface DecisionTallyOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The maximum number of counters. Default: 20,000. */

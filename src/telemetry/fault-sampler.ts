@@ -4,7 +4,7 @@
  */
 
 /** Faults of one kind that were counted and have no line. */
-export interface CountedFaults {
+interface CountedFaults {
   readonly count: number;
   /** The first of these faults, as an example. */
   readonly error: unknown;

@@ -5,7 +5,7 @@
 
 import type { Allow } from '../decision/model.ts';
 
-export interface FirstAllowsOptions {
+interface FirstAllowsOptions {
   /** The number of fingerprints that the table holds, a power of two. Default: 262,144, which take 2 MiB. */
   readonly entries?: number;
   /** The maximum number of fingerprints of one tenant. Default: 10,000. */
@@ -13,7 +13,7 @@ export interface FirstAllowsOptions {
 }
 
 /** The firsts of one tenant and day, in each gate and in the database. */
-export const MAX_FIRSTS_OF_TENANT = 10_000;
+const MAX_FIRSTS_OF_TENANT = 10_000;
 
 const DAY_MS = 86_400_000;
 /** The entries that a lookup compares before it treats an allow as recorded. */

@@ -325,7 +325,7 @@ export const METRICS = {
   ),
 } satisfies Readonly<Record<`postern_${string}`, MetricDefinition>>;
 
-export type MetricName = keyof typeof METRICS;
+type MetricName = keyof typeof METRICS;
 
 /** Names of the metrics of one type. */
 export type NameOf<T extends MetricDefinition['type']> = {

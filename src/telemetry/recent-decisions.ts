@@ -12,7 +12,7 @@ import { type CheckOutcome, outcomeKind, tenantOf } from './check-outcome.ts';
 import { FirstAllows } from './first-allows.ts';
 import { type RecentDecisionRow, rowOf, type TakenDecision, takeDecision } from './recent-decision.ts';
 
-export interface RecentDecisionsOptions {
+interface RecentDecisionsOptions {
   /** Returns a number in [0, 1). Default: Math.random. */
   readonly random?: () => number;
   /** The memory of waiting decisions, in bytes. Default: 8 MiB. */

@@ -26,7 +26,7 @@ import {
 import type { Tracing, TracingOptions } from './tracing.ts';
 
 /** Events of the change feed. */
-export interface FeedReports {
+interface FeedReports {
   onError(error: Error): void;
   /** @param lagMs the age of the oldest change that was just applied; 0 without changes */
   onPoll(lagMs: number): void;
@@ -46,12 +46,12 @@ export interface Watched {
   readonly now: () => number;
 }
 
-export interface ReadyProcesses {
+interface ReadyProcesses {
   readonly kind: string;
   readonly ready: number;
 }
 
-export interface ProcessRestarts {
+interface ProcessRestarts {
   readonly kind: string;
   readonly count: number;
 }
@@ -116,7 +116,7 @@ export interface Telemetry {
   readonly flush: () => Promise<void>;
 }
 
-export interface DecisionLogOptions {
+interface DecisionLogOptions {
   /** Undefined: no decision log. */
   readonly target: DecisionTarget | undefined;
   /** The log has one allow in this many. 0: none. */
@@ -132,7 +132,7 @@ export interface TelemetryOptions extends LogOptions {
   readonly tracing?: ((reports: TracingReports) => Tracing) | undefined;
 }
 
-export type TracingReports = Pick<TracingOptions, 'onLost' | 'warn'>;
+type TracingReports = Pick<TracingOptions, 'onLost' | 'warn'>;
 
 const DEFAULT_DECISIONS: DecisionLogOptions = { target: { kind: 'stdout' }, allowOneIn: 1000 };
 

@@ -1,6 +1,6 @@
 /** The header `traceparent` (W3C Trace Context, section 3.2). */
 
-export interface TraceParent {
+interface TraceParent {
   /** 32 hexadecimal digits, not all zeros. */
   readonly traceId: string;
   /** 16 hexadecimal digits, not all zeros. */

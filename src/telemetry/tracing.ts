@@ -16,8 +16,8 @@ import { type Attributes, attributesOf, unixNano } from './otlp/value.ts';
 import { readTraceparent } from './traceparent.ts';
 
 /** Numbers of the specification. */
-export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
-export type SpanKind = keyof typeof SPAN_KIND;
+const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
+type SpanKind = keyof typeof SPAN_KIND;
 
 export interface Span {
   /** 32 hexadecimal digits. */

@@ -34,7 +34,7 @@ const DOWNSTREAM_END = 6;
 const VIA_UPSTREAM = Buffer.from('via_upstream');
 
 /** The content of one message. */
-export interface AccessLogBatch {
+interface AccessLogBatch {
   /** The requests that ended, in order. */
   readonly finished: readonly FinishedRequest[];
   /** Reservations of the requests that are still running, in order. */

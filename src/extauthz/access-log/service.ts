@@ -10,7 +10,7 @@ import { failure, type GrpcFailure } from '../grpc/status.ts';
 import type { FinishedListener } from '../ports.ts';
 import { readAccessLog } from './reader.ts';
 
-export interface AccessLog {
+interface AccessLog {
   readonly methods: GrpcMethods;
   readonly stats: AccessLogStats;
   /**

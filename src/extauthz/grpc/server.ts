@@ -22,7 +22,7 @@ export interface GrpcServer {
   drain(graceMs: number): Promise<void>;
 }
 
-export interface GrpcOptions extends CallBounds {
+interface GrpcOptions extends CallBounds {
   /** Default: every 250 ms. */
   readonly sweeping?: Ticking;
   /** Definition files of the methods, which `grpc-js` loads. Default: those of Envoy's services and of gRPC health. */

@@ -1,7 +1,7 @@
 /** The failures of calls. https://grpc.io/docs/guides/status-codes/ */
 
 /** The status codes in use, by their names in gRPC's documentation. */
-export const GRPC_STATUS = {
+const GRPC_STATUS = {
   ok: 0,
   invalidArgument: 3,
   deadlineExceeded: 4,

@@ -60,7 +60,7 @@ import { GREETING, PeerSettings } from './settings.ts';
 import type { Stream, Target } from './stream.ts';
 import { WaitingStreams } from './waiting-streams.ts';
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly readTarget: ReadTarget;
   readonly memo: HeaderMemo<Target>;
   /** A monotonic clock, in milliseconds. */

@@ -9,7 +9,7 @@ const DEFAULT_BYTES = 4096;
 /** RFC 7541, section 4.1 */
 const ENTRY_OVERHEAD = 32;
 
-export type TableEntry = readonly [name: string, value: string];
+type TableEntry = readonly [name: string, value: string];
 
 export class DynamicTable {
   /** The entries, the newest first. */

@@ -5,7 +5,7 @@
 
 import { FRAME_HEAD_BYTES, FRAME_SIZE_ERROR, MAX_FRAME_BYTES, NO_ERROR, PREFACE, PROTOCOL_ERROR } from './frames.ts';
 
-export interface FrameReader {
+interface FrameReader {
   /**
    * Processes the frame whose head is at `at`, followed by `length` bytes of payload. @returns an error code, after
    * which the splitter reads nothing

@@ -14,7 +14,7 @@ import type { Target } from './stream.ts';
 export type ReadTarget = (head: RequestHead) => Target;
 
 /** The content of a block: a request, its trailers, or the error code with which the stream ends. */
-export type BlockMeaning = Target | number;
+type BlockMeaning = Target | number;
 
 export class HeaderBlocks {
   readonly #decoder = new HeaderDecoder();

@@ -11,7 +11,7 @@ import { STATIC_TABLE } from './static-table.ts';
  * - `too-large`: the list exceeds the bound, and the connection can continue;
  * - `broken`: the block is invalid, and no later one can be decoded (section 2.2).
  */
-export type Decoded = 'fields' | 'too-large' | 'broken';
+type Decoded = 'fields' | 'too-large' | 'broken';
 
 /** Numbers in header blocks are lengths and indexes, so none of them needs more bits. */
 const MAX_INTEGER = 2 ** 24;

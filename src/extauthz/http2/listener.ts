@@ -27,7 +27,7 @@ export interface TlsMaterial {
 /** An address in the form that `net.Server` takes. */
 export type ListenAt = { readonly host: string; readonly port: number } | { readonly path: string };
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly readTarget: ReadTarget;
   readonly tls: TlsMaterial | undefined;
   /** A monotonic clock, in milliseconds. */

@@ -13,7 +13,7 @@ import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
-export interface ConsoleParts {
+interface ConsoleParts {
   /** The directory of the built console. */
   readonly folder: string;
   /** Bytes from a secure source. */

@@ -29,7 +29,7 @@ export interface FollowedRow {
   readonly cursor: AuditCursor;
 }
 
-export interface FollowPage {
+interface FollowPage {
   readonly rows: readonly FollowedRow[];
   /** The position after this page. */
   readonly next: AuditCursor;

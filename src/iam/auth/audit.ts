@@ -32,7 +32,7 @@ export async function record(trx: Queryable, from: Provenance, event: AuthEvent)
   await insertAudit(trx, authAuditRow(from, event));
 }
 
-export function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
+function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
   return {
     actorType: event.actor === undefined ? 'anonymous' : 'user',
     actorId: event.actor,

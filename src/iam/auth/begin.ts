@@ -18,7 +18,7 @@ export interface BeginningSession {
   pair(userId: UserId): Promise<IssuedTokens>;
 }
 
-export interface LoginKind {
+interface LoginKind {
   readonly attempt: LoginAttempt;
   /** True if the account's earlier failures no longer count. */
   readonly forgives: boolean;

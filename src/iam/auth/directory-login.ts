@@ -28,7 +28,7 @@ import {
 import { applyHere, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
 import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
 
-export interface DirectoryLogin {
+interface DirectoryLogin {
   /** As the client sent it. The directory module parses it. */
   readonly username: string;
   readonly password: string;

@@ -24,7 +24,7 @@ export interface DirectoryService {
   readonly isUp: (name: string) => boolean | undefined;
 }
 
-export interface DirectoryServiceOptions {
+interface DirectoryServiceOptions {
   readonly directories: Directories;
   readonly names: readonly string[];
   /** Default: all. */

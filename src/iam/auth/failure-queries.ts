@@ -27,7 +27,7 @@ const MAX_KNOWN_ADDRESSES = 100;
  * SQL of the subject of failed logins of a user `u`. For a user of a directory: the username of the last login. Null if
  * that user never logged in.
  */
-export const ACCOUNT_OF_USER = `case when u.source = 'local' then user_account(u.id, u.email)
+const ACCOUNT_OF_USER = `case when u.source = 'local' then user_account(u.id, u.email)
   else (select account from user_logins where user_id = u.id) end`;
 
 /** SQL of the ids of all users whose account is locked now, for all addresses or for one. It reads only the locks. */
@@ -46,7 +46,7 @@ export const LOCKED_UNTIL = `select max(f.locked_until) from (select ${ACCOUNT_O
       union all select locked_until from login_failures where scope = 'pair' and account = a.account
     ) f where f.locked_until > clock_timestamp()`;
 
-export interface FailureWindow {
+interface FailureWindow {
   /** The maximum number of failures in a window. */
   readonly limit: number;
   readonly windowMs: number;

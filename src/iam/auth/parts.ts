@@ -17,7 +17,7 @@ export interface PasswordVerifier extends PasswordHasher {
 }
 
 /** The claims of an access token. */
-export interface TokenGrant {
+interface TokenGrant {
   readonly userId: UserId;
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;

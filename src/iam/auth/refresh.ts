@@ -53,7 +53,7 @@ export interface RefreshParts extends AuthParts {
  * Claims in progress in this process, by token. Concurrent uses of one token share a claim, so that many tabs need one
  * database connection.
  */
-export type RefreshClaims = Map<string, Promise<Outcome>>;
+type RefreshClaims = Map<string, Promise<Outcome>>;
 
 type Claim =
   | Outcome

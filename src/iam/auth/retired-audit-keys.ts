@@ -15,7 +15,7 @@ const NAME = 'retired_audit_keys';
 const PURPOSE = 'retired-audit-keys';
 
 /** Hexadecimal digits, except the number of the seal. */
-export interface RetiredAuditKey {
+interface RetiredAuditKey {
   readonly key: string;
   readonly through: number;
   readonly hash: string;

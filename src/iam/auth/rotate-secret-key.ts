@@ -18,7 +18,7 @@ import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { putRetired, readRetired } from './retired-audit-keys.ts';
 
-export interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
+interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
   readonly from: string;
   readonly to: string;
 }

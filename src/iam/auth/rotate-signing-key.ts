@@ -7,7 +7,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 
-export interface RotateParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
+interface RotateParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
   /** The key that private keys are sealed under. It must be that of the servers. */
   readonly secretKey: string;
   readonly times: RotationTimes;

@@ -40,7 +40,7 @@ const MAX_PAUSE_MS = 200;
 /** A few bounded statements. Resolves with the number of removed rows. 0 ends the chore. */
 type Chore = (trx: Queryable) => Promise<number>;
 
-export interface UpkeepPlan {
+interface UpkeepPlan {
   readonly kind: UpkeepKind;
   readonly chores: readonly Chore[];
   readonly everyMs: number;

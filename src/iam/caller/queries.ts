@@ -45,7 +45,7 @@ export interface WrittenRows {
   readonly rules?: 'roles' | 'policies' | undefined;
 }
 
-export interface CallerToHold {
+interface CallerToHold {
   readonly credential: HeldCredential;
   /** The session's user, or the key's owner; undefined for a key that its tenant owns. */
   readonly userId: UserId | undefined;

@@ -38,7 +38,7 @@ export interface AuditTarget {
   readonly id: string;
 }
 
-export interface AuditedChange {
+interface AuditedChange {
   readonly target: AuditTarget | undefined;
   /** Undefined: the row belongs to the platform. */
   readonly tenant: TenantId | undefined;

@@ -19,14 +19,14 @@ import { claim, runIdempotent } from './idempotency.ts';
 import { entityTag, requireMet } from './preconditions.ts';
 
 /** The part of an audit row that is known before the change runs. */
-export interface AuditEntry {
+interface AuditEntry {
   /** `<type>.<verb>`, as in `user.create`. */
   readonly action: string;
   readonly target?: AuditTarget | undefined;
 }
 
 /** A caller's change. */
-export interface ChangeEntry extends AuditEntry {
+interface ChangeEntry extends AuditEntry {
   /**
    * True if the target exists and the change writes its row. Then the transaction locks that row before the work
    * begins, in one order with the caller's own rows: a caller may change itself, and two callers may change each other.
@@ -67,10 +67,10 @@ export interface AuditedTarget {
  * section 13.2.1).
  * @throws Refusal `precondition_failed`
  */
-export type CheckPreconditions = (resource: object) => void;
+type CheckPreconditions = (resource: object) => void;
 
 /** The input of the work of a caller's change. */
-export interface ChangeWork {
+interface ChangeWork {
   readonly trx: Transaction;
   /** The caller as it is in this transaction. */
   readonly caller: HeldCaller;

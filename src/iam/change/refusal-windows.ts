@@ -33,7 +33,7 @@ export interface RefusedRequest {
   readonly requestId: RequestId;
 }
 
-export interface RefusalBounds {
+interface RefusalBounds {
   /** Default: 10. */
   readonly rowsOfWindow?: number;
   /**

@@ -24,7 +24,7 @@ export interface RecentFilter {
   readonly toMs?: number;
 }
 
-export interface RecentBounds {
+interface RecentBounds {
   /** The largest number of rows of one tenant and outcome. */
   readonly perGroup: number;
   readonly total: number;
@@ -164,7 +164,7 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
 }
 
 /** Decisions with bounds of their own. */
-export type RecentKind = 'sampled' | 'first_allows';
+type RecentKind = 'sampled' | 'first_allows';
 
 const OF_KIND: Readonly<Record<RecentKind, string>> = {
   sampled: 'first_of is null',

@@ -11,7 +11,7 @@ import { wrongCursor } from './read.ts';
 import { countRecent, listRecent, type RecentFilter, type StoredDecision } from './recent-queries.ts';
 import { instantIn, type RecentQuery, type RecentResource } from './schemas.ts';
 
-export interface RecentList extends List<RecentResource> {
+interface RecentList extends List<RecentResource> {
   /** Whether a decision of this page is sampled. */
   readonly sampled: boolean;
 }

@@ -8,7 +8,7 @@ import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, names, oneOf, page, tenantFilter } from '../schema/schemas.ts';
 
 /** The UTC intervals by which rows are grouped. */
-export const INTERVALS = ['minute', 'hour', 'day'] as const;
+const INTERVALS = ['minute', 'hour', 'day'] as const;
 export type GroupInterval = (typeof INTERVALS)[number];
 
 const instant = (description: string) =>

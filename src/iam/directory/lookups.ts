@@ -34,7 +34,7 @@ export interface LookupFailure {
   readonly error: unknown;
 }
 
-export type LookupParts = Pick<AuthParts, 'db' | 'feed' | 'flush' | 'now' | 'random'>;
+type LookupParts = Pick<AuthParts, 'db' | 'feed' | 'flush' | 'now' | 'random'>;
 
 export class DirectoryLookups {
   readonly #parts: LookupParts;

@@ -16,13 +16,13 @@ export interface ClaimedLookup {
   readonly identity: DirectoryIdentity;
 }
 
-export interface ClaimedLookups {
+interface ClaimedLookups {
   readonly lookups: readonly ClaimedLookup[];
   /** The last user of the walk; undefined if it reached the end, so that the next walk begins again. */
   readonly walkedTo: UserId | undefined;
 }
 
-export interface LookupClaim {
+interface LookupClaim {
   /** Names of the reachable directories. */
   readonly directories: readonly string[];
   /** The user after which the walk continues; undefined = from the first user. */

@@ -31,7 +31,7 @@ export interface ExportFormat<Row> {
   readonly stopped: (stop: ExportStop) => string;
 }
 
-export interface ExportBatch<Row> {
+interface ExportBatch<Row> {
   readonly rows: readonly Row[];
   /** The position of the next batch, which may be empty; undefined: this is the last batch. */
   readonly next: readonly string[] | undefined;
@@ -46,13 +46,13 @@ export function batchOf<Row>(
   return { rows, next: more && last !== undefined ? position(last) : undefined };
 }
 
-export interface ExportedList<Row> {
+interface ExportedList<Row> {
   /** Fetches the batch after a position; undefined = the first. */
   readonly fetch: (caller: Caller, after: readonly string[] | undefined) => Promise<ExportBatch<Row>>;
   readonly format: ExportFormat<Row>;
 }
 
-export interface ExportStop {
+interface ExportStop {
   /** The code with which a request for the rest would be rejected now; or `time_limit`. */
   readonly reason: ErrorCode | 'time_limit';
   readonly detail: string;

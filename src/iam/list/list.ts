@@ -99,7 +99,7 @@ export function jsonBytes(value: unknown): number {
 }
 
 /** Counts the rows of a whole list, up to `most`. */
-export type CountRows = (most: number) => Promise<number>;
+type CountRows = (most: number) => Promise<number>;
 
 async function totalOf(count: CountRows): Promise<Pick<List<never>, 'total' | 'total_exceeds'>> {
   const rows = await count(MAX_COUNTED + 1);

@@ -54,7 +54,7 @@ export async function createPolicy(
 }
 
 /** A new policy without the parts that depend on the database. */
-export interface ReadPolicy extends Omit<PolicyValues, 'tenant_id' | 'applies_to' | 'attached_roles'> {
+interface ReadPolicy extends Omit<PolicyValues, 'tenant_id' | 'applies_to' | 'attached_roles'> {
   readonly audience: Audience;
 }
 

@@ -22,7 +22,7 @@ import {
   policiesOfRole,
 } from './queries.ts';
 
-export interface PolicyListQuery extends ListQuery, PolicyFilter {
+interface PolicyListQuery extends ListQuery, PolicyFilter {
   readonly notices?: true;
 }
 

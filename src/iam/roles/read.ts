@@ -13,7 +13,7 @@ import { type Noticed, noticedRole } from '../permissions/notices.ts';
 import { builtinResource, type RoleResource, type RoleRow, roleResource } from './entity.ts';
 import { countRoles, findRole, listRoles, type RoleFilter } from './queries.ts';
 
-export interface RoleListQuery extends ListQuery, RoleFilter {
+interface RoleListQuery extends ListQuery, RoleFilter {
   readonly builtin?: boolean;
   readonly notices?: true;
 }

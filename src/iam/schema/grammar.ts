@@ -19,7 +19,7 @@ export const PERMISSION = '^[a-z][a-z0-9_-]*:[a-z][a-z0-9_-]*$';
 const LITERAL = '[^*\\u0000-\\u001f\\u007f-\\u009f]*';
 const GLOB = `${LITERAL}(\\*${LITERAL}){0,${MAX_STARS}}`;
 /** Longest `<kind>/<glob>`, in characters. */
-export const MAX_RESOURCE_PATTERN_LENGTH = 'collections/'.length + MAX_GLOB_LENGTH;
+const MAX_RESOURCE_PATTERN_LENGTH = 'collections/'.length + MAX_GLOB_LENGTH;
 /** `*` or `<kind>/<glob>`. */
 export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})$`;
 /** Names of models, collections and agents, or globs. */

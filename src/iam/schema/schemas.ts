@@ -33,7 +33,7 @@ export function visibleText(maxLength: number) {
 
 export const description = visibleText(2000);
 
-export const MAX_METADATA_PAIRS = 16;
+const MAX_METADATA_PAIRS = 16;
 
 /** Pairs that people attach to a key, a user or a tenant; null = none. */
 export const metadata = Type.Unsafe<Metadata | null>({

@@ -15,7 +15,7 @@ import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './en
 import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
 
-export interface OwnSession {
+interface OwnSession {
   readonly userId: UserId;
   /** The user's own tenant, whichever tenant the caller acts in. */
   readonly tenantId: TenantId;

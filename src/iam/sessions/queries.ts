@@ -14,7 +14,7 @@ import type { UserRow } from '../users/entity.ts';
 import { PASSWORD_VERSION } from '../users/password-queries.ts';
 import type { SessionRow, SessionTable } from './entity.ts';
 
-export interface NewSession {
+interface NewSession {
   readonly id: SessionId;
   /** The time until the session's absolute end. */
   readonly lifetimeMs: number;
@@ -24,7 +24,7 @@ export interface NewSession {
   readonly userAgent: string | undefined;
 }
 
-export interface NewRefreshToken {
+interface NewRefreshToken {
   readonly digest: Uint8Array;
   readonly sessionId: SessionId;
   /** The server derives the successor with it. */
@@ -262,7 +262,7 @@ export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[
 }
 
 /** A session with the tenant of its user. */
-export type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
+type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
 
 const OWNED = 'select s.id, s.user_id, s.cookie, u.tenant_id from sessions s join users u on u.id = s.user_id';
 

@@ -25,7 +25,7 @@ export type ExportPart =
   /** The number of users that a setup file cannot contain. Absent if users are not exported. */
   | { readonly kind: 'end of users'; readonly others: number };
 
-export interface ExportOptions {
+interface ExportOptions {
   /** Undefined: all tenants and the global policies. */
   readonly tenant: TenantId | undefined;
   readonly users: boolean;

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 /** How a setup file states one member. */
-export interface SetupMember<T> {
+interface SetupMember<T> {
   /** The value that null means. A view leaves it out, and a new resource has it by default. */
   readonly empty?: T;
   /** The default of a new resource for a member that a view always has. Without any default the member is required. */
@@ -37,7 +37,7 @@ export interface MemberChange {
   readonly after: unknown;
 }
 
-export interface MissingMember {
+interface MissingMember {
   readonly missing: readonly string[];
 }
 

@@ -7,7 +7,7 @@ import type { WantedPolicy } from './policies.ts';
 import type { Setup, SetupError } from './read.ts';
 import type { WantedRole } from './roles.ts';
 
-export interface SetupNotice extends SetupError {
+interface SetupNotice extends SetupError {
   readonly kind: Notice['kind'];
 }
 

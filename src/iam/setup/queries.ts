@@ -123,7 +123,7 @@ export async function countOtherUsers(q: Queryable, tenant: TenantId): Promise<n
   return rows[0]?.n ?? 0;
 }
 
-export interface RoleHolder {
+interface RoleHolder {
   readonly id: UserId;
   readonly email: string | null;
   readonly manual: boolean;

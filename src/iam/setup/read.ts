@@ -43,7 +43,7 @@ export interface SetupError extends FieldError {
   readonly also?: string;
 }
 
-export type ReadSetup =
+type ReadSetup =
   | { readonly kind: 'setup'; readonly setup: Setup }
   | { readonly kind: 'errors'; readonly errors: readonly SetupError[] };
 

@@ -17,7 +17,7 @@ export interface PostgresFiles {
   readonly major: string;
 }
 
-export interface InstalledPackage {
+interface InstalledPackage {
   /** Contains `native`. */
   readonly directory: string;
   readonly version: string;

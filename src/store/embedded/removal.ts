@@ -12,7 +12,7 @@ import { BASES, LOCATION, ORIGIN, socketDirOf } from './home.ts';
 import { helpersOf, readPidFile, whoIs } from './processes.ts';
 import { withStartLock } from './start-lock.ts';
 
-export interface EmbeddedData {
+interface EmbeddedData {
   readonly dataDir: string;
   /** The folder of the database: `dataDir` itself, or one that `cluster-location` names. */
   readonly directory: string;

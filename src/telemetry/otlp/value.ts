@@ -13,7 +13,7 @@ export interface OtlpAttribute {
   readonly value: OtlpValue;
 }
 
-export type AttributeValue = string | number | boolean | readonly string[];
+type AttributeValue = string | number | boolean | readonly string[];
 
 /** Undefined: no attribute. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
