@@ -334,6 +334,8 @@ describe('the screens of policies', () => {
     await page.goto('/console/policies/looked-at');
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Choose a request' }).click();
+    // The list closes when the page scrolls, as it does to a field below the screen: first the place, then the text.
+    await page.getByRole('combobox', { name: 'User' }).click();
     await page.getByRole('combobox', { name: 'User' }).fill('Frieda Looked At');
     await page.getByRole('option', { name: /^Frieda Looked At/ }).click();
     await page.getByRole('button', { name: 'Try it' }).click();

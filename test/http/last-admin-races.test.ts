@@ -372,3 +372,24 @@ test.each(REMOVALS.flatMap((first, i) => REMOVALS.slice(i).map((second) => [firs
     expect(administrators(await stored())).toHaveLength(1);
   },
 );
+
+test.each([{ action: 'deactivate' }, { action: 'remove_role', role: 'admin' }])(
+  'a change of several users, $action, rejects the last administrator and changes the others',
+  async (change) => {
+    const local = { tenant: 'default', status: 'active', admin: true, password: true } as const;
+    await enter({
+      users: new Map([
+        [1, local],
+        [2, local],
+      ]),
+      suspended: new Set(),
+    });
+    const body = { ...change, ids: [idOf(1), idOf(2)] };
+    const reply = await h.api('POST', '/v1/iam/users/change', { as: caller.token, body });
+    expect(reply.json['data']).toMatchObject([
+      { id: idOf(1), outcome: 'changed' },
+      { id: idOf(2), outcome: 'rejected', code: 'last_admin' },
+    ]);
+    expect(administrators(await stored())).toHaveLength(1);
+  },
+);

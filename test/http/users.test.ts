@@ -316,18 +316,6 @@ describe('changing several users', () => {
     expect(refused.map((row) => row['result'])).toEqual(['refused']);
   });
 
-  test('never ends the last administrator of the platform', async () => {
-    const administrators = rows(await h.api('GET', `${USERS}?tenant_id=*&role=admin`, { as: h.root.token }))
-      .filter((one) => one['status'] === 'active' && one['tenant_id'] === 'default')
-      .map((one) => String(one['id']));
-    for (const body of [{ action: 'deactivate' }, { action: 'remove_role', role: 'admin' }]) {
-      const ids = [...administrators.filter((id) => id !== h.root.id), h.root.id];
-      const reply = await changeThem({ ...body, ids }, { as: h.root.token, query: '?dry_run=true' });
-      const rejected = rows(reply).filter(({ outcome }) => outcome === 'rejected');
-      expect(rejected).toMatchObject([{ code: 'last_admin' }]);
-    }
-  });
-
   test.each([
     ['without ids and filter', { action: 'deactivate' }],
     ['with both', { action: 'deactivate', ids: ['usr_x'], filter: {} }],

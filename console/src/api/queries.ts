@@ -26,3 +26,14 @@ export const queries = new QueryClient({
     },
   },
 });
+
+/**
+ * For `placeholderData` of a search whose key ends with the typed text: what the search before found stays until the
+ * next result is there. An option that is being pressed is then not taken away.
+ */
+export function whileSearching(key: readonly unknown[]) {
+  const isSameSearch = (other: readonly unknown[]): boolean =>
+    other.length === key.length && other.slice(0, -1).every((part, i) => part === key[i]);
+  return <T>(before: T | undefined, query: { readonly queryKey: readonly unknown[] } | undefined): T | undefined =>
+    query !== undefined && isSameSearch(query.queryKey) ? before : undefined;
+}

@@ -5,6 +5,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ProblemError, type Tenant } from '../../../client/index.ts';
 import { client } from './client.ts';
+import { whileSearching } from './queries.ts';
 import type { SearchText } from './search-text.ts';
 
 const ID = /^[a-z0-9-]{1,63}$/;
@@ -38,5 +39,10 @@ async function readTenant(id: string, signal: AbortSignal): Promise<Tenant | und
 }
 
 export function useFoundTenants(q: SearchText, limit: number) {
-  return useQuery({ queryKey: ['tenants', q, limit], queryFn: ({ signal }) => findTenants(q, limit, signal) });
+  const queryKey = ['tenants', limit, q];
+  return useQuery({
+    queryKey,
+    queryFn: ({ signal }) => findTenants(q, limit, signal),
+    placeholderData: whileSearching(queryKey),
+  });
 }

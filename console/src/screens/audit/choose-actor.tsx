@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { nameOf } from '../../api/principal.tsx';
+import { whileSearching } from '../../api/queries.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { wantedOf } from '../../api/wanted.ts';
 import { audit as text } from '../../text/en/audit.ts';
@@ -27,6 +28,7 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
   const isId = wanted.kind === 'user' || wanted.kind === 'key';
   const users = useQuery({
     queryKey: [tenant, 'users', 'actors', q],
+    placeholderData: whileSearching([tenant, 'users', 'actors', q]),
     queryFn: ({ signal }) =>
       client.request('GET', '/v1/iam/users', {
         query: { limit: PAGE, q: wanted.kind === 'text' ? wanted.q : undefined },
@@ -36,6 +38,7 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
   });
   const keys = useQuery({
     queryKey: [tenant, 'keys', 'actors', q],
+    placeholderData: whileSearching([tenant, 'keys', 'actors', q]),
     queryFn: ({ signal }) =>
       client.request('GET', '/v1/iam/api-keys', {
         query: {
@@ -52,8 +55,8 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
   const items: readonly ChooseItem[] = [
     ...(isId ? [{ id: q, name: q }] : []),
     ...NAMELESS.filter(({ name }) => name.startsWith(typed.trim().toLowerCase())),
-    ...(users.data?.data ?? []).map(({ id, name, email }) => ({ id, name, small: email ?? undefined })),
-    ...(keys.data?.data ?? []).map((key) => ({
+    ...(isId ? [] : (users.data?.data ?? [])).map(({ id, name, email }) => ({ id, name, small: email ?? undefined })),
+    ...(isId || q === '' ? [] : (keys.data?.data ?? [])).map((key) => ({
       id: key.id,
       name: nameOf(key),
       small: `${key.prefix}…${key.last_four}`,

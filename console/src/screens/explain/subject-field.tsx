@@ -7,6 +7,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../../client/index.ts';
 import { useName } from '../../api/principal.tsx';
+import { whileSearching } from '../../api/queries.ts';
 import { keySearch, type SearchText } from '../../api/search-text.ts';
 import { useTenant } from '../../api/session.ts';
 import { explain as text } from '../../text/en/explain.ts';
@@ -41,8 +42,10 @@ function Field({ kind, id, name, onChange, label, isOptional }: SubjectFieldProp
   const tenant = useTenant();
   const [typed, setTyped] = useState<string>();
   const q = useSearchText(typed ?? '');
+  const queryKey = [tenant.id, 'subjects', kind, q];
   const found = useQuery({
-    queryKey: [tenant.id, 'subjects', kind, q],
+    queryKey,
+    placeholderData: whileSearching(queryKey),
     queryFn: ({ signal }) => (kind === 'user' ? usersFor(tenant.client, q, signal) : keysFor(tenant.client, q, signal)),
   });
   const chosen: readonly ComboItem[] = id === undefined ? [] : [{ id, name }];
@@ -65,7 +68,9 @@ function Field({ kind, id, name, onChange, label, isOptional }: SubjectFieldProp
         setTyped(item.name);
         onChange(item.id);
       }}
-      says={found.isPending ? text.searching : found.isError ? sentenceOf(found.error) : none}
+      says={
+        found.isPending || found.isPlaceholderData ? text.searching : found.isError ? sentenceOf(found.error) : none
+      }
       placeholder={kind === 'user' ? text.findUser : text.findKey}
       isFree
     />
