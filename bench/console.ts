@@ -34,8 +34,13 @@ export async function consoleBenchmark(): Promise<void> {
   await stand.signIn(page);
   const rows: Row[] = [];
   for (const one of CASES.filter(({ name }) => name.includes(CHOSEN))) {
-    rows.push(await measure(page, one, broken));
-    console.log(Object.values(rows.at(-1) ?? {}).join(' | '));
+    try {
+      const row = await measure(page, one, broken);
+      rows.push(row);
+      console.log(Object.values(row).join(' | '));
+    } catch (error) {
+      broken.push(error instanceof Error ? error.message : `${one.name}: ${error}`);
+    }
   }
   if (rows.length > 0)
     printTable(
