@@ -102,7 +102,7 @@ export const CASES: readonly ConsoleCase[] = [
   list('API keys, revoked', '/keys?status=revoked', KEYS, 'revoked'),
   list('API keys by last use', '/keys?sort=-last_used_at', KEYS),
   list('API keys by expiry', '/keys?sort=expires_at', KEYS),
-  list('API keys, unused for 90 days', '/keys?care=unused-90', KEYS),
+  list('API keys without an expiry', '/keys?care=without-expiry', KEYS),
   search('API keys', '/keys', KEYS, 'Search keys', 'key 7777'),
   search('API keys', '/keys', KEYS, 'Search keys', 'service 77'),
   search('API keys', '/keys?q=nobody', KEYS, 'Search keys', 'psk_0000'),
