@@ -377,7 +377,7 @@ describe('the access review', () => {
     expect(problems).toEqual([]);
   });
 
-  it('puts no pasted key into the address, and says what to do when nobody has access', async () => {
+  it('puts no pasted key into the address, and says what to do when no principal has access', async () => {
     await done(stand.server.http, 'POST', '/v1/iam/policies', {
       token: stand.token,
       body: { name: 'no-retired', effect: 'deny', actions: ['*'], resources: ['models/retired-*'] },
@@ -385,14 +385,14 @@ describe('the access review', () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/access' });
     const name = page.getByRole('textbox', { name: 'Name' });
     await name.fill('retired-1');
-    await page.getByText('Nobody has access').waitFor();
+    await page.getByText('No role, user or key has access').waitFor();
     const addresses: string[] = [];
     page.on('request', (request) => addresses.push(request.url()));
     await name.fill(`psk_${'x'.repeat(50)}`);
     await page.getByText('Who can use it?').waitFor();
     expect([...addresses, page.url()].filter((address) => address.includes('xxxx'))).toEqual([]);
     await name.fill('retired-1');
-    await page.getByText('Nobody has access').waitFor();
+    await page.getByText('No role, user or key has access').waitFor();
     await page.getByRole('link', { name: 'Open roles' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/roles');
     expect(problems).toEqual([]);

@@ -215,13 +215,13 @@ describe('access to explanations', () => {
     const body = { name: 'abroad', description: 'k', scopes: ['chat:write'], expires_in_days: 1 };
     const abroad = (await h.api('POST', '/v1/iam/api-keys', { as: other.token, body })).json;
     await h.api('PUT', `/v1/iam/users/${stranger.id}`, { as: other.token, body: { email: 'eve@there.example' } });
-    const unknown = (await explain({ subject: 'nobody@there.example' })).json;
+    const unknown = (await explain({ subject: 'unknown@there.example' })).json;
     for (const subject of ['eve@there.example', 'abroad', text(abroad, 'prefix')]) {
       const { status, code, detail } = (await explain({ subject })).json;
       expect([subject, status, code, detail]).toEqual([subject, 404, unknown['code'], unknown['detail']]);
       expect(await decided({ subject }, ada.token)).toBe('403 insufficient_permission');
     }
-    expect(await decided({ subject: 'nobody@there.example' }, ada.token)).toBe('403 insufficient_permission');
+    expect(await decided({ subject: 'unknown@there.example' }, ada.token)).toBe('403 insufficient_permission');
     // A caller may name itself by its address.
     await h.api('PUT', `/v1/iam/users/${ada.id}`, { as: boss.token, body: { email: 'ada@mine.example' } });
     expect(await decided({ subject: 'ada@mine.example' }, ada.token)).toBe('allow');

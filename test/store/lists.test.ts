@@ -50,7 +50,7 @@ const NAMES = [
 ];
 const DEPARTMENTS = [null, 'Sales', 'Sales & Marketing', 'Recherche'];
 
-interface Somebody {
+interface ListedPerson {
   readonly id: UserId;
   readonly tenant: TenantId;
   readonly name: string;
@@ -67,7 +67,7 @@ interface Somebody {
 }
 
 let fresh: FreshDatabase;
-let people: readonly Somebody[];
+let people: readonly ListedPerson[];
 
 /** The same at every run. */
 function numbers(seed: number): (below: number) => number {
@@ -126,7 +126,7 @@ beforeAll(async () => {
   );
   // Every user has failures: over the limit now, over the limit in an ended window, or below it. Unknown accounts too.
   const subject = (text: string): Buffer => createHash('sha256').update(text).digest();
-  const accountOf = ({ id, email, directoryStatus }: Somebody): string => {
+  const accountOf = ({ id, email, directoryStatus }: ListedPerson): string => {
     if (directoryStatus !== undefined) return `directory:${id}`;
     return email === null ? `user:${id}` : `email:${email}`;
   };
@@ -271,9 +271,9 @@ describe('users', () => {
 
   const orders = fc.record({ member: fc.constantFrom(...USER_ORDERS), descending: fc.boolean() });
   const VALUES = {
-    created_at: (one: Somebody) => one.createdAt,
-    last_login_at: (one: Somebody) => one.lastLoginAt,
-    name: (one: Somebody) => one.name.toLowerCase(),
+    created_at: (one: ListedPerson) => one.createdAt,
+    last_login_at: (one: ListedPerson) => one.lastLoginAt,
+    name: (one: ListedPerson) => one.name.toLowerCase(),
   };
 
   function naive(

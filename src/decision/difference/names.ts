@@ -13,7 +13,7 @@ import type { ComparisonBudget } from './budget.ts';
 import { bitsOf, positionsOf } from './masks.ts';
 import type { NamePatterns } from './model.ts';
 
-/** The names that routes can take: any text of a body, one segment of a path, or several. */
+/** The form of the names that a route takes: `text` comes from a body, `segment` and `segments` from a path. */
 export type NameForm = 'text' | 'segments' | 'segment';
 
 /** Returns the patterns of a set, which may be more than one text of a rule. */

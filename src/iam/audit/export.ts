@@ -1,22 +1,20 @@
 /** Exports the audit log as one stream of NDJSON or CSV, newest first, with the filters of the list. */
 
 import type { AdminParts } from '../caller/caller.ts';
-import { csvLine } from '../list/csv.ts';
 import {
   batchOf,
+  type CsvColumns,
   type ExportCaller,
-  type ExportFormat,
+  exportFormats,
   MAX_BATCH_BYTES,
   startExport,
-  stoppedCsv,
-  stoppedNdjson,
 } from '../list/export.ts';
 import { cursorsOf, scopeOf } from '../list/list.ts';
 import type { StoredAudit } from './queries.ts';
 import { auditFilter, auditResource, fetchAudit, positionOf } from './read.ts';
 import type { AuditQuery } from './schemas.ts';
 
-const CSV_COLUMNS: Readonly<Record<string, (row: StoredAudit) => string | null>> = {
+const CSV_COLUMNS: CsvColumns<StoredAudit> = {
   id: (row) => String(row.id),
   time: (row) => row.time.toISOString(),
   actor_type: (row) => row.actor_type,
@@ -36,14 +34,7 @@ function json(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-const FORMATS = {
-  ndjson: { header: '', line: (row) => `${JSON.stringify(auditResource(row))}\n`, stopped: stoppedNdjson },
-  csv: {
-    header: csvLine(Object.keys(CSV_COLUMNS)),
-    line: (row) => csvLine(Object.values(CSV_COLUMNS).map((read) => read(row))),
-    stopped: stoppedCsv,
-  },
-} as const satisfies Readonly<Record<string, ExportFormat<StoredAudit>>>;
+const FORMATS = exportFormats<StoredAudit>(CSV_COLUMNS, auditResource);
 
 export type AuditExportFormat = keyof typeof FORMATS;
 

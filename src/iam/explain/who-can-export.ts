@@ -1,20 +1,12 @@
 /** Exports a who-can list as one stream of NDJSON or CSV: roles, users and keys, each in one row. */
 
 import type { AdminParts } from '../caller/caller.ts';
-import { csvLine } from '../list/csv.ts';
-import {
-  type ExportCaller,
-  type ExportFormat,
-  MAX_BATCH_BYTES,
-  startExport,
-  stoppedCsv,
-  stoppedNdjson,
-} from '../list/export.ts';
+import { type CsvColumns, type ExportCaller, exportFormats, MAX_BATCH_BYTES, startExport } from '../list/export.ts';
 import { cursorsOf } from '../list/list.ts';
 import type { WhoCanQuery } from './schemas.ts';
 import { type AccessRow, abilitiesInQuery, gatherAccess, listedName, type WhoCanParts } from './who-can.ts';
 
-const CSV_COLUMNS: Readonly<Record<string, (row: AccessRow) => string | null>> = {
+const CSV_COLUMNS: CsvColumns<AccessRow> = {
   type: (row) => row.type,
   id: (row) => (row.type === 'role' ? null : row.id),
   name: (row) => (row.type === 'api_key' ? row.description : row.name),
@@ -29,14 +21,7 @@ const CSV_COLUMNS: Readonly<Record<string, (row: AccessRow) => string | null>> =
   expires_at: (row) => (row.type === 'api_key' ? (row.expires_at?.toISOString() ?? null) : null),
 };
 
-const FORMATS = {
-  ndjson: { header: '', line: (row) => `${JSON.stringify(row)}\n`, stopped: stoppedNdjson },
-  csv: {
-    header: csvLine(Object.keys(CSV_COLUMNS)),
-    line: (row) => csvLine(Object.values(CSV_COLUMNS).map((read) => read(row))),
-    stopped: stoppedCsv,
-  },
-} as const satisfies Readonly<Record<string, ExportFormat<AccessRow>>>;
+const FORMATS = exportFormats<AccessRow>(CSV_COLUMNS, (row) => row);
 
 export type WhoCanFormat = keyof typeof FORMATS;
 

@@ -10,6 +10,7 @@
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import type { PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
+import { csvLine } from './csv.ts';
 import type { Cursors } from './list.ts';
 
 /** Longest duration of one export, in milliseconds. */
@@ -141,11 +142,29 @@ function stopOf(cause: unknown, cursor: string): ExportStop {
 }
 
 /** The last line of an NDJSON export that stopped early. A row has no member `object`. */
-export function stoppedNdjson({ reason, detail, cursor }: ExportStop): string {
+function stoppedNdjson({ reason, detail, cursor }: ExportStop): string {
   return `${JSON.stringify({ object: 'export_stopped', reason, detail, next_cursor: cursor })}\n`;
 }
 
 /** The last line of a CSV export that stopped early. None of its cells needs quotes or is a formula. */
 export function stoppedCsv({ reason, cursor }: ExportStop): string {
   return `export_stopped,${reason},${cursor}\r\n`;
+}
+
+/** The columns of a CSV export by their titles; null is an empty cell. */
+export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
+
+/**
+ * Returns the formats of a list: NDJSON of its resources, and CSV of columns.
+ * @param resource the value of one line of NDJSON
+ */
+export function exportFormats<Row>(columns: CsvColumns<Row>, resource: (row: Row) => unknown) {
+  return {
+    ndjson: { header: '', line: (row: Row) => `${JSON.stringify(resource(row))}\n`, stopped: stoppedNdjson },
+    csv: {
+      header: csvLine(Object.keys(columns)),
+      line: (row: Row) => csvLine(Object.values(columns).map((read) => read(row))),
+      stopped: stoppedCsv,
+    },
+  } as const satisfies Readonly<Record<string, ExportFormat<Row>>>;
 }

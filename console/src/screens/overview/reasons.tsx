@@ -115,7 +115,7 @@ function LatestRows({ code }: { readonly code: string | undefined }) {
             <Ago time={decision.time} />
           </span>
           <span className={styles.what}>
-            {decision.principal === null ? text.nobody : <Principal {...decision.principal} />}{' '}
+            {decision.principal === null ? text.unknownPrincipal : <Principal {...decision.principal} />}{' '}
             <code>
               {decision.method} {decision.path}
             </code>

@@ -24,7 +24,7 @@ export const access = {
   conditional: (policies: string) => `under conditions of ${policies}`,
   partly: (policies: string) => `partly under conditions of ${policies}`,
   expires: 'Expires',
-  none: 'Nobody has access',
+  none: 'No role, user or key has access',
   noneSays:
     'No role, user or key of this tenant has it, by any rule. Give it by a role, by the scopes of a key, or by an allow policy.',
   toRoles: 'Open roles',

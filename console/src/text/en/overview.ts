@@ -62,7 +62,7 @@ export const overview = {
   explain: 'Explain',
   explainOf: (request: string) => `Explain ${request}`,
   byPolicy: (policy: string) => `policy ${policy}`,
-  nobody: 'nobody known',
+  unknownPrincipal: 'an unknown principal',
   changes: 'Last changes',
   changesNone: 'Nothing was changed lately.',
   toAudit: 'Open the audit log',
