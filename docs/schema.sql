@@ -157,7 +157,7 @@ CREATE TABLE changes (
   key text NOT NULL,
   at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   CONSTRAINT changes_pkey PRIMARY KEY (seq),
-  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text]))
+  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text])) NOT VALID
 );
 
 CREATE TABLE collection_counts (
@@ -361,35 +361,6 @@ CREATE TABLE rotated_key_digests (
 CREATE INDEX rotated_key_digests_by_key ON rotated_key_digests USING btree (key_id, stopped_at);
 CREATE INDEX rotated_key_digests_by_time ON rotated_key_digests USING btree (stopped_at);
 
-CREATE TABLE sessions (
-  id text NOT NULL,
-  user_id text NOT NULL,
-  created_at timestamp with time zone DEFAULT now() NOT NULL,
-  last_used_at timestamp with time zone DEFAULT now() NOT NULL,
-  expires_at timestamp with time zone NOT NULL,
-  ended_at timestamp with time zone,
-  cookie boolean DEFAULT false NOT NULL,
-  address text,
-  user_agent text,
-  refreshes integer DEFAULT 0 NOT NULL,
-  CONSTRAINT sessions_pkey PRIMARY KEY (id)
-);
-CREATE INDEX sessions_by_end ON sessions USING btree (COALESCE(ended_at, expires_at));
-CREATE INDEX sessions_by_user ON sessions USING btree (user_id, id);
-CREATE INDEX sessions_not_ended_by_user ON sessions USING btree (user_id) WHERE ended_at IS NULL;
-
-CREATE TABLE refresh_tokens (
-  digest bytea NOT NULL,
-  session_id text NOT NULL,
-  nonce bytea NOT NULL,
-  issued_at timestamp with time zone DEFAULT now() NOT NULL,
-  used_at timestamp with time zone,
-  successor_digest bytea,
-  CONSTRAINT refresh_tokens_pkey PRIMARY KEY (digest),
-  CONSTRAINT refresh_tokens_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
-);
-CREATE INDEX refresh_tokens_by_session ON refresh_tokens USING btree (session_id);
-
 CREATE TABLE settlement_news (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   holder text NOT NULL,
@@ -436,6 +407,39 @@ CREATE INDEX tenants_by_lexeme ON tenants USING gin (user_lexemes(''::text, ''::
 CREATE INDEX tenants_by_status ON tenants USING btree (status, id COLLATE "C") WHERE deleted_at IS NULL;
 CREATE INDEX tenants_in_order ON tenants USING btree (id COLLATE "C") WHERE deleted_at IS NULL;
 
+CREATE TABLE issuers (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  issuer text NOT NULL,
+  audiences text[] NOT NULL,
+  jwks_uri text,
+  jwks jsonb,
+  jwks_set_at timestamp with time zone,
+  ca text,
+  algorithms text[] NOT NULL,
+  token_types text[],
+  required_claims jsonb DEFAULT '[]'::jsonb NOT NULL,
+  users jsonb,
+  sso jsonb,
+  sso_secret_sealed bytea,
+  enabled boolean DEFAULT true NOT NULL,
+  max_age_seconds integer,
+  leeway_seconds integer DEFAULT 5 NOT NULL,
+  revoked_before timestamp with time zone,
+  earlier jsonb,
+  users_since timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT issuers_pkey PRIMARY KEY (id),
+  CONSTRAINT issuers_kind_check CHECK (kind = ANY (ARRAY['oidc'::text, 'spiffe'::text])),
+  CONSTRAINT issuers_leeway_seconds_check CHECK (leeway_seconds >= 0 AND leeway_seconds <= 60),
+  CONSTRAINT issuers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
+);
+CREATE UNIQUE INDEX issuers_by_name ON issuers USING btree (tenant_id, name);
+CREATE UNIQUE INDEX issuers_enabled_by_issuer ON issuers USING btree (issuer) WHERE enabled;
+
 CREATE TABLE api_keys (
   id text NOT NULL,
   tenant_id text NOT NULL,
@@ -462,8 +466,14 @@ CREATE TABLE api_keys (
   imported boolean DEFAULT false NOT NULL,
   search_text text GENERATED ALWAYS AS (key_search_text(name, description, metadata)) STORED NOT NULL,
   disabled_at timestamp with time zone,
+  proof_issuer_id text,
+  proof_subject text,
+  proof_is_glob boolean DEFAULT false NOT NULL,
+  proof_claims jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_digest_key UNIQUE (digest),
+  CONSTRAINT api_keys_proof_whole CHECK ((proof_issuer_id IS NULL) = (proof_subject IS NULL) AND (proof_claims IS NULL) = (proof_subject IS NULL)) NOT VALID,
+  CONSTRAINT api_keys_proof_issuer_id_fkey FOREIGN KEY (proof_issuer_id) REFERENCES issuers(id),
   CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 ) WITH (fillfactor=90);
 CREATE INDEX api_keys_by_creator ON api_keys USING btree (created_by);
@@ -472,6 +482,8 @@ CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expires_at, id);
 CREATE INDEX api_keys_by_lexeme ON api_keys USING gin (user_lexemes(tenant_id, COALESCE(user_id, ''::text), '{}'::text[], search_text)) WITH (gin_pending_list_limit='256');
 CREATE INDEX api_keys_by_prefix ON api_keys USING btree (prefix COLLATE "C", tenant_id);
 CREATE UNIQUE INDEX api_keys_by_previous_digest ON api_keys USING btree (previous_digest) WHERE previous_digest IS NOT NULL;
+CREATE INDEX api_keys_by_proof ON api_keys USING btree (proof_issuer_id, proof_subject) WHERE proof_issuer_id IS NOT NULL;
+CREATE INDEX api_keys_by_proof_glob ON api_keys USING btree (proof_issuer_id) WHERE proof_is_glob;
 CREATE INDEX api_keys_by_tenant ON api_keys USING btree (tenant_id, id);
 CREATE INDEX api_keys_by_tenant_expiry ON api_keys USING btree (tenant_id, expires_at, id);
 CREATE INDEX api_keys_by_tenant_order ON api_keys USING btree (tenant_id, created_at, id);
@@ -479,6 +491,18 @@ CREATE INDEX api_keys_by_user ON api_keys USING btree (user_id, id) WHERE user_i
 CREATE INDEX api_keys_by_user_expiry ON api_keys USING btree (user_id, expiry_month, revoked, id) INCLUDE (expires_at) WHERE user_id IS NOT NULL;
 CREATE INDEX api_keys_in_order ON api_keys USING btree (created_at, id);
 CREATE INDEX api_keys_of_tenant_itself ON api_keys USING btree (tenant_id, expiry_month, revoked) INCLUDE (expires_at) WHERE user_id IS NULL;
+
+CREATE TABLE issuer_keys (
+  issuer_id text NOT NULL,
+  keys jsonb,
+  fetched_at timestamp with time zone,
+  next_fetch_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  attempted_at timestamp with time zone,
+  error text,
+  CONSTRAINT issuer_keys_pkey PRIMARY KEY (issuer_id),
+  CONSTRAINT issuer_keys_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE CASCADE
+);
+CREATE INDEX issuer_keys_due ON issuer_keys USING btree (next_fetch_at);
 
 CREATE TABLE policies (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -526,6 +550,45 @@ CREATE TABLE roles (
 );
 CREATE INDEX roles_by_tenant_name ON roles USING btree (tenant_id, name COLLATE "C");
 CREATE INDEX roles_in_order ON roles USING btree (name COLLATE "C", tenant_id COLLATE "C");
+
+CREATE TABLE sessions (
+  id text NOT NULL,
+  user_id text,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  last_used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  cookie boolean DEFAULT false NOT NULL,
+  address text,
+  user_agent text,
+  refreshes integer DEFAULT 0 NOT NULL,
+  api_key_id text,
+  issuer_id text,
+  scope text[],
+  sso_sid text,
+  sso_subject text,
+  CONSTRAINT sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT sessions_of_one CHECK ((user_id IS NULL) <> (api_key_id IS NULL)) NOT VALID,
+  CONSTRAINT sessions_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  CONSTRAINT sessions_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE SET NULL
+);
+CREATE INDEX sessions_by_end ON sessions USING btree (COALESCE(ended_at, expires_at));
+CREATE INDEX sessions_by_issuer ON sessions USING btree (issuer_id) WHERE issuer_id IS NOT NULL;
+CREATE INDEX sessions_by_key ON sessions USING btree (api_key_id) WHERE api_key_id IS NOT NULL;
+CREATE INDEX sessions_by_user ON sessions USING btree (user_id, id);
+CREATE INDEX sessions_not_ended_by_user ON sessions USING btree (user_id) WHERE ended_at IS NULL;
+
+CREATE TABLE refresh_tokens (
+  digest bytea NOT NULL,
+  session_id text NOT NULL,
+  nonce bytea NOT NULL,
+  issued_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone,
+  successor_digest bytea,
+  CONSTRAINT refresh_tokens_pkey PRIMARY KEY (digest),
+  CONSTRAINT refresh_tokens_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+);
+CREATE INDEX refresh_tokens_by_session ON refresh_tokens USING btree (session_id);
 
 CREATE TABLE token_budgets (
   tenant_id text NOT NULL,
@@ -636,7 +699,7 @@ CREATE TABLE users (
   CONSTRAINT users_directory_whole CHECK ((directory IS NULL) = (directory_id IS NULL)),
   CONSTRAINT users_email_check CHECK (email = lower(email)),
   CONSTRAINT users_email_conflict_check CHECK (email_conflict = lower(email_conflict)),
-  CONSTRAINT users_source_check CHECK (source = ANY (ARRAY['local'::text, 'ldap'::text])),
+  CONSTRAINT users_source_check CHECK ((source = ANY (ARRAY['local'::text, 'ldap'::text])) OR source ~~ 'issuer:%'::text) NOT VALID,
   CONSTRAINT users_status_check CHECK (status = ANY (ARRAY['active'::text, 'deactivated'::text])),
   CONSTRAINT users_suspension_of_directory CHECK (directory_suspension IS NULL OR directory IS NOT NULL),
   CONSTRAINT users_suspension_since CHECK ((directory_suspension IS NULL) = (directory_suspended_at IS NULL)),
@@ -681,6 +744,18 @@ END),
 CREATE INDEX one_time_tokens_by_expiry ON one_time_tokens USING btree (expires_at);
 CREATE INDEX one_time_tokens_by_user ON one_time_tokens USING btree (user_id);
 
+CREATE TABLE user_identities (
+  issuer_id text NOT NULL,
+  subject text NOT NULL,
+  user_id text NOT NULL,
+  roles_as_of timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT user_identities_pkey PRIMARY KEY (issuer_id, subject),
+  CONSTRAINT user_identities_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id),
+  CONSTRAINT user_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX user_identities_by_user ON user_identities USING btree (user_id);
+
 CREATE TABLE user_logins (
   user_id text NOT NULL,
   last_login_at timestamp with time zone NOT NULL,
@@ -700,7 +775,7 @@ CREATE TABLE user_roles (
   tenant_id text NOT NULL,
   status text NOT NULL,
   CONSTRAINT user_roles_pkey PRIMARY KEY (user_id, role_name, source),
-  CONSTRAINT user_roles_source_check CHECK (source = ANY (ARRAY['manual'::text, 'directory'::text])),
+  CONSTRAINT user_roles_source_check CHECK ((source = ANY (ARRAY['manual'::text, 'directory'::text])) OR source ~~ 'issuer:%'::text) NOT VALID,
   CONSTRAINT user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX user_roles_by_role ON user_roles USING btree (role_name, status, user_id);
@@ -764,6 +839,46 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.feed_identity()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op <> 'INSERT' then
+    perform feed_append('link', old.issuer_id || ' ' || old.subject);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform feed_append('link', new.issuer_id || ' ' || new.subject);
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_issuer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op <> 'INSERT' then
+    perform feed_append('issuer', old.issuer);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform feed_append('issuer', new.issuer);
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_issuer_keys()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform feed_append('issuer', i.issuer) from issuers i where i.id = new.issuer_id;
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.feed_key()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -780,6 +895,21 @@ begin
     if new.previous_digest is not null then
       perform feed_append('key', encode(new.previous_digest, 'hex'));
     end if;
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_key_proof()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op <> 'INSERT' and old.proof_issuer_id is not null then
+    perform feed_proof(old.proof_issuer_id, old.proof_subject, old.proof_is_glob);
+  end if;
+  if tg_op <> 'DELETE' and new.proof_issuer_id is not null then
+    perform feed_proof(new.proof_issuer_id, new.proof_subject, new.proof_is_glob);
   end if;
   return null;
 end
@@ -847,6 +977,19 @@ CREATE OR REPLACE FUNCTION public.feed_position()
  STABLE
 AS $function$
   select greatest((select max(seq) from changes), (select pruned_through from feed_state))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_proof(issuer text, subject text, is_glob boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if is_glob then
+    perform feed_append('issuer', i.issuer) from issuers i where i.id = issuer;
+  else
+    perform feed_append('link', issuer || ' ' || subject);
+  end if;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.feed_role()
@@ -1649,8 +1792,15 @@ CREATE CONSTRAINT TRIGGER api_keys_feed AFTER UPDATE ON api_keys DEFERRABLE INIT
 CREATE CONSTRAINT TRIGGER api_keys_feed_disabled AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.disabled_at IS DISTINCT FROM new.disabled_at) EXECUTE FUNCTION feed_key();
 CREATE TRIGGER api_keys_feed_emptied AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER api_keys_feed_new AFTER INSERT OR DELETE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_key();
+CREATE CONSTRAINT TRIGGER api_keys_feed_proof AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.proof_issuer_id IS NOT NULL OR new.proof_issuer_id IS NOT NULL) AND (old.proof_issuer_id IS DISTINCT FROM new.proof_issuer_id OR old.proof_subject IS DISTINCT FROM new.proof_subject OR old.proof_is_glob IS DISTINCT FROM new.proof_is_glob OR old.proof_claims IS DISTINCT FROM new.proof_claims OR old.revoked_at IS DISTINCT FROM new.revoked_at OR old.expires_at IS DISTINCT FROM new.expires_at)) EXECUTE FUNCTION feed_key_proof();
+CREATE CONSTRAINT TRIGGER api_keys_feed_proof_gone AFTER DELETE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.proof_issuer_id IS NOT NULL) EXECUTE FUNCTION feed_key_proof();
+CREATE CONSTRAINT TRIGGER api_keys_feed_proof_new AFTER INSERT ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.proof_issuer_id IS NOT NULL) EXECUTE FUNCTION feed_key_proof();
 CREATE TRIGGER audit_totals_added AFTER INSERT ON audit_seals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_add();
 CREATE TRIGGER audit_totals_gone AFTER DELETE ON audit_seals REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_subtract();
+CREATE CONSTRAINT TRIGGER issuer_keys_feed AFTER UPDATE ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.keys IS DISTINCT FROM new.keys OR old.fetched_at IS DISTINCT FROM new.fetched_at AND old.error IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
+CREATE CONSTRAINT TRIGGER issuer_keys_feed_new AFTER INSERT ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.keys IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
+CREATE CONSTRAINT TRIGGER issuers_feed AFTER INSERT OR DELETE OR UPDATE ON issuers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_issuer();
+CREATE TRIGGER issuers_feed_emptied AFTER TRUNCATE ON issuers FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER policies_feed AFTER INSERT OR DELETE OR UPDATE ON policies DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_policy();
 CREATE TRIGGER policies_feed_emptied AFTER TRUNCATE ON policies FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE TRIGGER policies_hold_owner BEFORE INSERT OR DELETE OR UPDATE ON policies FOR EACH ROW EXECUTE FUNCTION rules_hold_owner();
@@ -1674,6 +1824,8 @@ CREATE CONSTRAINT TRIGGER signing_keys_feed AFTER INSERT OR DELETE OR UPDATE ON 
 CREATE TRIGGER signing_keys_feed_emptied AFTER TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER tenants_feed AFTER INSERT OR DELETE OR UPDATE ON tenants DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_tenant();
 CREATE TRIGGER tenants_feed_emptied AFTER TRUNCATE ON tenants FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
+CREATE CONSTRAINT TRIGGER user_identities_feed AFTER INSERT OR DELETE OR UPDATE ON user_identities DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_identity();
+CREATE TRIGGER user_identities_feed_emptied AFTER TRUNCATE ON user_identities FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE TRIGGER user_logins_fill BEFORE INSERT ON user_logins FOR EACH ROW WHEN (new.tenant_id IS NULL) EXECUTE FUNCTION user_logins_fill();
 CREATE TRIGGER user_roles_collect_changed AFTER UPDATE ON user_roles REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION user_roles_collect();
 CREATE TRIGGER user_roles_collect_gone AFTER DELETE ON user_roles REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION user_roles_collect();

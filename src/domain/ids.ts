@@ -7,9 +7,11 @@ export type TenantId = Branded<'TenantId'>;
 export type UserId = Branded<'UserId'>;
 export type KeyId = Branded<'KeyId'>;
 export type SessionId = Branded<'SessionId'>;
+export type IssuerId = Branded<'IssuerId'>;
 export type RequestId = Branded<'RequestId'>;
 export type RoleName = Branded<'RoleName'>;
 export type PolicyName = Branded<'PolicyName'>;
+export type IssuerName = Branded<'IssuerName'>;
 /**
  * SHA-256 of an API key's whole text, as 64 lower-case hexadecimal digits: the only form in which a key is stored or
  * looked up.
@@ -32,14 +34,18 @@ export function parsePolicyName(text: string): PolicyName | undefined {
   return NAME.test(text) ? (text as PolicyName) : undefined;
 }
 
+export function parseIssuerName(text: string): IssuerName | undefined {
+  return NAME.test(text) ? (text as IssuerName) : undefined;
+}
+
 export function parseKeyDigest(text: string): KeyDigest | undefined {
   return DIGEST.test(text) ? (text as KeyDigest) : undefined;
 }
 
-type PrefixedId = { usr: UserId; key: KeyId; ses: SessionId; req: RequestId };
+type PrefixedId = { usr: UserId; key: KeyId; ses: SessionId; req: RequestId; iss: IssuerId };
 
 /** An id's form: prefix, underscore, 26 characters of Crockford's base 32 in lower case. */
-const PREFIXED = /^(usr|key|ses|req)_[0-9a-hjkmnp-tv-z]{26}$/;
+const PREFIXED = /^(usr|key|ses|req|iss)_[0-9a-hjkmnp-tv-z]{26}$/;
 
 /** Parses an id of one kind. Returns undefined for any other text, which names nothing that exists. */
 export function parseId<P extends keyof PrefixedId>(prefix: P, text: string): PrefixedId[P] | undefined {

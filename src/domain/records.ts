@@ -1,6 +1,16 @@
 /** The records that the store returns and the credential cache loads: parsed, and not yet compiled for decisions. */
 
-import type { KeyDigest, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from './ids.ts';
+import type {
+  IssuerId,
+  IssuerName,
+  KeyDigest,
+  KeyId,
+  PolicyName,
+  RoleName,
+  SessionId,
+  TenantId,
+  UserId,
+} from './ids.ts';
 
 /**
  * The resources that a grant covers, by kind. An absent kind is not constrained; an empty list permits none. Names are
@@ -104,4 +114,84 @@ export interface SessionRecord {
   readonly ended: boolean;
   /** The absolute end of the session, milliseconds since the epoch. */
   readonly expiresAtMs: number;
+}
+
+/**
+ * A condition on one claim of a token. A claim is a name, or a JSON pointer (RFC 6901) if it begins with `/`. It matches
+ * if its value, or one element of a list, is a text that one of `in` matches: a text or a glob. A value of another JSON
+ * type never matches.
+ */
+export interface ClaimRule {
+  readonly claim: string;
+  readonly in: readonly string[];
+}
+
+/** How the users of an issuer are found, created and given roles. */
+export interface IssuerUsers {
+  /** The claim that identifies a user for good, for example `sub`. */
+  readonly subject_claim: string;
+  readonly email_claim?: string;
+  readonly name_claim?: string;
+  /** True if the first token of a subject creates its user. */
+  readonly create: boolean;
+  readonly roles: readonly (ClaimRule & { readonly roles: readonly RoleName[] })[];
+  readonly default_roles: readonly RoleName[];
+}
+
+/** A public key of an issuer (RFC 7517), validated when it was fetched or pasted. */
+export type IssuerKey = Readonly<Record<string, unknown>>;
+
+/** The members of an issuer by which a token is accepted. */
+export interface IssuerAcceptance {
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+  /** Accepted values of `typ`; an empty text is an absent one. */
+  readonly tokenTypes: readonly string[];
+  readonly requiredClaims: readonly ClaimRule[];
+  /** Bounds the time since `iat`. */
+  readonly maxAgeSeconds: number | undefined;
+  readonly keys: readonly IssuerKey[];
+}
+
+/** An API key that a token of an issuer proves. */
+export interface ProofRecord {
+  readonly digest: KeyDigest;
+  /** Exact, or a glob. */
+  readonly subject: string;
+  readonly claims: readonly ClaimRule[];
+  /** Milliseconds since the epoch; undefined = never. */
+  readonly expiresAtMs: number | undefined;
+}
+
+/** An issuer, with everything that its tokens are judged by. */
+export interface IssuerRecord extends IssuerAcceptance {
+  readonly id: IssuerId;
+  readonly tenantId: TenantId;
+  readonly name: IssuerName;
+  readonly kind: 'oidc' | 'spiffe';
+  readonly enabled: boolean;
+  /** The value of `iss`. */
+  readonly issuer: string;
+  /** Undefined: its tokens prove no user. */
+  readonly users: IssuerUsers | undefined;
+  /** Seconds of tolerance for `exp`, `nbf` and `iat`. */
+  readonly leewaySeconds: number;
+  /** Milliseconds since the epoch, as all times here: tokens with an older `iat` are refused. */
+  readonly revokedBeforeMs: number | undefined;
+  /** Tokens whose `iat` is before `untilMs` must be accepted by these members as well. */
+  readonly earlier: (IssuerAcceptance & { readonly untilMs: number }) | undefined;
+  /** Tokens with an older `iat` create no user and give no roles. */
+  readonly usersSinceMs: number | undefined;
+  /** When the keys were last fetched; undefined for a pasted set, which never becomes stale. */
+  readonly keysFetchedAtMs: number | undefined;
+  /** The keys that a glob on the subject proves, not revoked. */
+  readonly globProofs: readonly ProofRecord[];
+}
+
+/** What one subject of an issuer proves. */
+export interface LinkRecord {
+  /** The keys with exactly this subject, not revoked. */
+  readonly proofs: readonly ProofRecord[];
+  /** The user that is linked to the subject. */
+  readonly user: { readonly id: UserId; readonly rolesAsOfMs: number | undefined } | undefined;
 }
