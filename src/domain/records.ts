@@ -153,6 +153,17 @@ export interface IssuerAcceptance {
   readonly keys: readonly IssuerKey[];
 }
 
+/**
+ * The members before a change that accepts more, as they are stored. Without `keys` the change did not replace the
+ * source of the keys, so the current keys count.
+ */
+export interface StoredEarlier extends Omit<IssuerAcceptance, 'keys' | 'maxAgeSeconds'> {
+  readonly maxAgeSeconds?: number;
+  readonly keys?: readonly IssuerKey[];
+  /** Milliseconds since the epoch: tokens with an older `iat` must be accepted by these members as well. */
+  readonly untilMs: number;
+}
+
 /** An API key that a token of an issuer proves. */
 export interface ProofRecord {
   readonly digest: KeyDigest;

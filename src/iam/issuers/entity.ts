@@ -5,7 +5,7 @@
 
 import { type Static, Type } from 'typebox';
 import type { IssuerId, IssuerName, RoleName } from '../../domain/ids.ts';
-import type { ClaimRule, IssuerKey, IssuerUsers } from '../../domain/records.ts';
+import type { ClaimRule, IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records.ts';
 import {
   acceptedBy,
   changedBy,
@@ -95,6 +95,7 @@ export interface IssuerSso {
   readonly scopes: readonly string[];
   readonly label: string;
   readonly required_acr?: string;
+  readonly has_client_secret: boolean;
 }
 
 const ssoParts = {
@@ -139,7 +140,13 @@ const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
 });
 
 const sso = Type.Unsafe<IssuerSso>(
-  Type.Object({ client_id: text, scopes: texts, label: text, required_acr: Type.Optional(text) }),
+  Type.Object({
+    client_id: text,
+    scopes: texts,
+    label: text,
+    required_acr: Type.Optional(text),
+    has_client_secret: Type.Boolean({ description: 'A client secret is stored.' }),
+  }),
 );
 
 const keySet = Type.Unsafe<{ readonly keys: readonly IssuerKey[] }>(
@@ -268,7 +275,7 @@ export const issuer = {
   created_at: column(instant),
   updated_at: column(instant),
   sso_secret_sealed: unselected<Buffer | null>(),
-  earlier: unselected<unknown>(),
+  earlier: unselected<StoredEarlier | null>(),
   users_since: unselected<Date | null>(),
 };
 

@@ -1,0 +1,222 @@
+/** Statements on issuers. The state of fetched keys is in a table of its own, which key-queries.ts writes. */
+
+import type { IssuerId, IssuerName, RoleName, TenantId } from '../../domain/ids.ts';
+import type { IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  scopeCondition,
+  type TenantScope,
+  withinBytes,
+} from '../../store/paging.ts';
+import { countUpTo } from '../../store/prepared.ts';
+import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { columnsOf } from '../schema/entity.ts';
+import { type IssuerRow, type IssuerTable, issuer } from './entity.ts';
+
+/** An issuer with the columns that no response shows, and the state of its keys. */
+export interface StoredIssuer extends IssuerRow {
+  readonly earlier: StoredEarlier | null;
+  readonly users_since: Date | null;
+  /** The number of keys, pasted or fetched. */
+  readonly key_count: number;
+  readonly kids: readonly string[];
+  /** When the keys were last fetched. Null: never, or they are pasted. */
+  readonly fetched_at: Date | null;
+  /** Why the last attempt to fetch them failed. */
+  readonly fetch_error: string | null;
+}
+
+const issuers = (q: Queryable) => q<IssuerTable>('issuers');
+
+const KEYS = `coalesce(i.jwks->'keys', k.keys, '[]')`;
+
+const ISSUER = `select ${columnsOf(issuer)
+  .map((name) => `i.${name}`)
+  .join(', ')}, i.earlier, i.users_since,
+    octet_length(coalesce(i.jwks::text, '')) + octet_length(coalesce(i.ca, '')) + octet_length(coalesce(i.users::text, '')) as octets,
+    jsonb_array_length(${KEYS}) as key_count,
+    array(select key->>'kid' from jsonb_array_elements(${KEYS}) key where key->>'kid' is not null) as kids,
+    k.fetched_at, k.error as fetch_error
+  from issuers i left join issuer_keys k on k.issuer_id = i.id and i.jwks is null`;
+
+const BY_NAME = 'name collate "C"';
+
+export interface IssuerFilter {
+  /** Any part of name or issuer, in any case. */
+  readonly q?: string;
+  readonly enabled?: boolean;
+}
+
+/** SQL conditions on `issuers i`, with the bindings of `IssuerFilter`. */
+function filterConditions({ q, enabled }: IssuerFilter): readonly string[] {
+  return [
+    ...(q === undefined ? [] : [`position(lower(:q) in lower(i.name || E'\\n' || i.issuer)) > 0`]),
+    ...(enabled === undefined ? [] : ['i.enabled = :enabled']),
+  ];
+}
+
+/** Lists issuers by name, then tenant. */
+export async function listIssuers(
+  q: Queryable,
+  scope: TenantScope,
+  filter: IssuerFilter,
+  page: Page,
+): Promise<PageRows<StoredIssuer>> {
+  const [name = '', tenant = ''] = page.after ?? [];
+  const conditions = [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(filter)].join(' and ');
+  const order = `i.name collate "C", i.tenant_id collate "C"`;
+  const { rows } = await q.raw<{ rows: (StoredIssuer & BoundedRow)[] }>(
+    withinBytes(
+      `${ISSUER} where ${conditions} and (${order}) > (:name, :after) order by ${order} limit :take`,
+      `${BY_NAME}, tenant_id collate "C"`,
+    ),
+    { ...scopeBinding(scope), ...filter, name, after: tenant, ...bytesBinding(page), take: page.take },
+  );
+  return pageRows(rows, page);
+}
+
+/** Counts the issuers of a list, up to `most`. */
+export async function countIssuers(
+  q: Queryable,
+  scope: TenantScope,
+  filter: IssuerFilter,
+  most: number,
+): Promise<number> {
+  const conditions = [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(filter)].join(' and ');
+  const sql = `select from issuers i where ${conditions}`;
+  return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
+}
+
+export async function findIssuer(q: Queryable, tenant: TenantId, id: IssuerId): Promise<StoredIssuer | undefined> {
+  const { rows } = await q.raw<{ rows: StoredIssuer[] }>(`${ISSUER} where i.tenant_id = :tenant and i.id = :id`, {
+    tenant,
+    id,
+  });
+  return rows[0];
+}
+
+/** The names of a tenant's issuers are unique. */
+export async function findIssuerByName(
+  q: Queryable,
+  tenant: TenantId,
+  name: IssuerName,
+): Promise<StoredIssuer | undefined> {
+  const { rows } = await q.raw<{ rows: StoredIssuer[] }>(`${ISSUER} where i.tenant_id = :tenant and i.name = :name`, {
+    tenant,
+    name,
+  });
+  return rows[0];
+}
+
+/** Returns the tenant's issuers that have one of the ids, for the names of references. */
+export async function namesOfIssuers(
+  q: Queryable,
+  ids: readonly IssuerId[],
+): Promise<ReadonlyMap<IssuerId, IssuerName>> {
+  if (ids.length === 0) return new Map();
+  const rows = await issuers(q)
+    .whereIn('id', [...ids])
+    .select('id', 'name');
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/**
+ * Locks an issuer until the transaction ends. `update`: to change or delete it. `share`: so that it is neither changed
+ * nor deleted while a key or a user is bound to it.
+ */
+export async function lockIssuer(
+  q: Queryable,
+  tenant: TenantId,
+  id: IssuerId,
+  mode: 'update' | 'share',
+): Promise<void> {
+  const row = issuers(q).where({ tenant_id: tenant, id }).select('id');
+  await (mode === 'update' ? row.forUpdate() : row.forShare());
+}
+
+export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<number> {
+  const { rows } = await q.raw<{ rows: { n: number }[] }>(
+    'select count(*)::int as n from issuers where tenant_id = :tenant',
+    { tenant },
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** The columns that requests and their consequences set. */
+export interface IssuerColumns
+  extends Omit<IssuerRow, 'id' | 'tenant_id' | 'kind' | 'revoked_before' | 'jwks_set_at' | 'created_at' | 'updated_at'> {
+  readonly jwks_set_at: Date | null;
+  readonly revoked_before: Date | null;
+  readonly earlier: StoredEarlier | null;
+  readonly users_since: Date | null;
+  /** Undefined: the stored secret stays. */
+  readonly sso_secret_sealed?: Buffer | null | undefined;
+}
+
+/** pg writes a list as an array of PostgreSQL, so the lists and objects of JSON columns are written as text. */
+function written(q: Queryable, { sso_secret_sealed, ...columns }: Partial<IssuerColumns>): Record<string, unknown> {
+  const json = new Set(['jwks', 'required_claims', 'users', 'sso', 'earlier']);
+  const entries = Object.entries(columns).map(([name, value]) => [
+    name,
+    json.has(name) && value !== null ? q.raw('cast(? as jsonb)', [JSON.stringify(value)]) : value,
+  ]);
+  return { ...Object.fromEntries(entries), ...(sso_secret_sealed === undefined ? {} : { sso_secret_sealed }) };
+}
+
+/**
+ * Throws an error of the constraint `issuers_by_name` or `issuers_enabled_by_issuer` if the name or the value is taken.
+ */
+export async function insertIssuer(
+  q: Queryable,
+  { id, tenant_id, kind, ...columns }: IssuerColumns & Pick<IssuerRow, 'id' | 'tenant_id' | 'kind'>,
+): Promise<void> {
+  await q('issuers').insert({ id, tenant_id, kind, ...written(q, columns) });
+}
+
+/** Changes columns of a locked issuer. Throws like `insertIssuer`. */
+export async function updateIssuerRow(q: Queryable, id: IssuerId, columns: Partial<IssuerColumns>): Promise<void> {
+  await q('issuers')
+    .where({ id })
+    .update({ ...written(q, columns), updated_at: q.raw('clock_timestamp()') });
+}
+
+export async function deleteIssuerRow(q: Queryable, id: IssuerId): Promise<void> {
+  await issuers(q).where({ id }).delete();
+}
+
+/** Returns the fetched keys of an issuer. Empty: never fetched. */
+export async function fetchedKeys(q: Queryable, id: IssuerId): Promise<readonly IssuerKey[]> {
+  const { rows } = await q.raw<{ rows: { keys: readonly IssuerKey[] | null }[] }>(
+    'select keys from issuer_keys where issuer_id = :id',
+    { id },
+  );
+  return rows[0]?.keys ?? [];
+}
+
+/** Returns the issuers of a tenant whose mapping names a role, by name. */
+export async function issuersMapping(
+  q: Queryable,
+  tenant: TenantId,
+  role: RoleName,
+): Promise<readonly { readonly id: IssuerId; readonly name: IssuerName; readonly users: IssuerUsers }[]> {
+  const { rows } = await q.raw<{ rows: { id: IssuerId; name: IssuerName; users: IssuerUsers }[] }>(
+    `select id, name, users from issuers
+     where tenant_id = :tenant and users is not null
+       and (users->'default_roles' @> to_jsonb(cast(:role as text))
+         or exists (select from jsonb_array_elements(users->'roles') rule where rule->'roles' @> to_jsonb(cast(:role as text))))
+     order by name collate "C"`,
+    { tenant, role },
+  );
+  return rows;
+}
+
+/** Returns a row that was just written. */
+export async function writtenIssuer(q: Queryable, tenant: TenantId, id: IssuerId): Promise<StoredIssuer> {
+  const row = await findIssuer(q, tenant, id);
+  return writtenRow(row === undefined ? [] : [row]);
+}
