@@ -7,7 +7,15 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 import type { RandomSource } from './api-keys.ts';
 
 /** The purpose of a derived key. A new use takes a new label and never an existing one. */
-type KeyPurpose = 'signing-keys' | 'refresh-successor' | 'audit-chain' | 'reservation-ids' | 'retired-audit-keys';
+type KeyPurpose =
+  | 'signing-keys'
+  | 'refresh-successor'
+  | 'audit-chain'
+  | 'reservation-ids'
+  | 'retired-audit-keys'
+  | 'issuer-clients'
+  | 'sso-states'
+  | 'sso-id-tokens';
 
 const SALT = 'postern';
 const KEY_BYTES = 32;

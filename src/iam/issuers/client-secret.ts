@@ -1,0 +1,38 @@
+/**
+ * The secret of the console's client at an issuer, sealed under `secret-key`. It opens only for the issuer that it was
+ * sealed for.
+ */
+
+import type { IssuerId } from '../../domain/ids.ts';
+import type { RandomSource } from '../../identity/api-keys.ts';
+import { deriveKey, open, seal } from '../../identity/seal.ts';
+
+/** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
+interface SecretKeys {
+  readonly secretKey: string;
+  readonly otherSecretKey?: string | undefined;
+}
+
+const PURPOSE = 'issuer-clients';
+
+export function sealClientSecret(
+  { secretKey }: SecretKeys,
+  id: IssuerId,
+  secret: string,
+  random?: RandomSource,
+): Buffer {
+  return seal(deriveKey(secretKey, PURPOSE), Buffer.from(secret), id, random);
+}
+
+/** Returns the secret; undefined if it was sealed under another key or for another issuer. */
+export function openClientSecret(
+  { secretKey, otherSecretKey }: SecretKeys,
+  id: IssuerId,
+  sealed: Uint8Array,
+): string | undefined {
+  for (const key of [secretKey, otherSecretKey]) {
+    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, id);
+    if (plain !== undefined) return plain.toString();
+  }
+  return undefined;
+}
