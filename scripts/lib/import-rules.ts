@@ -71,11 +71,12 @@ const TRANSACTION = 'src/store/transaction.ts';
 /**
  * Files of iam and http that may begin a transaction. A caller's change gets its transaction from `change` or
  * `asCaller`, which read inside it what the caller may do. The others have no caller: a login, a refresh, a one-time
- * token, the command line.
+ * token, the token of an issuer, the command line.
  */
 const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/change/change.ts',
   'src/iam/caller/hold-caller.ts',
+  'src/iam/users/admit-issuer-user.ts',
   'src/iam/users/bootstrap.ts',
   'src/iam/setup/apply.ts',
   'src/iam/auth/change-password.ts',

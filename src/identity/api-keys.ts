@@ -6,7 +6,7 @@
 
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { KeyDigest } from '../domain/ids.ts';
+import type { KeyDigest, KeyId } from '../domain/ids.ts';
 
 /** Returns `size` bytes from a secure source. */
 export type RandomSource = (size: number) => Uint8Array;
@@ -74,6 +74,14 @@ export function hasValidChecksum(text: string): boolean {
 /** Returns the form in which a key is stored and looked up: SHA-256 of its whole text in hexadecimal, a KeyDigest. */
 export function digestOf(text: string): KeyDigest {
   return hash('sha256', text, 'hex') as KeyDigest;
+}
+
+/**
+ * Returns the digest of a key without a secret, which a token of an issuer proves. No header can carry a NUL, so no
+ * client can send a text with this digest.
+ */
+export function digestOfProof(id: KeyId): KeyDigest {
+  return digestOf(`\0proof\0${id}`);
 }
 
 function randomCharacters(random: RandomSource): string {

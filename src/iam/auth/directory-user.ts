@@ -6,17 +6,14 @@
 import type { DirectoryPerson } from '../../directory/model.ts';
 import { Fault, type Refusal } from '../../domain/errors.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
-import { isBuiltinRole } from '../../domain/roles.ts';
-import { withoutHidden } from '../../domain/visible-text.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { toStorableText } from '../change/audit-username.ts';
-import { findRoles, lockRoles } from '../roles/queries.ts';
 import type { UpToDateUser } from '../sessions/queries.ts';
 import { findTenant } from '../tenants/queries.ts';
-import { reserveSeat, sortedRoles } from '../users/checks.ts';
+import { partitionKnownRoles, reserveSeat, sortedRoles } from '../users/checks.ts';
 import {
   type DirectoryIdentity,
   type DirectoryUser,
@@ -30,6 +27,7 @@ import {
   updateDirectoryUser,
 } from '../users/directory-queries.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
+import { displayName, usableEmail } from '../users/profile.ts';
 import { findUser } from '../users/queries.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 
@@ -57,25 +55,13 @@ interface DirectoryProfile {
   readonly name: string;
 }
 
-const MAX_NAME_LENGTH = 200;
 const MAX_DN_LENGTH = 1024;
-/** The addresses that the API accepts: ASCII, so that lower case is the same in every locale. */
-const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
-const MAX_EMAIL_LENGTH = 254;
 
 function profileOf(person: DirectoryPerson): DirectoryProfile {
-  const email = person.email?.trim().toLowerCase();
-  const usable = email !== undefined && email.length <= MAX_EMAIL_LENGTH && EMAIL.test(email);
   return {
-    email: usable ? email : null,
+    email: usableEmail(person.email) ?? null,
     name: displayName(person.displayName) ?? displayName(person.username) ?? 'Unnamed',
   };
-}
-
-function displayName(text: string | undefined): string | undefined {
-  const plain = text === undefined ? undefined : withoutHidden(text.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '));
-  const name = plain?.trim().slice(0, MAX_NAME_LENGTH).toWellFormed().trim();
-  return name === '' ? undefined : name;
 }
 
 /** Returns the identity with which the directory looks the person up. */
@@ -201,23 +187,6 @@ async function change(
 async function hasNewEmail(trx: Transaction, user: DirectoryUser, email: string | null): Promise<boolean> {
   if (user.emailConflict === null) return user.email !== email;
   return user.emailConflict !== email || !(await isEmailTaken(trx, email));
-}
-
-/**
- * Separates the mapped roles that the tenant has from the others. A user must not get a role that does not exist,
- * because a role with other permissions may get that name later.
- */
-async function partitionKnownRoles(
-  trx: Transaction,
-  tenant: TenantId,
-  names: readonly RoleName[],
-): Promise<{ readonly known: readonly RoleName[]; readonly unknown: readonly RoleName[] }> {
-  const custom = names.filter((name) => !isBuiltinRole(name));
-  if (custom.length === 0) return { known: names, unknown: [] };
-  await lockRoles(trx, tenant, custom, 'share');
-  const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
-  const isKnown = (name: RoleName): boolean => isBuiltinRole(name) || found.has(name);
-  return { known: names.filter(isKnown), unknown: names.filter((name) => !isKnown(name)) };
 }
 
 function sameRoles(one: readonly RoleName[], other: readonly RoleName[]): boolean {

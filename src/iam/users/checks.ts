@@ -62,6 +62,23 @@ export async function knownRoles(
 }
 
 /**
+ * Separates the mapped roles that the tenant has from the others. A user must not get a role that does not exist,
+ * because a role with other permissions may get that name later.
+ */
+export async function partitionKnownRoles(
+  trx: Transaction,
+  tenant: TenantId,
+  names: readonly RoleName[],
+): Promise<{ readonly known: readonly RoleName[]; readonly unknown: readonly RoleName[] }> {
+  const custom = names.filter((name) => !isBuiltinRole(name));
+  if (custom.length === 0) return { known: names, unknown: [] };
+  await lockRoles(trx, tenant, custom, 'share');
+  const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
+  const isKnown = (name: RoleName): boolean => isBuiltinRole(name) || found.has(name);
+  return { known: names.filter(isKnown), unknown: names.filter((name) => !isKnown(name)) };
+}
+
+/**
  * Reserves one of the tenant's `max_users` for another active user, until the transaction ends. It locks the tenant, so
  * that the limit does not change. Reservations in a tenant with a limit run one after the other, so that of two
  * concurrent callers one is rejected.
