@@ -499,6 +499,7 @@ CREATE TABLE issuer_keys (
   next_fetch_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   attempted_at timestamp with time zone,
   error text,
+  failures integer DEFAULT 0 NOT NULL,
   CONSTRAINT issuer_keys_pkey PRIMARY KEY (issuer_id),
   CONSTRAINT issuer_keys_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE CASCADE
 );

@@ -29,6 +29,7 @@ describe('a planted violation is found', () => {
     ],
     ['src/extauthz/x.ts', "import { y } from '../iam/y.ts';", /extauthz may not import iam/],
     ['src/extauthz/x.ts', "import type { y } from '../store/y.ts';", /extauthz may not import store/],
+    ['src/extauthz/x.ts', "import { y } from '../outbound/fetch.ts';", /extauthz may not import outbound/],
     ['src/http/x.ts', "import { y } from '../extauthz/y.ts';", /http may not import extauthz/],
     ['src/http/x.ts', "import { y } from '../config/y.ts';", /http may not import config/],
     ['src/iam/x.ts', "import { y } from '../server.ts';", /iam may not import server/],

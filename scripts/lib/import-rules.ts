@@ -24,7 +24,9 @@ interface Module {
   readonly pure?: true;
 }
 
-const MIDDLE = ['identity', 'credential-cache', 'store', 'directory', 'metering'];
+const MIDDLE = ['identity', 'credential-cache', 'store', 'directory', 'metering', 'outbound'];
+/** What a check must not use: it never waits for another server. */
+const NOT_IN_CHECKS: ReadonlySet<string> = new Set(['store', 'outbound']);
 const BASE = ['concurrency', 'domain', 'decision', 'telemetry'];
 const middle = (own: string): Module => ({ from: BASE, ports: MIDDLE.filter((module) => module !== own) });
 
@@ -40,11 +42,12 @@ const MODULES: Readonly<Record<string, Module>> = {
   store: middle('store'),
   directory: middle('directory'),
   metering: middle('metering'),
+  outbound: middle('outbound'),
   // What every management request passes: the caller, the frame of a change, lists, the parts of schemas.
   'iam/caller': { from: [...BASE, ...MIDDLE] },
   http: { from: [...BASE, ...MIDDLE, 'iam/caller'] },
   iam: { from: [...BASE, ...MIDDLE, 'iam/caller', 'http'] },
-  extauthz: { from: [...BASE, ...MIDDLE.filter((module) => module !== 'store')] },
+  extauthz: { from: [...BASE, ...MIDDLE.filter((module) => !NOT_IN_CHECKS.has(module))] },
   server: { from: [...BASE, ...MIDDLE, 'config', 'iam/caller', 'iam', 'extauthz', 'http'] },
   cli: { from: [...BASE, ...MIDDLE, 'config', 'iam/caller', 'iam', 'extauthz', 'http', 'server', 'demo'] },
   main: { from: ['cli'] },

@@ -47,7 +47,9 @@ create table issuer_keys (
   next_fetch_at timestamptz not null default clock_timestamp(),
   attempted_at timestamptz,
   -- Why the last attempt failed. Null after a success.
-  error text
+  error text,
+  -- Failed attempts since the last success.
+  failures integer not null default 0
 );
 create index issuer_keys_due on issuer_keys (next_fetch_at);
 

@@ -1,0 +1,174 @@
+/**
+ * Fetches the keys of issuers and stores them. A gate gets them by the change feed and opens no connection to an issuer.
+ * No transaction and no lock is held while an issuer answers. A failed fetch leaves the last good keys in use.
+ */
+
+import { Semaphore } from '../../concurrency/semaphore.ts';
+import type { IssuerId } from '../../domain/ids.ts';
+import type { IssuerKey } from '../../domain/records.ts';
+import { validateKeySet } from '../../identity/issuer-keys.ts';
+import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { beginKeyAttempt, dueKeyRefreshes, type KeyAttempt, saveKeyFailure, saveKeys } from './key-queries.ts';
+
+/** The interval between two successful fetches, and the longest one after failures. */
+const INTERVAL_MS = 600_000;
+/** The part of the interval that chance takes off, so that the fetches of many issuers do not coincide. */
+const JITTER = 0.1;
+/** Doubles with each failure. */
+const FIRST_RETRY_MS = 5_000;
+/** Most fetches at a time in one process. A tenant leaves half of the free ones to others. */
+const CONCURRENCY = 8;
+/** Requests for a refresh that wait for their turn. */
+const MAX_WAITING = 32;
+/** Issuers that one run considers: more than it can begin, because a tenant may have its share already. */
+const CANDIDATES = 64;
+
+export type RefreshOutcome =
+  | { readonly kind: 'ok'; readonly keys: readonly IssuerKey[] }
+  /** One sentence for an administrator of the tenant. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** A finished fetch, for logs and metrics. */
+export interface RefreshReport {
+  readonly issuer: Pick<KeyAttempt, 'id' | 'tenantId' | 'failures'>;
+  readonly outcome: RefreshOutcome;
+}
+
+export interface KeyRefreshParts {
+  readonly db: { readonly knex: Queryable };
+  readonly fetch: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>;
+  /** Shared by all refreshes of the process. */
+  readonly turns: Semaphore;
+  /** Must not throw. */
+  readonly onRefresh?: (report: RefreshReport) => void;
+}
+
+export function keyRefreshTurns(): Semaphore {
+  return new Semaphore({ permits: CONCURRENCY, maxWaiting: MAX_WAITING });
+}
+
+/**
+ * Fetches and stores the keys of one issuer now. Rejects with a Fault if the store is unavailable.
+ * @returns failed also for an issuer without keys to fetch, and if too many requests for a refresh wait
+ */
+export async function refreshIssuerKeys(
+  parts: KeyRefreshParts,
+  issuer: { readonly id: IssuerId; readonly tenantId: string },
+): Promise<RefreshOutcome> {
+  const run = parts.turns.run(async () => {
+    const attempt = await beginKeyAttempt(parts.db.knex, issuer.id, { isDueOnly: false });
+    return attempt === undefined ? NOTHING_TO_FETCH : perform(parts, attempt);
+  }, issuer.tenantId);
+  return (await run) ?? { kind: 'failed', reason: 'Too many refreshes of keys are under way. Try again.' };
+}
+
+const NOTHING_TO_FETCH: RefreshOutcome = { kind: 'failed', reason: 'The keys of this issuer are pasted, not fetched.' };
+
+/**
+ * Refreshes issuers that are due, and resolves when all of the fetches that it began have ended. Rejects with a Fault
+ * if the store is unavailable.
+ */
+export async function refreshDueKeys(parts: KeyRefreshParts): Promise<void> {
+  const { db, turns } = parts;
+  const due = await dueKeyRefreshes(db.knex, CANDIDATES);
+  const begun = due.flatMap(({ id, tenantId }) => {
+    if (!turns.tryAcquire(tenantId)) return [];
+    return [refreshIfDue(parts, id).finally(() => turns.release(tenantId))];
+  });
+  const ended = await Promise.allSettled(begun);
+  const failed = ended.find((one) => one.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+async function refreshIfDue(parts: KeyRefreshParts, id: IssuerId): Promise<void> {
+  const attempt = await beginKeyAttempt(parts.db.knex, id, { isDueOnly: true });
+  if (attempt !== undefined) await perform(parts, attempt);
+}
+
+async function perform(parts: KeyRefreshParts, attempt: KeyAttempt): Promise<RefreshOutcome> {
+  const { db, onRefresh } = parts;
+  const outcome = await fetchKeys(parts, attempt);
+  if (outcome.kind === 'ok') {
+    await saveKeys(db.knex, attempt, outcome.keys, INTERVAL_MS * (1 - JITTER * Math.random()));
+  } else {
+    await saveKeyFailure(db.knex, attempt, outcome.reason, retryInMs(attempt.failures));
+  }
+  onRefresh?.({ issuer: attempt, outcome });
+  return outcome;
+}
+
+/** @param failures before this one */
+function retryInMs(failures: number): number {
+  return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 16), INTERVAL_MS);
+}
+
+async function fetchKeys(parts: KeyRefreshParts, issuer: KeyAttempt): Promise<RefreshOutcome> {
+  const place = await keysPlace(parts, issuer);
+  if (place.kind === 'failed') return place;
+  const found = await fetchJson(parts.fetch, place.url, issuer.ca);
+  if (found.kind === 'failed') return { kind: 'failed', reason: `The key set was not fetched. ${found.reason}` };
+  const validated = validateKeySet(found.value, issuer.kind);
+  if (validated.kind === 'error') return { kind: 'failed', reason: validated.message };
+  return validated;
+}
+
+type KeysPlace = { readonly kind: 'ok'; readonly url: string } | { readonly kind: 'failed'; readonly reason: string };
+
+async function keysPlace({ fetch }: KeyRefreshParts, { issuer, jwksUri, ca }: KeyAttempt): Promise<KeysPlace> {
+  if (jwksUri !== null) return { kind: 'ok', url: jwksUri };
+  const found = await fetchDiscovery(fetch, { issuer, ca });
+  if (found.kind === 'failed') return found;
+  const url = found.document['jwks_uri'];
+  if (typeof url !== 'string') return { kind: 'failed', reason: 'The discovery document has no `jwks_uri`.' };
+  return { kind: 'ok', url };
+}
+
+export type DiscoveryOutcome =
+  /** Its `issuer` is the issuer; its other members are not validated. */
+  | { readonly kind: 'ok'; readonly document: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Fetches the discovery document of an issuer. Its `issuer` must be equal to the last character (OpenID Connect
+ * Discovery 1.0, section 4.3), otherwise a document could speak for another issuer. Never rejects.
+ */
+export async function fetchDiscovery(
+  rules: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>,
+  { issuer, ca }: { readonly issuer: string; readonly ca: string | null },
+): Promise<DiscoveryOutcome> {
+  const found = await fetchJson(rules, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, ca);
+  if (found.kind === 'failed')
+    return { kind: 'failed', reason: `The discovery document was not fetched. ${found.reason}` };
+  const document = found.value;
+  if (!isObject(document)) return { kind: 'failed', reason: 'The discovery document is not an object.' };
+  if (document['issuer'] !== issuer)
+    return {
+      kind: 'failed',
+      reason: 'The discovery document has another `issuer`: it must be equal to the last character.',
+    };
+  return { kind: 'ok', document };
+}
+
+type JsonOutcome =
+  | { readonly kind: 'ok'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+async function fetchJson(
+  rules: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>,
+  url: string,
+  ca: string | null,
+): Promise<JsonOutcome> {
+  const answer = await fetchBounded(url, { ...rules, ca: ca ?? undefined });
+  if (answer.kind === 'failed') return answer;
+  if (answer.status !== 200) return { kind: 'failed', reason: `The server answered with the status ${answer.status}.` };
+  try {
+    return { kind: 'ok', value: JSON.parse(answer.body.toString('utf8')) };
+  } catch {
+    return { kind: 'failed', reason: 'The response is not JSON.' };
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

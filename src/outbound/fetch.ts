@@ -1,0 +1,201 @@
+/**
+ * One request to a server that a tenant chose. It must not reach what only this server may reach: private networks,
+ * this machine, the metadata service of a cloud. The addresses of the host are resolved once, checked, and connected
+ * to; no second resolution can return another address. Redirects are not followed. The whole request and the response
+ * are bounded, in time and bytes. Proxies of the environment are not used.
+ */
+
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { isIPv6, type LookupFunction } from 'node:net';
+import { isLoopbackAddress, isPublicAddress } from './addresses.ts';
+import { type ResolveHost, resolveHost } from './resolve.ts';
+
+/** Bounds a response's body by default: the bound of a discovery document and of a key set. */
+const MAX_BYTES = 512 * 1024;
+const TIMEOUT_MS = 5_000;
+
+export interface FetchRules {
+  /** Hosts that may have any address: `host`, or `host:port` for one port. IPv6 addresses without brackets or with. */
+  readonly allowedHosts: readonly string[];
+  /** Certificate authorities in PEM, in place of those of the system. */
+  readonly ca?: string | undefined;
+  /** Default: 512 KiB. */
+  readonly maxBytes?: number;
+  /** Bounds everything from the resolution of the host to the last byte. Default: 5 s. */
+  readonly timeoutMs?: number;
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Default: the resolver of the system or of Node. */
+  readonly resolve?: ResolveHost;
+}
+
+export type FetchOutcome =
+  | {
+      readonly kind: 'ok';
+      /** Never 3xx. */
+      readonly status: number;
+      readonly headers: IncomingHttpHeaders;
+      readonly body: Buffer;
+    }
+  /** One sentence for an administrator of the tenant. It names no address and has at most 300 characters. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** A failure with a sentence of ours. */
+class FetchError extends Error {
+  override readonly name = 'FetchError';
+}
+
+/** Sends one request. Never rejects. */
+export async function fetchBounded(url: string, rules: FetchRules): Promise<FetchOutcome> {
+  const { timeoutMs = TIMEOUT_MS, resolve = resolveHost } = rules;
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const target = parseTarget(url, rules.allowedHosts);
+    const addresses = await inTime(resolve(target.host, target.isAllowed, signal), signal).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      throw new FetchError('The name of the host could not be resolved.');
+    });
+    checkAddresses(target, addresses);
+    return await send(target, addresses, rules, signal);
+  } catch (error) {
+    return { kind: 'failed', reason: signal.aborted ? tooSlow(timeoutMs) : reasonOf(error) };
+  }
+}
+
+interface Target {
+  readonly url: URL;
+  /** Without the brackets of an IPv6 address. */
+  readonly host: string;
+  readonly isAllowed: boolean;
+}
+
+function parseTarget(text: string, allowedHosts: readonly string[]): Target {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+    throw new FetchError('The address is not an https URL.');
+  if (url.username !== '' || url.password !== '') throw new FetchError('The URL must not have a username or password.');
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const target = { url, host, isAllowed: isAllowedHost(url, allowedHosts) };
+  if (url.protocol === 'http:' && !target.isAllowed) throw new FetchError(PLAIN_HTTP);
+  return target;
+}
+
+const PLAIN_HTTP =
+  'The URL must begin with https. http is possible on loopback only, for a host in the setting issuers.allowed-hosts.';
+const NOT_PUBLIC =
+  'The host has an address that is private or reserved. The operator can permit the host by the setting issuers.allowed-hosts.';
+
+/** Reports whether the operator permits a host to have any address. The URL's parser has made the host's form canonical. */
+export function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const withPort = `:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`;
+  const forms = new Set([host, hostname, `${hostname}${withPort}`]);
+  return allowedHosts.some((allowed) => forms.has(allowed.toLowerCase()));
+}
+
+function checkAddresses({ url, isAllowed }: Target, addresses: readonly string[]): void {
+  if (addresses.length === 0) throw new FetchError('The name of the host could not be resolved.');
+  if (url.protocol === 'http:' && !addresses.every(isLoopbackAddress)) throw new FetchError(PLAIN_HTTP);
+  if (!isAllowed && !addresses.every(isPublicAddress)) throw new FetchError(NOT_PUBLIC);
+}
+
+/** Gives the checked addresses to the connection, in place of a resolution of its own. */
+function pinned(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_host, options, callback) => {
+    const [first] = found;
+    if (options.all === true) callback(null, found);
+    else callback(null, first?.address ?? '', first?.family);
+  };
+}
+
+async function send(
+  { url, host }: Target,
+  addresses: readonly string[],
+  { ca, maxBytes = MAX_BYTES, method = 'GET', headers, body }: FetchRules,
+  signal: AbortSignal,
+): Promise<FetchOutcome> {
+  const options: RequestOptions = {
+    host,
+    port: url.port === '' ? undefined : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+    method,
+    headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
+    // A connection of its own, so that none that was checked for another host is reused.
+    agent: false,
+    lookup: pinned(addresses),
+    signal,
+    ...(ca === undefined ? {} : { ca }),
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const request = (url.protocol === 'http:' ? httpRequest : httpsRequest)(options, resolve);
+  // A listener for the request's whole life: an error after the response must not end the process.
+  request.on('error', reject);
+  request.end(body);
+  try {
+    const response = await promise;
+    const status = response.statusCode ?? 0;
+    if (status >= 300 && status < 400) throw new FetchError(`The server redirects (status ${status}).`);
+    return { kind: 'ok', status, headers: response.headers, body: await bodyOf(response, maxBytes) };
+  } finally {
+    request.destroy();
+  }
+}
+
+async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.iterator({ destroyOnReturn: true })) {
+    const piece = Buffer.from(chunk);
+    bytes += piece.length;
+    if (bytes > maxBytes) throw new FetchError(`The response has more than ${maxBytes} bytes.`);
+    chunks.push(piece);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Rejects when the signal aborts; a resolution of the system cannot be stopped. */
+async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = (): void => reject(signal.reason);
+  signal.addEventListener('abort', late, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', late);
+  }
+}
+
+function tooSlow(timeoutMs: number): string {
+  return `The server did not answer completely within ${timeoutMs / 1000} s.`;
+}
+
+/** Failures of a connection whose code tells an administrator the cause. */
+const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'The host refused the connection.',
+  ECONNRESET: 'The server closed the connection.',
+  EHOSTUNREACH: 'The host cannot be reached.',
+  ENETUNREACH: 'The host cannot be reached.',
+};
+
+/** No text of the server and no address: the reason is shown to the tenant. */
+function reasonOf(error: unknown): string {
+  if (error instanceof FetchError) return error.message;
+  const code = codeOf(error);
+  if (code === undefined) return 'The request failed.';
+  const known = CONNECTION_FAILURES[code];
+  if (known !== undefined) return known;
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|UNABLE_TO_|SELF_SIGNED|HOSTNAME_)/.test(code))
+    return `The server's certificate is not accepted (${code}).`;
+  return `The request failed (${code}).`;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const causes: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+  for (const cause of causes) {
+    if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code.slice(0, 100);
+  }
+  return undefined;
+}
