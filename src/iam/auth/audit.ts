@@ -1,6 +1,6 @@
 /** Audit rows of logins. They are written without `change`, because no cached data depends on a failed login. */
 
-import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import { type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Provenance } from './parts.ts';
@@ -8,6 +8,8 @@ import type { Provenance } from './parts.ts';
 export interface AuthEvent {
   readonly action:
     | 'auth.login'
+    /** A token of an issuer was exchanged for an access token, or was refused. */
+    | 'auth.exchange'
     | 'auth.logout'
     /** A refresh that the user's directory rejected. A successful refresh has no row. */
     | 'auth.refresh'
@@ -17,10 +19,10 @@ export interface AuthEvent {
     /** A wrong current password. A correct one has no row, because the change that required it has its own. */
     | 'auth.reauthenticate';
   /** Undefined if no principal was proved. The actor is then anonymous, also if the request named an account. */
-  readonly actor: UserId | undefined;
+  readonly actor: UserId | KeyId | undefined;
   readonly tenant: TenantId | undefined;
   readonly target:
-    | { readonly type: 'user'; readonly id: string }
+    | { readonly type: 'user' | 'api_key'; readonly id: string }
     | { readonly type: 'session'; readonly id: SessionId };
   readonly result: 'success' | 'failure' | 'refused';
   /** Further facts, without secrets. */
@@ -34,7 +36,7 @@ export async function record(trx: Queryable, from: Provenance, event: AuthEvent)
 
 function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
   return {
-    actorType: event.actor === undefined ? 'anonymous' : 'user',
+    actorType: actorTypeOf(event.actor),
     actorId: event.actor,
     tenantId: event.tenant,
     address: from.address,
@@ -46,4 +48,9 @@ function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
     after: event.after,
     requestId: from.requestId,
   };
+}
+
+function actorTypeOf(actor: AuthEvent['actor']): AuditRow['actorType'] {
+  if (actor === undefined) return 'anonymous';
+  return parseId('key', actor) === undefined ? 'user' : 'api_key';
 }

@@ -44,10 +44,10 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
 }
 
 async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
-  // A session never changes its user, and a user never changes its tenant.
+  // A session never changes its owner, and an owner never changes its tenant.
   const owner = await sessionOwner(parts.db.knex, id);
   if (owner === undefined) return;
-  const { user_id: userId, tenant_id: tenantId } = owner;
+  const { user_id: userId, api_key_id: keyId, tenant_id: tenantId } = owner;
   const ended = await transaction(
     parts.db,
     async (trx) => {
@@ -55,7 +55,7 @@ async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<v
       if (!(await endSession(trx, id))) return false;
       await record(trx, from, {
         action: 'auth.logout',
-        actor: userId,
+        actor: userId ?? keyId ?? undefined,
         tenant: tenantId,
         target: { type: 'session', id },
         result: 'success',

@@ -1,7 +1,7 @@
 /** Sessions: the definition of their columns and of what the API shows, to their user and to administrators. */
 
 import { Type } from 'typebox';
-import { parseId, type SessionId, type UserId } from '../../domain/ids.ts';
+import { type IssuerId, type KeyId, parseId, type SessionId, type UserId } from '../../domain/ids.ts';
 import { notFound } from '../caller/refusals.ts';
 import {
   column,
@@ -28,7 +28,11 @@ const session = {
       examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'],
     }),
   ),
-  user_id: hidden<UserId>(),
+  /** Null: the session belongs to a key. */
+  user_id: hidden<UserId | null>(),
+  api_key_id: hidden<KeyId | null>(),
+  /** The issuer whose token began the session. Null: a password did. */
+  issuer_id: hidden<IssuerId | null>(),
   created_at: column(instant),
   last_used_at: column(time('The time at which the session began or was last refreshed.')),
   expires_at: column(time('The time at which the session ends even if it is used.')),

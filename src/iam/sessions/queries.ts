@@ -4,7 +4,7 @@
  * overlap.
  */
 
-import type { RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerId, KeyId, RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, auditedBy, auditValues } from '../../store/audit-rows.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -14,7 +14,7 @@ import type { UserRow } from '../users/entity.ts';
 import { PASSWORD_VERSION } from '../users/password-queries.ts';
 import type { SessionRow, SessionTable } from './entity.ts';
 
-interface NewSession {
+export interface NewSession {
   readonly id: SessionId;
   /** The time until the session's absolute end. */
   readonly lifetimeMs: number;
@@ -24,7 +24,7 @@ interface NewSession {
   readonly userAgent: string | undefined;
 }
 
-interface NewRefreshToken {
+export interface NewRefreshToken {
   readonly digest: Uint8Array;
   readonly sessionId: SessionId;
   /** The server derives the successor with it. */
@@ -261,10 +261,28 @@ export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[
     .update({ ended_at: q.raw('clock_timestamp()') });
 }
 
-/** A session with the tenant of its user. */
-type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
+/** Ends the sessions that began with a token of the issuer. The transaction must have locked the issuer. */
+export async function endSessionsOfIssuer(q: Queryable, issuerId: IssuerId): Promise<number> {
+  return endAll(q, { issuer_id: issuerId });
+}
 
-const OWNED = 'select s.id, s.user_id, s.cookie, u.tenant_id from sessions s join users u on u.id = s.user_id';
+/** Ends the sessions of a key without a secret. The transaction must have locked the key. */
+export async function endSessionsOfKey(q: Queryable, keyId: KeyId): Promise<number> {
+  return endAll(q, { api_key_id: keyId });
+}
+
+async function endAll(q: Queryable, of: Partial<SessionTable>): Promise<number> {
+  return sessions(q)
+    .where({ ...of, ended_at: null })
+    .whereRaw('expires_at > statement_timestamp()')
+    .update({ ended_at: q.raw('clock_timestamp()') });
+}
+
+/** A session with the tenant of its user or key. */
+type OwnedSession = Pick<SessionRow, 'id' | 'user_id' | 'api_key_id' | 'cookie'> & Pick<UserRow, 'tenant_id'>;
+
+const OWNED = `select s.id, s.user_id, s.api_key_id, s.cookie, coalesce(u.tenant_id, k.tenant_id) as tenant_id
+  from sessions s left join users u on u.id = s.user_id left join api_keys k on k.id = s.api_key_id`;
 
 /** Returns the session of a refresh token, used or not. */
 export async function sessionOfToken(q: Queryable, digest: Uint8Array): Promise<OwnedSession | undefined> {
