@@ -90,7 +90,7 @@ export const ERRORS = {
     status: 400,
     title: 'Invalid parameter',
     type: 'invalid_request_error',
-    explanation: 'A query parameter, a cursor or a header is unknown or malformed.',
+    explanation: 'A query parameter, a cursor, a header or a parameter of a form is unknown or malformed.',
     advice:
       'Correct the parameter that `detail` names. Cursors belong to the list and the filters that they came from.',
   },

@@ -51,7 +51,7 @@ export type CallerRequestInput<Body, Query> = RequestInput<Body, Query> & Caller
 
 /** The input before validation. */
 export interface RawRequestInput extends RequestContext {
-  /** Parsed JSON. Undefined: no body. */
+  /** Parsed JSON, or the parameters of a form. Undefined: no body. */
   readonly body: unknown;
   /** True if the body is small enough to collect all its errors. */
   readonly allErrors: boolean;
@@ -102,6 +102,8 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly target?: PathTarget;
   /** NOTHING: the request has no body, or an empty object. */
   readonly body: B;
+  /** True: the body is a form (`application/x-www-form-urlencoded`) in place of JSON, so its members are texts. */
+  readonly form?: true;
   /** The maximum size of a body in bytes. Default: `defaultBodyBytes`. */
   readonly maxBodyBytes?: number;
   /** An object of scalars. A member `tenant_id` is combined with X-Tenant-ID before the caller is admitted. */
@@ -152,6 +154,8 @@ export interface Endpoint {
   /** The required permission, in Markdown. Undefined: at most a credential. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
+  /** True: the body is a form in place of JSON. */
+  readonly form: boolean;
   /** The maximum size of a body in bytes. The server rejects a larger body before it reads it. */
   readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
@@ -207,6 +211,7 @@ function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, 
     refusals: endpoint.refusals,
     target,
     bodySchema: endpoint.body,
+    form: endpoint.form === true,
     maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(endpoint),
     querySchema: endpoint.query,
     takesTenant: 'tenant_id' in properties(endpoint.query),

@@ -6,6 +6,7 @@ import { Refusal } from '../domain/errors.ts';
 import { makeId } from '../domain/ids.ts';
 import { sizeText } from './body-limits.ts';
 import type { Endpoint } from './endpoint.ts';
+import { FORM } from './form.ts';
 import { MERGE_PATCH } from './patch.ts';
 import { problemOf } from './problems.ts';
 
@@ -56,8 +57,9 @@ export function unknownPath(): Refusal {
   return new Refusal('not_found', 'No endpoint has this path. GET /docs shows all of them.');
 }
 
-export function unsupportedType({ method }: FastifyRequest): Refusal {
-  const types = method === 'PATCH' ? `application/json or ${MERGE_PATCH}` : 'application/json';
+export function unsupportedType({ method, routeOptions }: FastifyRequest): Refusal {
+  const json = method === 'PATCH' ? `application/json or ${MERGE_PATCH}` : 'application/json';
+  const types = routeOptions.config.form === true ? FORM : json;
   return new Refusal('unsupported_media_type', `Send the body as ${types} in UTF-8.`);
 }
 

@@ -7,19 +7,26 @@ import type { IncomingRequest } from './authenticate.ts';
 import { isSmall } from './body-limits.ts';
 import { forwardedScheme, type TrustedProxies } from './client-address.ts';
 import type { RawRequestInput } from './endpoint.ts';
+import { parseForm } from './form.ts';
 import { headerValue } from './headers.ts';
-import { type JsonResult, parseJson } from './json.ts';
+import { parseJson } from './json.ts';
 
 /** The maximum number of parameters of one query. */
 const MAX_PARAMETERS = 64;
 
-export function rawInput(request: FastifyRequest, incoming: IncomingRequest, trusted: TrustedProxies): RawRequestInput {
+/** @param form true: the body is a form in place of JSON */
+export function rawInput(
+  request: FastifyRequest,
+  incoming: IncomingRequest,
+  trusted: TrustedProxies,
+  form: boolean,
+): RawRequestInput {
   const bytes = request.body instanceof Uint8Array ? request.body : new Uint8Array();
-  const json = bytes.length === 0 ? undefined : jsonOf(bytes, request);
+  const parsed = bytes.length === 0 ? undefined : form ? formOf(bytes, request) : jsonOf(bytes, request);
   const params = paramsOf(request);
   return {
-    body: json?.value,
-    allErrors: isSmall(bytes.length, json?.values ?? 0),
+    body: parsed?.value,
+    allErrors: isSmall(bytes.length, parsed?.values ?? 0),
     query: queryOf(request),
     param: (name) => params[name] ?? '',
     header: (name) => headerValue(request.raw.rawHeaders, name),
@@ -31,10 +38,26 @@ export function rawInput(request: FastifyRequest, incoming: IncomingRequest, tru
   };
 }
 
-function jsonOf(bytes: Uint8Array, request: FastifyRequest): Extract<JsonResult, { kind: 'json' }> {
-  const encoding = headerValue(request.raw.rawHeaders, 'content-encoding');
+interface ParsedBody {
+  readonly value: unknown;
+  /** The number of values. */
+  readonly values: number;
+}
+
+function formOf(bytes: Uint8Array, request: FastifyRequest): ParsedBody {
+  refuseEncoded(request);
+  const value = parseForm(bytes);
+  return { value, values: Object.keys(value).length };
+}
+
+function refuseEncoded({ raw }: FastifyRequest): void {
+  const encoding = headerValue(raw.rawHeaders, 'content-encoding');
   if (encoding !== undefined && encoding !== 'identity')
     throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
+}
+
+function jsonOf(bytes: Uint8Array, request: FastifyRequest): ParsedBody {
+  refuseEncoded(request);
   const result = parseJson(bytes);
   switch (result.kind) {
     case 'error':

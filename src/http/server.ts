@@ -40,6 +40,7 @@ import { traceRequests } from './traces.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly target?: PathTarget | undefined;
+    readonly form?: boolean;
   }
 }
 
@@ -98,7 +99,7 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     parts.log === undefined ? options : { ...options, loggerInstance: parts.log },
   );
   server.server.maxConnections = MAX_CONNECTIONS;
-  acceptJson(server);
+  acceptBodies(server);
 
   // First, so that all other hooks run within the request's span.
   if (parts.tracing !== undefined) traceRequests(server, parts.tracing);
@@ -137,16 +138,18 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
   return server;
 }
 
-/** Bodies are read as bytes: JSON, and for PATCH a JSON merge patch. */
-function acceptJson(server: FastifyInstance): void {
+/** Bodies are read as bytes: JSON, for PATCH a JSON merge patch, and for the endpoints that take it a form. */
+function acceptBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i,
-    { parseAs: 'buffer' },
-    (_request, body, done) => {
-      done(null, body);
-    },
-  );
+  for (const [type, isForm] of [
+    [/^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i, false],
+    [/^application\/x-www-form-urlencoded\s*(?:;\s*charset="?utf-8"?\s*)?$/i, true],
+  ] as const) {
+    server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
+      if ((request.routeOptions.config.form === true) === isForm) done(null, body);
+      else done(unsupportedType(request));
+    });
+  }
   server.addContentTypeParser(
     /^application\/merge-patch\+json\s*(?:;\s*charset="?utf-8"?\s*)?$/i,
     { parseAs: 'buffer' },
@@ -159,7 +162,7 @@ function acceptJson(server: FastifyInstance): void {
 
 function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoint): void {
   server.route({
-    config: { target: endpoint.target },
+    config: { target: endpoint.target, form: endpoint.form },
     method: endpoint.method,
     url: endpoint.path,
     // Fastify checks Content-Length before it reads a body, otherwise the bytes that have arrived.
@@ -168,7 +171,7 @@ function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoi
     onRequest: async (request) => admitEarly(parts, endpoint, request),
     handler: async (request, reply) => {
       const admitted = await admittedNow(parts, endpoint, request);
-      const input = rawInput(request, admitted.incoming, parts.trusted);
+      const input = rawInput(request, admitted.incoming, parts.trusted, endpoint.form);
       const { rawHeaders } = request.raw;
       const answer = await runWithPreconditions(endpoint, input, admitted.callers, (name) =>
         headerText(rawHeaders, name),

@@ -3,6 +3,7 @@
 import type { DescribedAnswer } from '../answers.ts';
 import { sizeText } from '../body-limits.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { FORM } from '../form.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import { MERGE_PATCH } from '../patch.ts';
 import { Components } from './components.ts';
@@ -173,7 +174,8 @@ function requestBody(components: Components, endpoint: Endpoint): Json {
   };
 }
 
-function typesOfBody({ method }: Endpoint): readonly string[] {
+function typesOfBody({ method, form }: Endpoint): readonly string[] {
+  if (form) return [FORM];
   return method === 'PATCH' ? ['application/json', MERGE_PATCH] : ['application/json'];
 }
 

@@ -8,15 +8,11 @@ import type { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
 import type { Json } from './json.ts';
 
-type Coded = Pick<Endpoint, 'method' | 'path' | 'access' | 'refusals' | 'answers'>;
+type Coded = Pick<Endpoint, 'method' | 'path' | 'access' | 'refusals' | 'answers' | 'form'>;
 
-const OF_BODIES = [
-  'malformed_request',
-  'invalid_json',
-  'body_too_large',
-  'unsupported_media_type',
-  'invalid_field',
-] as const;
+/** A form is rejected with `invalid_parameter` in place of `invalid_json`. */
+const OF_FORMS = ['malformed_request', 'body_too_large', 'unsupported_media_type', 'invalid_field'] as const;
+const OF_BODIES = [...OF_FORMS, 'invalid_json'] as const;
 const OF_CALLERS = [
   'missing_credential',
   'invalid_credential',
@@ -35,7 +31,7 @@ export function codesOf(endpoint: Coded): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
     'invalid_parameter',
     'unavailable',
-    ...(endpoint.method === 'GET' ? [] : OF_BODIES),
+    ...(endpoint.method === 'GET' ? [] : endpoint.form ? OF_FORMS : OF_BODIES),
     ...(endpoint.access === 'public' ? [] : OF_CALLERS),
     ...(endpoint.access === 'public' || endpoint.access === 'any' ? [] : OF_PERMISSIONS),
     ...(changes(endpoint) ? OF_CHANGES : []),
