@@ -55,6 +55,7 @@ export async function openStand(): Promise<Stand> {
   };
   const caller = { identity: identityWith('tenant-admin') };
   const tokens = {
+    issuer: 'bench',
     lifetimeMs: DAY_MS,
     issue: async () => ({ token: 't', expiresIn: 1 }),
     verify: async () => ({ kind: 'invalid', reason: 'malformed' }) as const,

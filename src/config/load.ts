@@ -107,6 +107,13 @@ function checkTogether(
       if (!isGiven(path)) report(path, 'required with the other grpc.tls settings');
     }
   }
+  const { audience, ...others } = CONFIG_SETTINGS.upstreamToken;
+  if (!isGiven(audience.path)) {
+    for (const { path } of Object.values(others))
+      if (isGiven(path)) report(path, `requires ${audience.path}, the name of the platform that verifies the token`);
+  } else if (config.upstreamToken.audience === config.audience) {
+    report(audience.path, 'expected another value than audience: a platform must not accept access tokens');
+  }
   const listeners: readonly (readonly [string, ListenAddress])[] = [
     [CONFIG_SETTINGS.http.listen.path, config.http.listen],
     [GRPC_LISTEN.path, config.grpc.listen],

@@ -184,6 +184,12 @@ export const wholeSeconds = durationIn(
   (ms) => isDuration(ms) && ms % SECOND_MS === 0,
 );
 
+/** The life of a token for the upstream. */
+export const upstreamTokenTtl = durationIn(
+  'a duration from 60s to 900s in whole seconds, such as 300s or 5m',
+  (ms) => ms >= MINUTE_MS && ms <= 15 * MINUTE_MS && ms % SECOND_MS === 0,
+);
+
 /** 0 = no delay. */
 export const delay = zeroOr(
   0,

@@ -5,6 +5,7 @@
  */
 
 import { passwordProblems } from '../identity/password-rules.ts';
+import { OPTIONAL_CLAIMS } from '../identity/upstream-token.ts';
 import { ldapDirectories } from './ldap-list.ts';
 import { TENANT_ID } from './ldap-parsers.ts';
 import { LDAP_SETTINGS } from './ldap-settings.ts';
@@ -24,6 +25,7 @@ import {
   size,
   tcpAddress,
   textLike,
+  upstreamTokenTtl,
   wholeSeconds,
   withoutRemoved,
 } from './parsers.ts';
@@ -161,6 +163,32 @@ export const CONFIG_SETTINGS = {
     accessTtlMs: setting('token.access-ttl', wholeSeconds, '3600s', 'Lifetime of an access token.'),
     refreshIdleTtlMs: setting('token.refresh-idle-ttl', duration, '7d', 'Lifetime of an unused refresh token.'),
     refreshTtlMs: setting('token.refresh-ttl', duration, '30d', 'Maximum lifetime of a session.'),
+  },
+  upstreamToken: {
+    audience: optional(
+      'upstream-token.audience',
+      IDENTIFIER,
+      'https://models.example.com',
+      '`aud` of the token for the upstream: the name of the platform, and another value than `audience`. Absent: no request gets such a token.',
+    ),
+    header: setting(
+      'upstream-token.header',
+      choice('x-postern-token', 'authorization'),
+      'x-postern-token',
+      'Header of the token for the upstream. authorization: the token replaces the credential of the client, as Bearer.',
+    ),
+    ttlMs: setting(
+      'upstream-token.ttl',
+      upstreamTokenTtl,
+      '300s',
+      'Lifetime of the token for the upstream. The gate uses a token again until half of its lifetime is over.',
+    ),
+    claims: setting(
+      'upstream-token.claims',
+      scalarList(`a list of ${OPTIONAL_CLAIMS.join(', ')}`, choice(...OPTIONAL_CLAIMS)),
+      JSON.stringify(OPTIONAL_CLAIMS),
+      'Claims of the token for the upstream beside `iss`, `aud`, `sub`, `iat`, `exp`, `jti` and `tenant_id`.',
+    ),
   },
   bootstrap: {
     email: setting(

@@ -84,6 +84,7 @@ function routeFor({ permissions }: Ability): Route {
     usageOnRequest: false,
     reportsUsage: false,
     readsResponse: false,
+    upstreamToken: true,
   };
 }
 

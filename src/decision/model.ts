@@ -216,6 +216,8 @@ export interface Route {
   readonly reportsUsage: boolean;
   /** True if the answer may contain a response whose usage was booked by estimate, and its usage. */
   readonly readsResponse: boolean;
+  /** False if an allow of the route adds no token for the upstream, even if the installation has such tokens. */
+  readonly upstreamToken: boolean;
 }
 
 /** A concrete `<resource>:<action>` with the texts of the patterns that cover it. */

@@ -19,6 +19,8 @@ export interface RouteSpec {
   /** Metered by tokens: the body's limits count. */
   readonly tokens?: boolean;
   readonly upgrade?: boolean;
+  /** Default: true. */
+  readonly upstream_token?: boolean;
 }
 
 export type NamedSource = Exclude<ResourceSource, 'none'>;
@@ -84,6 +86,7 @@ export function parseRoute(spec: RouteSpec, counts: Route['counts'] = 'none', re
     usageOnRequest: spec.tokens === true && ALL_COMPLETIONS.test(template.text),
     reportsUsage,
     readsResponse: spec.method === 'GET' && RESPONSES.test(template.text),
+    upstreamToken: spec.upstream_token ?? true,
   };
   return { kind: 'route', route: Object.freeze(route) };
 }

@@ -156,7 +156,7 @@ function isPublic(segments: readonly string[]): boolean {
     case 'openapi.json':
       return segments.length === 1;
     case '.well-known':
-      return second === 'jwks.json' && segments.length === 2;
+      return (second === 'jwks.json' || second === 'openid-configuration') && segments.length === 2;
     default:
       return false;
   }

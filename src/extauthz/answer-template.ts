@@ -35,6 +35,8 @@ export interface Shape {
   /** Whether the answer also has the request id header that Anthropic's SDKs read. */
   readonly isMessages: boolean;
   readonly defaultModel: string | undefined;
+  /** Whether the answer also gets the header with the token for the upstream. */
+  readonly hasToken: boolean;
   /** The encoded headers that this request requires to remove, besides the prepared ones. */
   readonly seen: Buffer;
 }
@@ -74,13 +76,14 @@ export const FIXED_BYTES = 6144;
 
 export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   const { kind, route, roles, userLength, maxTokensLength, defaultModel, seen } = shape;
-  const removed = removals(
-    userLength !== undefined,
-    roles.length > 0,
-    maxTokensLength !== undefined,
-    defaultModel !== undefined,
-    route.tokens || route.reportsUsage || route.readsResponse,
-  );
+  const removed = removals({
+    userId: userLength !== undefined,
+    roles: roles.length > 0,
+    maxTokens: maxTokensLength !== undefined,
+    defaultModel: defaultModel !== undefined,
+    token: shape.hasToken,
+    metered: route.tokens || route.reportsUsage || route.readsResponse,
+  });
   const rolesLength = roles.reduce((length, role) => length + role.length + 1, 0);
   const routeLength = 3 * (route.method.length + route.template.length);
   // Each character of a default model may become three bytes, each encoded as three characters.

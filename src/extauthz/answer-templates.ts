@@ -55,6 +55,10 @@ function keyOf(shape: Shape): number | undefined {
   const reservation = shape.reservationLength ?? 0;
   if (tenantLength > MAX_TENANT_LENGTH || model > MAX_MODEL_LENGTH + 1 || digits > MAX_DIGITS) return undefined;
   if (reservation > MAX_RESERVATION_LENGTH) return undefined;
-  const flags = (shape.kind === 'user' ? 1 : 0) + (userLength === undefined ? 0 : 2) + (shape.isMessages ? 4 : 0);
-  return flags + 8 * (tenantLength + 64 * (model + 256 * (digits + 16 * reservation)));
+  const flags =
+    (shape.kind === 'user' ? 1 : 0) +
+    (userLength === undefined ? 0 : 2) +
+    (shape.isMessages ? 4 : 0) +
+    (shape.hasToken ? 8 : 0);
+  return flags + 16 * (tenantLength + 64 * (model + 256 * (digits + 16 * reservation)));
 }

@@ -9,6 +9,7 @@ import type { CheckRequest } from './check-input.ts';
 import { type AdmittedLimits, type AllowWriter, createAllowWriter } from './check-response.ts';
 import { createDenialWriter, type Denial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
+import type { UpstreamTokenHeader } from './header-spellings.ts';
 import type { Observer, Outcome } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
 
@@ -22,6 +23,8 @@ export interface CheckAttempt {
   readonly requestId: RequestId;
   /** Undefined until the message was read. */
   request: CheckRequest | undefined;
+  /** The encoded header with the token for the upstream; undefined = none. */
+  token: Buffer | undefined;
   /** The span of a sampled request while traces are on. */
   span: Span | undefined;
 }
@@ -29,6 +32,7 @@ export interface CheckAttempt {
 interface CheckAnswersParts {
   readonly observer: Observer;
   readonly forwardCredential: boolean;
+  readonly tokenHeader: UpstreamTokenHeader | undefined;
   readonly random: RandomPool;
   readonly monotonicMs: () => number;
 }
@@ -50,14 +54,15 @@ export class CheckAnswers {
   /** One fault for each route, so that a flood of requests without their bodies creates no stack traces. */
   readonly #notSentFaults = new Map<Route, Fault>();
 
-  constructor({ observer, forwardCredential, random, monotonicMs }: CheckAnswersParts) {
+  constructor({ observer, forwardCredential, tokenHeader, random, monotonicMs }: CheckAnswersParts) {
     this.#observer = observer;
     this.#monotonicMs = monotonicMs;
-    this.#allows = createAllowWriter(forwardCredential, random);
+    this.#allows = createAllowWriter(forwardCredential, random, tokenHeader);
   }
 
   allow(attempt: CheckAttempt, { aliases, input }: CheckRequest, allow: Allow, admitted: AdmittedLimits): Buffer {
-    const bytes = this.#allows.allow(allow, admitted, attempt.requestId, aliases, isMessagesPath(input.path));
+    const { requestId, token } = attempt;
+    const bytes = this.#allows.allow(allow, admitted, requestId, aliases, isMessagesPath(input.path), token);
     this.#report(attempt, 'allow', allow, undefined);
     return bytes;
   }

@@ -1,8 +1,8 @@
 /**
  * Handles one check: one CheckRequest in, one CheckResponse out.
  *
- * The stages are: read the message, match the route, resolve the credential, limit the bytes of bodies, decide, apply
- * the limits, answer. If everything is cached, no stage awaits. Every answer is a denial until the last stage writes
+ * The stages are: read the message, match the route, resolve the credential, limit the bytes of bodies, decide, get the
+ * token for the upstream, apply the limits, answer. If everything is cached, no stage awaits. Every answer is a denial until the last stage writes
  * the bytes of an `Allow`. An error in any stage is a 503 for that request only.
  *
  * A check that waits ends before the time of its caller is over, so that the client gets this server's 503 with
@@ -29,6 +29,7 @@ import type { UnaryCall } from './grpc/methods.ts';
 import type { Limiter, Observer } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
+import type { UpstreamHeaders } from './upstream-headers.ts';
 import { CANCELLED, waitWithin } from './within.ts';
 
 export interface CheckHandlerParts {
@@ -41,6 +42,8 @@ export interface CheckHandlerParts {
   readonly trustedHops: number;
   /** Whether the upstream gets the headers that carry a credential. */
   readonly forwardCredential: boolean;
+  /** The tokens for the upstream; default: none. */
+  readonly upstreamHeaders?: UpstreamHeaders | undefined;
   /** The largest body that the handler reads, in bytes; default: 1 MiB. */
   readonly maxBodyBytes?: number;
   /** The rates at which the handler reads bodies of one caller and of one tenant; default: no bound. */
@@ -91,6 +94,7 @@ export function createCheckHandler(parts: CheckHandlerParts): CheckHandler {
 class Checks {
   readonly #parts: CheckHandlerParts;
   readonly #limiter: Limiter;
+  readonly #upstreamHeaders: UpstreamHeaders | undefined;
   readonly #maxBodyBytes: number;
   readonly #maxWaitMs: number;
   readonly #now: () => number;
@@ -101,15 +105,17 @@ class Checks {
 
   constructor(parts: CheckHandlerParts) {
     const { bodyRates, forwardCredential, observer, monotonicMs = monotonic, random = createRandomPool() } = parts;
+    const tokenHeader = parts.upstreamHeaders?.header;
     this.#parts = parts;
     this.#limiter = parts.limiter ?? UNLIMITED;
+    this.#upstreamHeaders = parts.upstreamHeaders;
     this.#maxBodyBytes = parts.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
     this.#maxWaitMs = parts.maxWaitMs ?? DEFAULT_MAX_WAIT_MS;
     this.#now = parts.now ?? Date.now;
     this.#monotonicMs = monotonicMs;
     this.#requestIds = createRequestIds(random);
     this.#bodyRates = bodyRates && new BodyRates(bodyRates);
-    this.#answers = new CheckAnswers({ observer, forwardCredential, random, monotonicMs });
+    this.#answers = new CheckAnswers({ observer, forwardCredential, tokenHeader, random, monotonicMs });
   }
 
   handle(bytes: Buffer, call: UnaryCall): Buffer | Promise<Buffer> {
@@ -118,7 +124,7 @@ class Checks {
       const cameAtMs = this.#monotonicMs();
       const startedAtMs = this.#now();
       const requestId = this.#requestIds(startedAtMs);
-      attempt = { call, startedAtMs, cameAtMs, requestId, request: undefined, span: undefined };
+      attempt = { call, startedAtMs, cameAtMs, requestId, request: undefined, token: undefined, span: undefined };
       if (cameAtMs >= call.deadlineMs)
         throw new Fault('the deadline of the check had passed when its message was complete');
       const { trustedHops, tracing } = this.#parts;
@@ -200,9 +206,12 @@ class Checks {
     switch (decision.kind) {
       case 'allow': {
         if (identity.kind !== 'proved') throw new Fault('a decision allows a request without an identity');
-        const limited = this.#limiter.admit(decision, nowMs);
-        if (limited instanceof Promise) return this.#awaitAdmission(attempt, request, decision, limited);
-        return this.#applyLimits(attempt, request, decision, limited);
+        if (this.#upstreamHeaders === undefined || !decision.route.upstreamToken)
+          return this.#admit(attempt, request, decision, nowMs);
+        const token = this.#upstreamHeaders.of(decision, nowMs);
+        if (token instanceof Promise) return this.#awaitToken(attempt, request, decision, token);
+        attempt.token = token;
+        return this.#admit(attempt, request, decision, nowMs);
       }
       case 'public':
         throw new Fault('a decision allows a request without an identity');
@@ -228,6 +237,27 @@ class Checks {
     if (retryAfterSeconds === undefined) return undefined;
     const denial = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route, principal } as const;
     return this.#answers.deny(attempt, { ...denial, retryAfterSeconds }, { kind: 'deny', ...denial });
+  }
+
+  /** Waits for the token before the limits, so that a request without its token takes nothing of them. */
+  async #awaitToken(
+    attempt: CheckAttempt,
+    request: CheckRequest,
+    allow: Allow,
+    pending: Promise<Buffer>,
+  ): Promise<Buffer> {
+    try {
+      attempt.token = await waitWithin(pending, this.#remainingWaitMs(attempt), attempt.call);
+      return await this.#admit(attempt, request, allow, this.#now());
+    } catch (error) {
+      return this.#fault(attempt, error);
+    }
+  }
+
+  #admit(attempt: CheckAttempt, request: CheckRequest, allow: Allow, nowMs: number): Buffer | Promise<Buffer> {
+    const limited = this.#limiter.admit(allow, nowMs);
+    if (limited instanceof Promise) return this.#awaitAdmission(attempt, request, allow, limited);
+    return this.#applyLimits(attempt, request, allow, limited);
   }
 
   async #awaitAdmission(

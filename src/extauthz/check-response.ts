@@ -9,7 +9,9 @@ import type { LimitDecision } from '../metering/admission.ts';
 import { FIXED_BYTES, NO_HOLE, OK_RESPONSE, PLAIN_RESERVATION_LENGTH, STATUS_OK } from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
+import type { UpstreamTokenHeader } from './header-spellings.ts';
 import { MEMBER, putMember, wrapMetadata } from './metadata.ts';
+import { withFields } from './ok-fields.ts';
 import * as Own from './own-headers.ts';
 import type { RandomPool } from './random-pool.ts';
 import { withRateHeaders } from './rate-headers.ts';
@@ -25,6 +27,7 @@ export interface AllowWriter {
   /**
    * Writes the identity for the upstream, and the decision's metadata for the access log.
    * @param isMessages true: the answer also has the request id where Anthropic's SDKs read it
+   * @param token the encoded header with the token for the upstream; default: none
    */
   allow(
     allow: Allow,
@@ -32,6 +35,7 @@ export interface AllowWriter {
     requestId: RequestId,
     aliases: readonly string[],
     isMessages: boolean,
+    token?: Buffer,
   ): Buffer;
   /** Removes only the `x-postern-` names, because the HTTP module serves public routes and authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
@@ -40,11 +44,16 @@ export interface AllowWriter {
 /**
  * @param forwardCredential whether the headers that carry a credential reach the upstream
  * @param random the source of the reservation ids, which must not be predictable
+ * @param tokenHeader the header that carries the token for the upstream; default: `x-postern-token`
  */
-export function createAllowWriter(forwardCredential: boolean, random: RandomPool): AllowWriter {
-  const templateOf = createTemplates(Own.prepareRemovals(forwardCredential));
+export function createAllowWriter(
+  forwardCredential: boolean,
+  random: RandomPool,
+  tokenHeader?: UpstreamTokenHeader,
+): AllowWriter {
+  const templateOf = createTemplates(Own.prepareRemovals(forwardCredential, tokenHeader));
   return {
-    allow(allow, { reservation, rate }, requestId, aliases, isMessages) {
+    allow(allow, { reservation, rate }, requestId, aliases, isMessages, token) {
       const { principal, roles, tenant, route } = allow;
       const { id: subject, kind } = principal;
       const user = principal.kind === 'user' ? principal.id : principal.owner?.id;
@@ -64,6 +73,7 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
         isMessages,
         // Envoy drops a header with an empty value, and then the client's own header would reach the upstream.
         defaultModel: allow.defaultModel === '' ? undefined : allow.defaultModel,
+        hasToken: token !== undefined,
         seen: Own.removal(Own.unlisted(aliases)),
       });
       const answer = Buffer.allocUnsafe(template.bytes.length);
@@ -83,7 +93,8 @@ export function createAllowWriter(forwardCredential: boolean, random: RandomPool
       if (reservation === undefined)
         fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
-      return rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
+      const rated = rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
+      return token === undefined ? rated : withFields(rated, STATUS_OK.length, token);
     },
     public(_allow, requestId, aliases) {
       const seen = Own.removal(Own.unlistedOwn(aliases));

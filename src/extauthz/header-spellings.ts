@@ -21,6 +21,10 @@ export const OVERRIDES = [
 /** Headers that carry a credential. */
 export const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
+/** The header of the token for the upstream, unless it replaces `authorization`. */
+export const UPSTREAM_TOKEN = 'x-postern-token';
+export type UpstreamTokenHeader = typeof UPSTREAM_TOKEN | 'authorization';
+
 /** A compressed answer would hide its usage and its text. */
 export const ACCEPT_ENCODING = 'accept-encoding';
 

@@ -9,6 +9,8 @@ import {
   mixtures,
   OVERRIDES,
   TENANT_ID_HEADER,
+  UPSTREAM_TOKEN,
+  type UpstreamTokenHeader,
   uniformSpellings,
 } from './header-spellings.ts';
 import { textField } from './wire-write.ts';
@@ -20,10 +22,19 @@ export const TENANT_HEADER = 'x-postern-tenant';
 export const ROLES = 'x-postern-roles';
 export const MAX_TOKENS = 'x-postern-max-tokens';
 export const DEFAULT_MODEL = 'x-postern-default-model';
-export { TENANT_ID_HEADER };
+export { TENANT_ID_HEADER, UPSTREAM_TOKEN };
 
 /** All of `x-postern-…`. */
-const POSTERN_HEADERS = [SUBJECT, SUBJECT_TYPE, USER_ID, TENANT_HEADER, ROLES, MAX_TOKENS, DEFAULT_MODEL] as const;
+const POSTERN_HEADERS = [
+  SUBJECT,
+  SUBJECT_TYPE,
+  USER_ID,
+  TENANT_HEADER,
+  ROLES,
+  MAX_TOKENS,
+  DEFAULT_MODEL,
+  UPSTREAM_TOKEN,
+] as const;
 
 export const ENCODED_NAME: {
   readonly [Name in (typeof POSTERN_HEADERS)[number] | typeof TENANT_ID_HEADER]: HeaderName;
@@ -35,6 +46,7 @@ export const ENCODED_NAME: {
   [ROLES]: headerName(ROLES),
   [MAX_TOKENS]: headerName(MAX_TOKENS),
   [DEFAULT_MODEL]: headerName(DEFAULT_MODEL),
+  [UPSTREAM_TOKEN]: headerName(UPSTREAM_TOKEN),
   [TENANT_ID_HEADER]: headerName(TENANT_ID_HEADER),
 };
 
@@ -73,42 +85,60 @@ export function removal(names: readonly string[]): Buffer {
 /** On a public route, the answer removes Postern's own names only. */
 export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
 
+/** The properties of an answer that determine the names that it removes. */
+interface Removing {
+  /** Which optional headers the answer sets. */
+  readonly userId: boolean;
+  readonly roles: boolean;
+  readonly maxTokens: boolean;
+  readonly defaultModel: boolean;
+  readonly token: boolean;
+  /** Whether the route is metered by tokens: an encoded answer would hide its usage. */
+  readonly metered: boolean;
+}
+
+/** @param tokenHeader the header that an answer with a token sets */
 function removedOnAllow(
+  { userId, roles, maxTokens, defaultModel, token, metered }: Removing,
   forwardCredential: boolean,
-  ...[userId, roles, maxTokens, defaultModel, metered]: boolean[]
+  tokenHeader: UpstreamTokenHeader,
 ): string[] {
+  const credentials = forwardCredential ? [] : CREDENTIALS;
   return [
     ...(userId ? [] : [USER_ID]),
     ...(roles ? [] : [ROLES]),
     ...(maxTokens ? [] : [MAX_TOKENS]),
     ...(defaultModel ? [] : [DEFAULT_MODEL]),
     ...(metered ? [ACCEPT_ENCODING] : []),
-    ...(forwardCredential ? [] : CREDENTIALS),
+    // Envoy would remove a header that the answer sets as well.
+    ...[UPSTREAM_TOKEN, ...credentials].filter((name) => !token || name !== tokenHeader),
     ...ALWAYS_REMOVED,
   ];
 }
 
-/**
- * The names that an allow removes, for each combination of the properties that determine them: which optional headers
- * the answer sets, and whether the route is metered by tokens. An encoded answer would hide its usage.
- */
-export type Removals = (
-  userId: boolean,
-  roles: boolean,
-  maxTokens: boolean,
-  defaultModel: boolean,
-  metered: boolean,
-) => Buffer;
+/** Returns the encoded names that an allow removes. */
+export type Removals = (removing: Removing) => Buffer;
 
 /** Encodes all lists at the start, so that an answer copies bytes. */
-export function prepareRemovals(forwardCredential: boolean): Removals {
-  const lists = Array.from({ length: 32 }, (_, bits) => {
-    const on = [1, 2, 4, 8, 16].map((bit) => (bits & bit) !== 0);
-    return removal(removedOnAllow(forwardCredential, ...on));
+export function prepareRemovals(
+  forwardCredential: boolean,
+  tokenHeader: UpstreamTokenHeader = UPSTREAM_TOKEN,
+): Removals {
+  const lists = Array.from({ length: 64 }, (_, bits) => {
+    const has = (bit: number): boolean => (bits & bit) !== 0;
+    const removing = {
+      userId: has(1),
+      roles: has(2),
+      maxTokens: has(4),
+      defaultModel: has(8),
+      metered: has(16),
+      token: has(32),
+    };
+    return removal(removedOnAllow(removing, forwardCredential, tokenHeader));
   });
-  return (userId, roles, maxTokens, defaultModel, metered) => {
-    const bits = (userId ? 1 : 0) | (roles ? 2 : 0) | (maxTokens ? 4 : 0) | (defaultModel ? 8 : 0) | (metered ? 16 : 0);
-    const list = lists[bits];
+  return ({ userId, roles, maxTokens, defaultModel, metered, token }) => {
+    const optional = (userId ? 1 : 0) | (roles ? 2 : 0) | (maxTokens ? 4 : 0) | (defaultModel ? 8 : 0);
+    const list = lists[optional | (metered ? 16 : 0) | (token ? 32 : 0)];
     if (list === undefined) throw new Fault('the list of headers to remove is missing');
     return list;
   };

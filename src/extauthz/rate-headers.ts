@@ -6,6 +6,7 @@
 import type { RateState } from '../metering/rate-state.ts';
 import { fillAscii } from './fill.ts';
 import { headerName, putHeader, putResponseHeader } from './header-options.ts';
+import { fieldsAt, withFields } from './ok-fields.ts';
 import { beginWriting, finishWriting, type Writer } from './wire-write.ts';
 
 const NAMES = {
@@ -36,21 +37,15 @@ function putAll(
 }
 
 /**
- * Returns an allow that adds these headers to the upstream's answer. Their fields precede those of its `ok_response`.
+ * Returns an allow that adds these headers to the upstream's answer.
  * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
  */
 export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState): Buffer {
-  const { length, at } = readLength(answer, okAt + 1);
   const remaining = String(rate.remaining);
   const { bytes, first, second } = preparedFor(rate, remaining.length);
-  const whole = length + bytes.length;
-  const fieldsAt = okAt + 1 + varintSize(whole);
-  const extended = Buffer.allocUnsafe(fieldsAt + bytes.length + answer.length - at);
-  answer.copy(extended, 0, 0, okAt + 1);
-  writeVarint(extended, whole, okAt + 1);
-  extended.set(bytes, fieldsAt);
-  fillAscii(extended, remaining, fieldsAt + first, fieldsAt + second, -1);
-  answer.copy(extended, fieldsAt + bytes.length, at);
+  const extended = withFields(answer, okAt, bytes);
+  const at = fieldsAt(extended, okAt);
+  fillAscii(extended, remaining, at + first, at + second, -1);
   return extended;
 }
 
@@ -99,28 +94,4 @@ function written(rate: RateState, remaining: number): Buffer {
   const writer = beginWriting(MAX_BYTES);
   putAll(writer, { ...rate, remaining }, putResponseHeader);
   return finishWriting(writer);
-}
-
-function varintSize(value: number): number {
-  let size = 1;
-  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
-  return size;
-}
-
-function writeVarint(bytes: Buffer, value: number, start: number): void {
-  let at = start;
-  let rest = value;
-  for (; rest >= 0x80; rest >>>= 7) bytes[at++] = (rest & 0x7f) | 0x80;
-  bytes[at] = rest;
-}
-
-/** Reads a varint that this server wrote, and returns it with the offset of its end. */
-function readLength(bytes: Buffer, start: number): { readonly length: number; readonly at: number } {
-  let length = 0;
-  let at = start;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++] ?? 0;
-    length |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return { length, at };
-  }
 }

@@ -1,21 +1,21 @@
 /** The whole API as one table: what a server serves, what its description is made from, and what tests go through. */
 
 import type { Endpoint } from '../http/endpoint.ts';
-import { jwksEndpoint, type PublishedKeys } from '../http/jwks.ts';
+import { keySetEndpoints, type PublishedKeys } from '../http/jwks.ts';
 import { LoginAttemptLimiter } from './auth/login-attempt-limiter.ts';
 import { type AuthHttpParts, authEndpoints } from './auth/routes.ts';
 import { type IamParts, iamEndpoints } from './routes.ts';
 
 type ApiEndpointParts = AuthHttpParts &
   Omit<IamParts, 'attempts'> & {
-    /** The public keys of access tokens. */
+    /** The issuer and the public keys of tokens. */
     readonly keySet: PublishedKeys;
   };
 
 /** Call it once for a process: logins and tries of a directory count their attempts together. */
 export function apiEndpoints(parts: ApiEndpointParts): readonly Endpoint[] {
   const attempts = new LoginAttemptLimiter();
-  return [...authEndpoints(parts, attempts), ...iamEndpoints({ ...parts, attempts }), jwksEndpoint(parts.keySet)];
+  return [...authEndpoints(parts, attempts), ...iamEndpoints({ ...parts, attempts }), ...keySetEndpoints(parts.keySet)];
 }
 
 /** The same as data: none of these routes runs, so there is nothing behind them. */

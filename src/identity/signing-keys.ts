@@ -108,6 +108,11 @@ export class SigningKeys {
     return this.#ring.get(kid) ?? (await this.#findUnknown(kid));
   }
 
+  /** Reports whether the last read found the key. */
+  isPublished(kid: string): boolean {
+    return this.#ring.has(kid);
+  }
+
   /** Next, current and retired. */
   published(): readonly PublishedKey[] {
     return [...this.#ring.values()].map(({ kid, publicJwk }) => ({ ...publicJwk, kid, use: 'sig', alg: 'ES256' }));

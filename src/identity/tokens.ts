@@ -64,6 +64,11 @@ export class AccessTokens implements TokenVerifier {
     this.#parts = parts;
   }
 
+  /** The `iss` of this installation's tokens. */
+  get issuer(): string {
+    return this.#parts.issuer;
+  }
+
   get lifetimeMs(): number {
     return this.#parts.ttlSeconds * 1000;
   }

@@ -13,6 +13,7 @@ import { readiness } from '../http/health.ts';
 import { startCredentialCache } from './credential-cache.ts';
 import { limitWarnings, startLimits } from './limits.ts';
 import { keyUses, startDecisionWriters, startReplica } from './store-jobs.ts';
+import { upstreamHeaders } from './upstream-headers.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
 
 /** How long running checks may take to finish when the process stops. */
@@ -68,6 +69,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     trustedHops: config.clientIp.trustedHops,
     now: services.now,
     forwardCredential: config.forwardCredential,
+    upstreamHeaders: upstreamHeaders(config, services),
     maxBodyBytes: config.inspect.maxBodyBytes,
     bodyRates: config.inspect,
     tracing: telemetry.tracing,

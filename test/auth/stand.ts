@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import type { ChangeListener } from '../../src/credential-cache/ports.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { jwksEndpoint } from '../../src/http/jwks.ts';
+import { keySetEndpoints } from '../../src/http/jwks.ts';
 import { createHttp } from '../../src/http/server.ts';
 import type { DirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { LoginAttemptLimiter } from '../../src/iam/auth/login-attempt-limiter.ts';
@@ -143,7 +143,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   const routes = [
     ...authEndpoints({ ...parts, origins: options.origins }, attempts),
     ...userEndpoints({ ...parts, attempts }),
-    jwksEndpoint(tokens),
+    ...keySetEndpoints(tokens),
   ];
   const check = holdAgainstDescription(routes);
   const http = createHttp(

@@ -45,6 +45,12 @@ describe('the configuration', () => {
       issuer: undefined,
       audience: 'platform',
       token: { accessTtlMs: 3_600_000, refreshIdleTtlMs: 604_800_000, refreshTtlMs: 2_592_000_000 },
+      upstreamToken: {
+        audience: undefined,
+        header: 'x-postern-token',
+        ttlMs: 300_000,
+        claims: ['roles', 'scope', 'client_id', 'act'],
+      },
       bootstrap: { email: 'admin@localhost' },
       clientIp: { trustedHops: 0 },
       forwardCredential: false,

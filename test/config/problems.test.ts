@@ -63,6 +63,26 @@ describe('a wrong value is named with file, line, path and what was expected', (
       'grpc.listen: 127.0.0.1:8080',
       'postern.yaml:1:1: grpc.listen: expected an address that no other listener uses, got the address of http.listen',
     ],
+    ...['59s', '901s', '60500ms', '16m', '0'].map((ttl): [string, string] => [
+      `upstream-token.ttl: ${ttl}`,
+      `postern.yaml:1:1: upstream-token.ttl: expected a duration from 60s to 900s in whole seconds, such as 300s or 5m, got ${ttl}`,
+    ]),
+    [
+      'upstream-token.header: x-token',
+      'postern.yaml:1:1: upstream-token.header: expected one of x-postern-token, authorization, got x-token',
+    ],
+    [
+      'upstream-token.claims: [roles, email]',
+      'postern.yaml:1:32: upstream-token.claims[1]: expected one of roles, scope, client_id, act, got email',
+    ],
+    [
+      'upstream-token.ttl: 60s',
+      'postern.yaml:1:1: upstream-token.ttl: requires upstream-token.audience, the name of the platform that verifies the token',
+    ],
+    [
+      'upstream-token.audience: platform',
+      'postern.yaml:1:1: upstream-token.audience: expected another value than audience: a platform must not accept access tokens',
+    ],
   ])('%j', (yaml, problem) => {
     expect(problemsOf(load(yaml))).toContain(problem);
   });

@@ -107,6 +107,7 @@ function isAllowed(
     usageOnRequest: false,
     reportsUsage: false,
     readsResponse: false,
+    upstreamToken: true,
   } as const;
   const input = checkInput({ tenant: snapshot.effective?.id, clientAddress });
   return (

@@ -158,6 +158,7 @@ describe('public paths', () => {
     'HEAD /docs/x/y',
     'GET /openapi.json?x=1',
     'GET /.well-known/jwks.json',
+    'GET /.well-known/openid-configuration',
   ])('%s is public', (request) => {
     expect(told(ask(builtin, request))).toBe('public');
   });
@@ -166,6 +167,7 @@ describe('public paths', () => {
     'GET /openapi.json/x',
     'GET /.well-known',
     'GET /.well-known/other',
+    'GET /.well-known/openid-configuration/x',
     'GET /v1',
     'GET /v1/authx',
     'GET /Console',

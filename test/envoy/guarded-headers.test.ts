@@ -89,7 +89,14 @@ describe.each([
     const check = (await filtersOf(file)).find(({ name }) => name === 'envoy.filters.http.ext_authz');
     const expression =
       check?.typed_config.decoder_header_mutation_rules?.allow_expression ?? expect.fail('no expression');
-    const removals = prepareRemovals(false)(false, false, false, false, true);
+    const removals = prepareRemovals(false)({
+      userId: false,
+      roles: false,
+      maxTokens: false,
+      defaultModel: false,
+      token: false,
+      metered: true,
+    });
     const fields = readFields(Buffer.concat([removals, REMOVED_ON_PUBLIC]));
     const listed = fields.map(({ value }) => (typeof value === 'number' ? '' : Buffer.from(value).toString()));
     const names = [...listed, ...HEADER_SPELLINGS.map((name) => name.toLowerCase())];

@@ -552,6 +552,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: () => h.api('GET', '/.well-known/jwks.json'),
     shows: () => ({ keys: expect.arrayContaining([expect.objectContaining({ kty: 'EC', alg: 'ES256' })]) }),
   },
+  getDiscovery: {
+    guarantee: 'there is no discovery document for an issuer that is no URL',
+    status: 404,
+    ask: () => h.api('GET', '/.well-known/openid-configuration'),
+    shows: () => ({ code: 'not_found' }),
+  },
   getDescription: {
     guarantee: 'the API describes itself',
     status: 200,

@@ -56,6 +56,7 @@ export async function startTestServer(): Promise<TestServer> {
   const { http } = wireApi(wiring, {
     services,
     tokens: {
+      issuer: tokens.issuer,
       lifetimeMs: tokens.lifetimeMs,
       jwks: () => tokens.jwks(),
       verify: (token) => tokens.verify(isOld(token) ? expired : token),

@@ -1,0 +1,46 @@
+/** Adds encoded fields to an allow that is already written. */
+
+/**
+ * Returns the answer with the fields before those of its `ok_response`.
+ * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
+ */
+export function withFields(answer: Buffer, okAt: number, fields: Uint8Array): Buffer {
+  const { length, at } = readLength(answer, okAt + 1);
+  const whole = length + fields.length;
+  const start = okAt + 1 + varintSize(whole);
+  const extended = Buffer.allocUnsafe(start + fields.length + answer.length - at);
+  answer.copy(extended, 0, 0, okAt + 1);
+  writeVarint(extended, whole, okAt + 1);
+  extended.set(fields, start);
+  answer.copy(extended, start + fields.length, at);
+  return extended;
+}
+
+/** Returns the offset of the first field of the `ok_response`. */
+export function fieldsAt(answer: Buffer, okAt: number): number {
+  return readLength(answer, okAt + 1).at;
+}
+
+function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
+  return size;
+}
+
+function writeVarint(bytes: Buffer, value: number, start: number): void {
+  let at = start;
+  let rest = value;
+  for (; rest >= 0x80; rest >>>= 7) bytes[at++] = (rest & 0x7f) | 0x80;
+  bytes[at] = rest;
+}
+
+/** Reads a varint that this server wrote, and returns it with the offset of its end. */
+function readLength(bytes: Buffer, start: number): { readonly length: number; readonly at: number } {
+  let length = 0;
+  let at = start;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++] ?? 0;
+    length |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return { length, at };
+  }
+}
