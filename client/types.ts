@@ -542,6 +542,14 @@ export type DirectoryTestRequest = {
   readonly directory?: string;
 };
 
+export type Discovery = {
+  readonly issuer: string;
+  readonly jwks_uri: string;
+  readonly response_types_supported: readonly string[];
+  readonly subject_types_supported: readonly string[];
+  readonly id_token_signing_alg_values_supported: readonly string[];
+};
+
 export type ExplainRequest = {
   /** The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key. */
   readonly subject?: string;
@@ -3463,11 +3471,20 @@ export interface Paths {
     };
   };
   readonly '/.well-known/jwks.json': {
-    /** Get the public keys of access tokens: the next, the current, and the retired keys until their tokens have expired. */
+    /** Get the public keys of tokens: the next, the current, and the retired keys until their tokens have expired. */
     readonly GET: {
       readonly answers: {
         /** A JWK set. */
         readonly '200': KeySet;
+      };
+    };
+  };
+  readonly '/.well-known/openid-configuration': {
+    /** Get the issuer of tokens and the address of its public keys (OpenID Connect Discovery 1.0), if the setting `issuer` is a URL. */
+    readonly GET: {
+      readonly answers: {
+        /** The discovery document. */
+        readonly '200': Discovery;
       };
     };
   };
