@@ -625,8 +625,9 @@ describe('keys', () => {
     );
   });
 
-  function ownerTexts({ owner }: AKey): readonly string[] {
-    const user = people.find(({ id }) => id === owner);
+  /** An owner of another tenant is not one: its names find no key. */
+  function ownerTexts({ owner, tenant }: AKey): readonly string[] {
+    const user = people.find((person) => person.id === owner && person.tenant === tenant);
     return user === undefined ? [] : [user.name, user.email ?? ''];
   }
 

@@ -228,7 +228,7 @@ function idsByText(filter: KeyFilter): string {
       @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text))))
     and (position((select lower(:q)) in t.search_text) > 0) is true`;
   if (filter.searchesOwners !== true) return keys;
-  return `${keys} union select t.id from users o join api_keys t on t.user_id = o.id
+  return `${keys} union select t.id from users o join api_keys t on t.user_id = o.id and t.tenant_id = o.tenant_id
     where user_lexemes(o.tenant_id, o.status, o.role_names, o.search_text)
       @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text)))) and (${NAMES_OWNER}) is true`;
 }
@@ -247,7 +247,7 @@ const STATUS_CONDITIONS: Readonly<Record<KeyStatus, string>> = {
 function conditionsOf(filter: KeyFilter): readonly string[] {
   const { status, q } = filter;
   const text = 'position((select lower(:q)) in k.search_text) > 0';
-  const owners = `exists (select from users o where o.id = k.user_id and (${NAMES_OWNER}))`;
+  const owners = `exists (select from users o where o.id = k.user_id and o.tenant_id = k.tenant_id and (${NAMES_OWNER}))`;
   return [
     ...(filter.userId === undefined ? [] : ['k.user_id = :userId']),
     ...(filter.createdBy === undefined ? [] : ['k.created_by = :createdBy']),
