@@ -16,7 +16,7 @@ const manage = (method: string, path: string, body?: object) => done(http, metho
 /** Saves what is typed in a drawer, and closes it. */
 async function save(drawer: Locator): Promise<void> {
   await drawer.getByRole('button', { name: 'Save' }).click();
-  await drawer.getByText('Saved.').waitFor();
+  await drawer.getByText('Saved.', { exact: true }).waitFor();
   await drawer.page().keyboard.press('Escape');
 }
 

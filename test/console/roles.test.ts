@@ -117,7 +117,7 @@ describe('a role with a pattern that nothing needs', () => {
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('rag:query');
     await page.getByRole('option', { name: 'rag:query' }).click();
     await page.getByRole('button', { name: 'Save role' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('Saved. It holds').waitFor();
     await expect.poll(() => page.getByText('rag:querry').count()).toBe(0);
     expect(problems).toEqual([]);
   });
@@ -156,7 +156,7 @@ describe('a role', () => {
     await page.getByRole('link', { name: 'A person' }).waitFor();
     await page.getByRole('button', { name: 'Remove models:read' }).click();
     await page.getByRole('button', { name: 'Save role' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('Saved. It holds').waitFor();
     await expect.poll(() => model('phi-4')).toBe('insufficient_permission');
     expect(problems).toEqual([]);
   });
@@ -193,7 +193,7 @@ describe('a role', () => {
     await page.getByRole('button', { name: 'Remove rag:read' }).waitFor();
     expect(await page.getByRole('textbox', { name: 'Description' }).inputValue()).toBe('Ours');
     await page.getByRole('button', { name: 'Save role' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('Saved. It holds').waitFor();
     expect(sent).toEqual([{ description: 'Ours' }, { description: 'Ours' }]);
     expect((await manage('GET', '/v1/iam/roles/contested')).body).toMatchObject({
       description: 'Ours',

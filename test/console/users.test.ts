@@ -35,7 +35,7 @@ async function edit({ page }: Tab, id: string): Promise<void> {
 async function save(page: Page): Promise<void> {
   const drawer = page.getByRole('dialog');
   await drawer.getByRole('button', { name: 'Save', exact: true }).click();
-  await drawer.getByText('Saved.').waitFor();
+  await drawer.getByText('Saved.', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
 }
@@ -247,7 +247,7 @@ describe('one user', () => {
     expect(sent).toEqual([]);
     await tab.page.getByRole('textbox', { name: 'Department' }).fill('Research');
     await save.click();
-    await tab.page.getByRole('dialog').getByText('Saved.').waitFor();
+    await tab.page.getByRole('dialog').getByText('Saved.', { exact: true }).waitFor();
     await tab.page.getByText('Research').first().waitFor();
     expect(sent).toEqual([[{ department: 'Research' }, true]]);
     expect(tab.problems).toEqual([]);
