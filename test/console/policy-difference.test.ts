@@ -161,7 +161,12 @@ describe('the difference of a policy', () => {
 describe('the difference of a role', () => {
   it('names its holders, whether it is changed or deleted', async () => {
     await manage('POST', '/v1/iam/tenants', { id: 'narrowed-role', name: 'Narrowed role' });
-    await manage('POST', '/v1/iam/roles', { name: 'readers', permissions: ['chat:read', 'models:read'] }, 'narrowed-role');
+    await manage(
+      'POST',
+      '/v1/iam/roles',
+      { name: 'readers', permissions: ['chat:read', 'models:read'] },
+      'narrowed-role',
+    );
     await makeUser(http, stand.token, { roles: ['readers'], tenant: 'narrowed-role' });
     await makeUser(http, stand.token, { roles: ['auditor'], tenant: 'narrowed-role' });
     const { page, problems } = await stand.asAdmin({ path: '/console/roles/readers?tenant=narrowed-role' });
