@@ -16,6 +16,7 @@ import type { Endpoint } from '../src/http/endpoint.ts';
 import { withDescription } from '../src/http/openapi/endpoint.ts';
 import { createHttp } from '../src/http/server.ts';
 import { apiEndpoints } from '../src/iam/api-routes.ts';
+import { keyRefreshTurns } from '../src/iam/issuers/refresh-keys.ts';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { builtinRoles } from '../test/support/builtin-roles.ts';
@@ -83,6 +84,11 @@ export async function openStand(): Promise<Stand> {
       origins: undefined,
       live,
       routes: built.table,
+      issuers: {
+        keys: { db, fetch: { allowedHosts: [] }, maxStalenessMs: DAY_MS, turns: keyRefreshTurns() },
+        allowedHosts: [],
+        maxStalenessMs: DAY_MS,
+      },
       metering: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, metersItself: () => true },
     }),
   );

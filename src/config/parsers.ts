@@ -202,6 +202,12 @@ export const retention = zeroOr(
   durationIn('0, or a duration of at least 1d such as 365d', (ms) => isDuration(ms) && ms >= DAY_MS),
 );
 
+/** At least an hour, so that a short outage of an issuer does not end the use of its keys. */
+export const keyStaleness = durationIn(
+  'a duration of at least 1h, such as 24h',
+  (ms) => isDuration(ms) && ms >= 60 * MINUTE_MS,
+);
+
 /** At most a minute, because a user waits for the login. */
 export const directoryTimeout = durationIn(
   'a duration from 100ms to 60s',
@@ -223,6 +229,15 @@ function readTcp(text: string): TcpAddress | undefined {
   const isAddress = v6 === undefined || parseAddress(v6) !== undefined;
   return host !== undefined && isAddress && port <= 65_535 ? { kind: 'tcp', host, port } : undefined;
 }
+
+/** The host of a URL in its canonical form, with a port if only that port is meant: `[fd00::1]:8443`. */
+export const urlHost: Parser<string> = scalar('host or host:port, IPv6 in brackets', (text) => {
+  const [, host, port] = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const base = `https://${host}`;
+  if (host === undefined || !URL.canParse(base)) return undefined;
+  if (port === undefined) return new URL(base).hostname;
+  return Number(port) >= 1 && Number(port) <= 65_535 ? `${new URL(base).hostname}:${Number(port)}` : undefined;
+});
 
 /** An address or a CIDR block. */
 export const network: Parser<string> = scalar('an IP address or a CIDR block without host bits', (text) =>

@@ -16,6 +16,7 @@ import {
   FILE_PATH,
   flag,
   integer,
+  keyStaleness,
   listenAddress,
   network,
   origin,
@@ -26,6 +27,7 @@ import {
   tcpAddress,
   textLike,
   upstreamTokenTtl,
+  urlHost,
   wholeSeconds,
   withoutRemoved,
 } from './parsers.ts';
@@ -339,6 +341,21 @@ export const CONFIG_SETTINGS = {
       '[]',
       'Tenants whose usage always comes from events, regardless of usage.source.',
       { example: '["acme"]' },
+    ),
+  },
+  issuers: {
+    maxStalenessMs: setting(
+      'issuers.max-staleness',
+      keyStaleness,
+      '24h',
+      'How long the fetched keys of an issuer are used while they cannot be fetched again. After that, its tokens are answered 503. The same on every server.',
+    ),
+    allowedHosts: setting(
+      'issuers.allowed-hosts',
+      scalarList('a list of hosts', urlHost),
+      '[]',
+      'Hosts of issuers that may have a private or loopback address, each with or without a port. Requests to other hosts reach public addresses only.',
+      { example: '["keycloak.internal.example", "kubernetes.default.svc:443"]' },
     ),
   },
   metrics: {

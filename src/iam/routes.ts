@@ -9,6 +9,7 @@ import { directoryEndpoints } from './directory/routes.ts';
 import type { DirectoryTestParts } from './directory/test.ts';
 import type { ExplainParts } from './explain/resolve.ts';
 import { explainEndpoints } from './explain/routes.ts';
+import type { IssuerParts } from './issuers/parts.ts';
 import { overviewEndpoints } from './overview/routes.ts';
 import { permissionEndpoints } from './permissions/routes.ts';
 import { policyEndpoints } from './policies/routes.ts';
@@ -18,7 +19,7 @@ import type { MeteringParts } from './usage/parts.ts';
 import { usageEndpoints } from './usage/routes.ts';
 import { type UserParts, userEndpoints } from './users/routes.ts';
 
-export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts;
+export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts & IssuerParts;
 
 export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
   const routes = withPatch([

@@ -16,7 +16,7 @@ const MAX_BYTES = 512 * 1024;
 const TIMEOUT_MS = 5_000;
 
 export interface FetchRules {
-  /** Hosts that may have any address: `host`, or `host:port` for one port. IPv6 addresses without brackets or with. */
+  /** Hosts that may have any address, as in a URL: `host`, or `host:port` for one port. */
   readonly allowedHosts: readonly string[];
   /** Certificate authorities in PEM, in place of those of the system. */
   readonly ca?: string | undefined;
@@ -27,6 +27,8 @@ export interface FetchRules {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Ends the request, which has then failed. */
+  readonly signal?: AbortSignal | undefined;
   /** Default: the resolver of the system or of Node. */
   readonly resolve?: ResolveHost;
 }
@@ -50,7 +52,8 @@ class FetchError extends Error {
 /** Sends one request. Never rejects. */
 export async function fetchBounded(url: string, rules: FetchRules): Promise<FetchOutcome> {
   const { timeoutMs = TIMEOUT_MS, resolve = resolveHost } = rules;
-  const signal = AbortSignal.timeout(timeoutMs);
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const signal = rules.signal === undefined ? deadline : AbortSignal.any([deadline, rules.signal]);
   try {
     const target = parseTarget(url, rules.allowedHosts);
     const addresses = await inTime(resolve(target.host, target.isAllowed, signal), signal).catch((error: unknown) => {
@@ -60,7 +63,7 @@ export async function fetchBounded(url: string, rules: FetchRules): Promise<Fetc
     checkAddresses(target, addresses);
     return await send(target, addresses, rules, signal);
   } catch (error) {
-    return { kind: 'failed', reason: signal.aborted ? tooSlow(timeoutMs) : reasonOf(error) };
+    return { kind: 'failed', reason: deadline.aborted ? tooSlow(timeoutMs) : reasonOf(error) };
   }
 }
 
@@ -87,12 +90,10 @@ const PLAIN_HTTP =
 const NOT_PUBLIC =
   'The host has an address that is private or reserved. The operator can permit the host by the setting issuers.allowed-hosts.';
 
-/** Reports whether the operator permits a host to have any address. The URL's parser has made the host's form canonical. */
-export function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const withPort = `:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`;
-  const forms = new Set([host, hostname, `${hostname}${withPort}`]);
-  return allowedHosts.some((allowed) => forms.has(allowed.toLowerCase()));
+/** Reports whether the operator permits a host to have any address. The URL's parser has made the host canonical. */
+function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
+  const actualPort = port === '' ? (protocol === 'http:' ? '80' : '443') : port;
+  return allowedHosts.some((allowed) => allowed === hostname || allowed === `${hostname}:${actualPort}`);
 }
 
 function checkAddresses({ url, isAllowed }: Target, addresses: readonly string[]): void {

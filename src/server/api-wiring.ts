@@ -17,6 +17,7 @@ import type { WriteRate } from '../iam/caller/write-rate.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import type { CredentialServices } from './credential-cache.ts';
+import { type IssuerKeys, issuerKeyRefresh } from './issuer-keys.ts';
 import { meteringSettings } from './limits.ts';
 import type { WiringContext } from './wiring-context.ts';
 
@@ -41,13 +42,16 @@ interface ApiParts {
 
 export interface WiredApi {
   readonly admin: AuthParts;
+  readonly issuerKeys: IssuerKeys;
   /** The endpoints that the API's description covers. */
   readonly endpoints: readonly Endpoint[];
   /** Not listening yet. */
   readonly http: ReturnType<typeof createHttp>;
 }
 
-export function wireApi({ config, store, telemetry }: WiringContext, parts: ApiParts): WiredApi {
+export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
+  const { config, store, telemetry } = wiring;
+  const issuerKeys = issuerKeyRefresh(wiring);
   const { tokens } = parts;
   const { feed, live, routes: platformRoutes, now } = parts.services;
   const pool = createRandomPool();
@@ -81,6 +85,7 @@ export function wireApi({ config, store, telemetry }: WiringContext, parts: ApiP
       live,
       routes: platformRoutes,
       metering: meteringSettings(config),
+      issuers: { keys: issuerKeys, ...config.issuers },
       keySet: tokens,
     }),
   );
@@ -102,5 +107,5 @@ export function wireApi({ config, store, telemetry }: WiringContext, parts: ApiP
     },
     [...consoleEndpoints({ folder: CONSOLE_FOLDER, random }), ...endpoints],
   );
-  return { admin, endpoints, http };
+  return { admin, issuerKeys, endpoints, http };
 }

@@ -1,6 +1,7 @@
 /**
  * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs jobs:
- * sealing the audit log, and removing rows that are no longer needed.
+ * sealing the audit log, fetching
+ * the keys of issuers, and removing rows that are no longer needed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +18,7 @@ import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
 import { startCredentialCache } from './credential-cache.ts';
 import { configuredDirectories, directoryLookups, directoryService, warnOfDirectories } from './directories.ts';
+import { startIssuerKeys } from './issuer-keys.ts';
 import { startRefusalAudit } from './refusals.ts';
 import { keyUses, startReplica } from './store-jobs.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
@@ -61,7 +63,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   starting.defer(() => sealer.stop());
   const refusals = startRefusalAudit(wiring);
   starting.defer(refusals.stop);
-  const { admin, http } = wireApi(wiring, {
+  const { admin, issuerKeys, http } = wireApi(wiring, {
     services,
     tokens: services.tokens,
     resolver: notingUses(live, keyUses(wiring, starting)),
@@ -83,6 +85,8 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   if (retentionMs !== undefined) starting.defer(startUpkeep(store.db, onUpkeepFault, endedKeysUpkeep(retentionMs)));
   const stopLookups = directoryLookups(admin, telemetry);
   if (stopLookups !== undefined) starting.defer(stopLookups);
+
+  starting.defer(startIssuerKeys(wiring, issuerKeys));
 
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;

@@ -143,6 +143,14 @@ export const METRICS = {
     [],
     'Refresh tokens that were used twice. The server ended the session of each.',
   ),
+  postern_issuer_key_fetches_total: counter(['outcome'], 'Fetches of the keys of an issuer, by outcome.', {
+    explanation: '`success` or `failure`. The log and the issuer name the reason.',
+  }),
+  postern_issuers: gauge(['keys'], 'Enabled issuers whose keys are fetched, by the state of their keys.', {
+    together: 'max',
+    explanation:
+      '`current`, `failing` (the last fetch failed, the last good keys are in use) or `stale` (never fetched, or older than `issuers.max-staleness`: tokens of these issuers are answered 503). Counted every 15 s. Alert on `failing` that lasts an hour.',
+  }),
   postern_quota_used_ratio: gauge(
     ['tenant'],
     'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',

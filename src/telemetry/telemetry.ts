@@ -11,6 +11,7 @@ import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
 import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
 import { type AnsweredRequest, httpRefusals, httpRequests } from './http-metrics.ts';
+import { type IssuerKeyReports, issuerKeyReports } from './issuer-metrics.ts';
 import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
 import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
 import { type LoginOutcome, Metrics } from './metrics.ts';
@@ -93,6 +94,8 @@ export interface Telemetry {
   readonly watchQuotas: (quotas: () => readonly QuotaUse[]) => void;
   /** Adds the metrics of the process that seals the audit log, and returns its reports. */
   readonly sealing: () => SealingReports;
+  /** Adds the metrics of the keys of issuers, and returns their reports. */
+  readonly issuerKeys: () => IssuerKeyReports;
   /** Adds the expiry of a certificate, and returns the function that sets it in milliseconds since the epoch. */
   readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
@@ -186,6 +189,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     watchSigningKey: (ageMs) => watchSigningKey(metrics, ageMs),
     watchQuotas: (quotas) => watchQuotas(metrics, namesTenants, quotas),
     sealing: () => sealingReports(metrics, () => performance.now()),
+    issuerKeys: () => issuerKeyReports(metrics),
     certificate: () => certificateEnd(metrics),
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
     metrics: () => metrics.exposition(),

@@ -119,15 +119,47 @@ const FAIL = {
   name: 'fail_issuer_keys',
   text: `
     update issuer_keys set error = $3, failures = failures + 1, next_fetch_at = clock_timestamp() + make_interval(secs => $4)
-    where issuer_id = $1 and attempted_at = $2::timestamptz`,
+    where issuer_id = $1 and attempted_at = $2::timestamptz
+    returning fetched_at is null or fetched_at < clock_timestamp() - make_interval(secs => $5) as "isStale"`,
 };
 
-/** Stores why an attempt failed; the last keys stay. Has no effect if the attempt is no longer the latest. */
+/**
+ * Stores why an attempt failed; the last keys stay. Has no effect if the attempt is no longer the latest.
+ * @returns true if the stored keys are too old to be used, or there are none
+ */
 export async function saveKeyFailure(
   q: Queryable,
   { id, attempt }: KeyAttempt,
   error: string,
-  nextInMs: number,
-): Promise<void> {
-  await runPrepared(q, FAIL, [id, attempt, error, nextInMs / 1000]);
+  { nextInMs, maxStalenessMs }: { readonly nextInMs: number; readonly maxStalenessMs: number },
+): Promise<boolean> {
+  const values = [id, attempt, error, nextInMs / 1000, maxStalenessMs / 1000];
+  const [failed] = await runPrepared<{ isStale: boolean }>(q, FAIL, values);
+  return failed?.isStale ?? false;
+}
+
+/** Enabled issuers with fetched keys, by the state of the keys. */
+export interface KeyStates {
+  /** The last attempt succeeded, or none has failed since. */
+  readonly current: number;
+  /** The last attempts failed; the last good keys are in use. */
+  readonly failing: number;
+  /** The keys are too old to be used, or were never fetched. */
+  readonly stale: number;
+}
+
+const STATES = {
+  name: 'issuer_key_states',
+  text: `
+    select count(*) filter (where not stale and error is null)::int as current,
+      count(*) filter (where not stale and error is not null)::int as failing, count(*) filter (where stale)::int as stale
+    from (
+      select k.error, k.fetched_at is null or k.fetched_at < clock_timestamp() - make_interval(secs => $1) as stale
+      from issuer_keys k join issuers i on i.id = k.issuer_id where i.enabled and i.jwks is null
+    ) s`,
+};
+
+export async function countKeyStates(q: Queryable, maxStalenessMs: number): Promise<KeyStates> {
+  const [states] = await runPrepared<KeyStates>(q, STATES, [maxStalenessMs / 1000]);
+  return states ?? { current: 0, failing: 0, stale: 0 };
 }

@@ -4,7 +4,8 @@
  */
 
 import { Semaphore } from '../../concurrency/semaphore.ts';
-import type { IssuerId } from '../../domain/ids.ts';
+import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
+import type { IssuerId, TenantId } from '../../domain/ids.ts';
 import type { IssuerKey } from '../../domain/records.ts';
 import { validateKeySet } from '../../identity/issuer-keys.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
@@ -21,6 +22,7 @@ const FIRST_RETRY_MS = 5_000;
 const CONCURRENCY = 8;
 /** Requests for a refresh that wait for their turn. */
 const MAX_WAITING = 32;
+const EVERY_MS = 1_000;
 /** Issuers that one run considers: more than it can begin, because a tenant may have its share already. */
 const CANDIDATES = 64;
 
@@ -31,13 +33,21 @@ export type RefreshOutcome =
 
 /** A finished fetch, for logs and metrics. */
 export interface RefreshReport {
+  /** `failures`: those before this fetch, since the last success. */
   readonly issuer: Pick<KeyAttempt, 'id' | 'tenantId' | 'failures'>;
   readonly outcome: RefreshOutcome;
+  /** True if the stored keys are too old to be used, or there are none. */
+  readonly isStale: boolean;
 }
+
+/** The rules of requests to issuers. */
+export type IssuerFetchRules = Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs' | 'signal'>;
 
 export interface KeyRefreshParts {
   readonly db: { readonly knex: Queryable };
-  readonly fetch: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>;
+  /** A fetch that its signal ends stores nothing. */
+  readonly fetch: IssuerFetchRules;
+  readonly maxStalenessMs: number;
   /** Shared by all refreshes of the process. */
   readonly turns: Semaphore;
   /** Must not throw. */
@@ -54,7 +64,7 @@ export function keyRefreshTurns(): Semaphore {
  */
 export async function refreshIssuerKeys(
   parts: KeyRefreshParts,
-  issuer: { readonly id: IssuerId; readonly tenantId: string },
+  issuer: { readonly id: IssuerId; readonly tenantId: TenantId },
 ): Promise<RefreshOutcome> {
   const run = parts.turns.run(async () => {
     const attempt = await beginKeyAttempt(parts.db.knex, issuer.id, { isDueOnly: false });
@@ -66,19 +76,16 @@ export async function refreshIssuerKeys(
 const NOTHING_TO_FETCH: RefreshOutcome = { kind: 'failed', reason: 'The keys of this issuer are pasted, not fetched.' };
 
 /**
- * Refreshes issuers that are due, and resolves when all of the fetches that it began have ended. Rejects with a Fault
- * if the store is unavailable.
+ * Begins to refresh issuers that are due, as many as have a turn now. Rejects with a Fault if the store is unavailable.
+ * @returns a promise for each issuer, which rejects with a Fault if the store is unavailable
  */
-export async function refreshDueKeys(parts: KeyRefreshParts): Promise<void> {
+export async function beginDueRefreshes(parts: KeyRefreshParts): Promise<readonly Promise<void>[]> {
   const { db, turns } = parts;
   const due = await dueKeyRefreshes(db.knex, CANDIDATES);
-  const begun = due.flatMap(({ id, tenantId }) => {
+  return due.flatMap(({ id, tenantId }) => {
     if (!turns.tryAcquire(tenantId)) return [];
     return [refreshIfDue(parts, id).finally(() => turns.release(tenantId))];
   });
-  const ended = await Promise.allSettled(begun);
-  const failed = ended.find((one) => one.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
 }
 
 async function refreshIfDue(parts: KeyRefreshParts, id: IssuerId): Promise<void> {
@@ -86,15 +93,47 @@ async function refreshIfDue(parts: KeyRefreshParts, id: IssuerId): Promise<void>
   if (attempt !== undefined) await perform(parts, attempt);
 }
 
+/**
+ * Refreshes due issuers at an interval. A slow issuer delays no other.
+ * @param onFault called when the store was unavailable
+ * @returns a function that stops it, and resolves when the fetches under way have ended
+ */
+export function startKeyRefresh(
+  parts: KeyRefreshParts,
+  onFault: (error: unknown) => void,
+  everyMs = EVERY_MS,
+): () => Promise<void> {
+  const running = new Set<Promise<void>>();
+  const stop = startPeriodicRuns(async () => {
+    try {
+      for (const refresh of await beginDueRefreshes(parts)) {
+        const ended = refresh.catch(onFault).finally(() => running.delete(ended));
+        running.add(ended);
+      }
+    } catch (error) {
+      onFault(error);
+    }
+  }, everyMs);
+  return async () => {
+    await stop();
+    await Promise.all(running);
+  };
+}
+
 async function perform(parts: KeyRefreshParts, attempt: KeyAttempt): Promise<RefreshOutcome> {
-  const { db, onRefresh } = parts;
-  const outcome = await fetchKeys(parts, attempt);
+  const { db, fetch, maxStalenessMs, onRefresh } = parts;
+  const outcome = await fetchKeys(fetch, attempt);
+  if (fetch.signal?.aborted === true) return outcome;
+  let isStale = false;
   if (outcome.kind === 'ok') {
     await saveKeys(db.knex, attempt, outcome.keys, INTERVAL_MS * (1 - JITTER * Math.random()));
   } else {
-    await saveKeyFailure(db.knex, attempt, outcome.reason, retryInMs(attempt.failures));
+    isStale = await saveKeyFailure(db.knex, attempt, outcome.reason, {
+      nextInMs: retryInMs(attempt.failures),
+      maxStalenessMs,
+    });
   }
-  onRefresh?.({ issuer: attempt, outcome });
+  onRefresh?.({ issuer: attempt, outcome, isStale });
   return outcome;
 }
 
@@ -103,21 +142,22 @@ function retryInMs(failures: number): number {
   return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 16), INTERVAL_MS);
 }
 
-async function fetchKeys(parts: KeyRefreshParts, issuer: KeyAttempt): Promise<RefreshOutcome> {
-  const place = await keysPlace(parts, issuer);
+async function fetchKeys(rules: IssuerFetchRules, issuer: KeyAttempt): Promise<RefreshOutcome> {
+  const place = await keysPlace(rules, issuer);
   if (place.kind === 'failed') return place;
-  const found = await fetchJson(parts.fetch, place.url, issuer.ca);
+  const found = await fetchJson(rules, place.url, issuer.ca);
   if (found.kind === 'failed') return { kind: 'failed', reason: `The key set was not fetched. ${found.reason}` };
   const validated = validateKeySet(found.value, issuer.kind);
   if (validated.kind === 'error') return { kind: 'failed', reason: validated.message };
-  return validated;
+  // In one order: an issuer that answers in another order has not changed its keys.
+  return { kind: 'ok', keys: validated.keys.toSorted((a, b) => compareTexts(JSON.stringify(a), JSON.stringify(b))) };
 }
 
 type KeysPlace = { readonly kind: 'ok'; readonly url: string } | { readonly kind: 'failed'; readonly reason: string };
 
-async function keysPlace({ fetch }: KeyRefreshParts, { issuer, jwksUri, ca }: KeyAttempt): Promise<KeysPlace> {
+async function keysPlace(rules: IssuerFetchRules, { issuer, jwksUri, ca }: KeyAttempt): Promise<KeysPlace> {
   if (jwksUri !== null) return { kind: 'ok', url: jwksUri };
-  const found = await fetchDiscovery(fetch, { issuer, ca });
+  const found = await fetchDiscovery(rules, { issuer, ca });
   if (found.kind === 'failed') return found;
   const url = found.document['jwks_uri'];
   if (typeof url !== 'string') return { kind: 'failed', reason: 'The discovery document has no `jwks_uri`.' };
@@ -134,7 +174,7 @@ export type DiscoveryOutcome =
  * Discovery 1.0, section 4.3), otherwise a document could speak for another issuer. Never rejects.
  */
 export async function fetchDiscovery(
-  rules: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>,
+  rules: IssuerFetchRules,
   { issuer, ca }: { readonly issuer: string; readonly ca: string | null },
 ): Promise<DiscoveryOutcome> {
   const found = await fetchJson(rules, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, ca);
@@ -154,11 +194,7 @@ type JsonOutcome =
   | { readonly kind: 'ok'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly reason: string };
 
-async function fetchJson(
-  rules: Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs'>,
-  url: string,
-  ca: string | null,
-): Promise<JsonOutcome> {
+async function fetchJson(rules: IssuerFetchRules, url: string, ca: string | null): Promise<JsonOutcome> {
   const answer = await fetchBounded(url, { ...rules, ca: ca ?? undefined });
   if (answer.kind === 'failed') return answer;
   if (answer.status !== 200) return { kind: 'failed', reason: `The server answered with the status ${answer.status}.` };
@@ -171,4 +207,8 @@ async function fetchJson(
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
