@@ -437,6 +437,7 @@ CREATE TABLE issuers (
   CONSTRAINT issuers_leeway_seconds_check CHECK (leeway_seconds >= 0 AND leeway_seconds <= 60),
   CONSTRAINT issuers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
+CREATE INDEX issuers_by_issuer ON issuers USING btree (issuer);
 CREATE UNIQUE INDEX issuers_by_name ON issuers USING btree (tenant_id, name);
 CREATE UNIQUE INDEX issuers_enabled_by_issuer ON issuers USING btree (issuer) WHERE enabled;
 

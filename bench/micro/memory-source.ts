@@ -107,5 +107,7 @@ export function memorySource(indexOf: ReadonlyMap<string, number>, tenants: numb
         }),
       ),
     globalPolicies: () => asLoaded(inSteps([])),
+    issuer: () => asLoaded(undefined),
+    link: () => asLoaded({ proofs: [], user: undefined }),
   };
 }

@@ -111,20 +111,20 @@ export class CredentialCache implements ChangeListener {
   }
 
   flush(position: number): void {
-    const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
-    for (const map of [keys, users, sessions, tenants, globals]) map.flush(position);
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
+    for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.flush(position);
     tokens.clear();
   }
 
   /** Drops all entries and rejects all running fills, while the feed stays where it is. */
   forget(): void {
-    const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
-    for (const map of [keys, users, sessions, tenants, globals]) map.forget();
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
+    for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.forget();
     tokens.clear();
   }
 
   stats(): CredentialCacheStats {
-    const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
     const { rules, known, unseen, known_token, unseen_token } = this.#limiters;
     const loads = {
       rules: rules.stats(),
@@ -141,6 +141,8 @@ export class CredentialCache implements ChangeListener {
         tenants: tenants.stats(),
         globals: globals.stats(),
         tokens: tokens.stats(),
+        issuers: issuers.stats(),
+        links: links.stats(),
       },
       fillsInFlight: loads.rules.inFlight + loads.known.inFlight + loads.unseen.inFlight,
       verificationsInFlight: loads.known_token.inFlight + loads.unseen_token.inFlight,
@@ -210,7 +212,7 @@ export class CredentialCache implements ChangeListener {
   }
 
   #apply({ kind, key, seq }: Change): void {
-    const { keys, users, sessions, tenants, globals, tokens } = this.#maps;
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
     switch (kind) {
       case 'key':
         keys.apply(key, seq);
@@ -229,6 +231,12 @@ export class CredentialCache implements ChangeListener {
         break;
       case 'signing_keys':
         tokens.clear();
+        break;
+      case 'issuer':
+        issuers.apply(key, seq);
+        break;
+      case 'link':
+        links.apply(key, seq);
         break;
       default:
         kind satisfies never;

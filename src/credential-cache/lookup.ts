@@ -5,9 +5,18 @@ import type { HeaderValue, Identity, Principal, Snapshot } from '../decision/mod
 import type { PolicySet } from '../decision/policies.ts';
 import { effectiveTenant } from '../decision/tenant.ts';
 import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
-import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type {
+  IssuerRecord,
+  KeyRecord,
+  LinkRecord,
+  PolicyRecord,
+  SessionRecord,
+  TenantRecord,
+  UserRecord,
+} from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
+import type { LinkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
 import { ABSENT, type CacheEntry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
@@ -30,6 +39,9 @@ export interface Maps {
   readonly tenants: ReadThroughCache<TenantId, Steps<TenantRecord>, CachedTenant>;
   readonly globals: ReadThroughCache<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
+  /** By the value of `iss`. */
+  readonly issuers: ReadThroughCache<string, IssuerRecord, IssuerRecord>;
+  readonly links: ReadThroughCache<LinkKey, LinkRecord, LinkRecord>;
   readonly builtinRoles: BuiltinRoles;
 }
 

@@ -5,6 +5,7 @@ import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compil
 import { inOneStep } from '../domain/steps.ts';
 import { Cooldown } from './cooldown.ts';
 import { Interner } from './interner.ts';
+import { knownIssuers, partsOfLink, weightOfIssuer, weightOfLink } from './issuer-values.ts';
 import { KnownCredentials } from './known-credentials.ts';
 import type { Limiters } from './limits.ts';
 import type { Maps } from './lookup.ts';
@@ -93,6 +94,19 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
         const records = yield* reading;
         return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
       },
+    }),
+    issuers: new ReadThroughCache({
+      ...credentials,
+      unseen: { known: knownIssuers(), limiter: unseen },
+      maxEntries: maxTenants,
+      maxWeight: maxRulesBytes,
+      load: (value, isKnown) => source.issuer(value, isKnown),
+      compile: (record) => inOneStep(() => ({ value: record, weight: weightOfIssuer(record) })),
+    }),
+    links: new ReadThroughCache({
+      ...credentials,
+      load: (key) => source.link(...partsOfLink(key)),
+      compile: (record) => inOneStep(() => ({ value: record, weight: weightOfLink(record) })),
     }),
     tokens: new VerifiedTokens({
       capacity: maxCredentials,

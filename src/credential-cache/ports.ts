@@ -1,7 +1,19 @@
 /** The ports of the credential cache. `store` and `identity` implement them, and `src/server` wires them. */
 
-import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
-import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type { InvalidReason } from '../decision/model.ts';
+import type { IssuerId, IssuerName, KeyDigest, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { IssuerTokenTimes } from '../domain/issuer-token-times.ts';
+import type {
+  IssuerRecord,
+  IssuerUsers,
+  KeyRecord,
+  LinkRecord,
+  PolicyRecord,
+  ProofRecord,
+  SessionRecord,
+  TenantRecord,
+  UserRecord,
+} from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 
 /** A value as one statement read it, with the feed's position in the snapshot of the same statement. */
@@ -25,14 +37,24 @@ export interface CacheLoader {
   /** Deleted tenants are undefined. */
   tenant(id: TenantId): Promise<Loaded<Steps<TenantRecord> | undefined>>;
   globalPolicies(): Promise<Loaded<Steps<readonly PolicyRecord[]>>>;
+  /**
+   * The enabled issuer of a value of `iss`, otherwise a disabled one.
+   * @param known as for keys
+   */
+  issuer(value: string, known: boolean): Promise<Loaded<IssuerRecord | undefined>>;
+  /** What a subject of an issuer proves. A subject that proves nothing has an empty record. */
+  link(issuerId: IssuerId, subject: string): Promise<Loaded<LinkRecord>>;
 }
 
-export type ChangeKind = 'key' | 'user' | 'session' | 'tenant' | 'global' | 'signing_keys';
+export type ChangeKind = 'key' | 'user' | 'session' | 'tenant' | 'global' | 'signing_keys' | 'issuer' | 'link';
 
 export interface Change {
   readonly seq: number;
   readonly kind: ChangeKind;
-  /** The digest of a key, the id of a user, session or tenant; empty for `global` and `signing_keys`. */
+  /**
+   * The digest of a key, the id of a user, session or tenant, the value of `iss` of an issuer, the id of the issuer with
+   * a space and the subject of a link; empty for `global` and `signing_keys`.
+   */
   readonly key: string;
 }
 
@@ -82,3 +104,90 @@ export type VerifiedToken =
     }
   | { readonly kind: 'expired' }
   | { readonly kind: 'invalid'; readonly reason: 'malformed' | 'signature' };
+
+/** Why the token of an issuer is invalid, before its principal is looked up. */
+export type IssuerTokenReason = Extract<
+  InvalidReason,
+  | 'unknown_issuer'
+  | 'issuer_disabled'
+  | 'algorithm'
+  | 'signature'
+  | 'audience'
+  | 'claims'
+  | 'not_yet_valid'
+  | 'revoked_before'
+  | 'too_old'
+>;
+
+/** A token whose signature and claims were verified, without the clock. */
+export type CheckedIssuerToken =
+  | { readonly kind: 'valid'; readonly times: IssuerTokenTimes }
+  | {
+      readonly kind: 'invalid';
+      readonly reason: IssuerTokenReason;
+      /** True if the key set has no key with the token's `kid`: a newer set may have it. */
+      readonly unknownKey: boolean;
+    };
+
+/** The user that a verified token describes. */
+export interface IssuerUser {
+  readonly subject: string;
+  /** As the token has it: nothing is known about its form. */
+  readonly email: string | undefined;
+  readonly name: string | undefined;
+  /** The roles that the mapping gives. */
+  readonly roles: readonly RoleName[];
+}
+
+/**
+ * A token in the form of another issuer's. `verify` comes first; the claims that the other members read count only if
+ * the token is valid.
+ */
+export interface IssuerToken {
+  /** The values of `iss` by which its issuer is found, in order. */
+  readonly issuers: readonly string[];
+  /** The `sub` of the token; undefined if it has none that proves anything. */
+  readonly subject: string | undefined;
+  /** Rejects only with a Fault. */
+  verify(issuer: IssuerRecord): Promise<CheckedIssuerToken>;
+  /** Returns the proofs whose subject and claims the token matches, in order. */
+  matching(proofs: readonly ProofRecord[]): readonly ProofRecord[];
+  /** Returns undefined if the token describes no user, or describes its roles by a link. */
+  user(users: IssuerUsers): IssuerUser | undefined;
+}
+
+/** Reads tokens of other issuers. `identity` implements it. */
+export interface IssuerTokenReader {
+  /** Returns undefined for a text in another form. */
+  read(token: string): IssuerToken | undefined;
+}
+
+/** A user whose token is the first one, or newer than the one that gave the user's roles. */
+export interface AdmittedIssuerUser {
+  readonly issuer: { readonly id: IssuerId; readonly tenantId: TenantId; readonly name: IssuerName };
+  readonly subject: string;
+  /** As the token has it: bounded by the token only, and not validated. */
+  readonly email?: string;
+  readonly name?: string;
+  /** The roles that the mapping gives for this token. */
+  readonly roles: readonly RoleName[];
+  readonly iatMs: number;
+}
+
+export type Admission =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'refused'; readonly reason: 'email_in_use' | 'no_principal' };
+
+/**
+ * Creates the user of a token if the issuer's row says so, or gives the user the roles of a newer token, in one
+ * transaction. After `admitted`, the feed announces the link, and `rolesAsOfMs` of the link is `iatMs` or later. Rejects
+ * only with a Fault.
+ */
+export interface IssuerUserAdmission {
+  admit(user: AdmittedIssuerUser): Promise<Admission>;
+}
+
+/** Asks for the keys of an issuer to be fetched, because a token names a key that they lack. Never throws. */
+export interface IssuerKeyRefresh {
+  request(issuerId: IssuerId): void;
+}

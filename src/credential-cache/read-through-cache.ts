@@ -77,7 +77,7 @@ interface ReadThroughCacheParts<Key extends string, Stored, Value> {
    * For keys that any client can invent: the keys that were found before, and the limiter of the others. Absent: all
    * keys count as found.
    */
-  readonly unseen?: { readonly known: KnownCredentials; readonly limiter: LoadLimiter };
+  readonly unseen?: { readonly known: Pick<KnownCredentials, 'has' | 'add'>; readonly limiter: LoadLimiter };
   /** Delays refills that follow a long one. Absent if no refill is long. */
   readonly cooldown?: Cooldown;
   readonly monotonicMs: () => number;

@@ -4,7 +4,7 @@
  */
 
 import type { DenyCode } from '../domain/errors.ts';
-import type { KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { TenantQuotas, TenantSettings } from '../domain/records.ts';
 import type { BuiltinRoles } from './builtin-roles.ts';
 import type { Grant } from './grants.ts';
@@ -58,6 +58,8 @@ export interface UserPrincipal {
   readonly roles: readonly RoleName[];
   readonly platformAdmin: boolean;
   readonly sessionId: SessionId | undefined;
+  /** As for keys. */
+  readonly provedBy?: IssuerId | undefined;
 }
 
 export interface KeyPrincipal {
@@ -70,6 +72,11 @@ export interface KeyPrincipal {
   readonly rateLimitRpm: number | undefined;
   /** True for the old secret of a rotation, which works until its grace ends, but must not change anything. */
   readonly rotated?: boolean;
+  /**
+   * The issuer whose token proves the principal; undefined for keys with a secret, and for sessions. Such a token must
+   * not change anything.
+   */
+  readonly provedBy?: IssuerId | undefined;
 }
 
 export type Principal = UserPrincipal | KeyPrincipal;
@@ -86,7 +93,19 @@ export type InvalidReason =
   | 'key_expired'
   | 'user_deactivated'
   | 'user_missing'
-  | 'session_ended';
+  | 'session_ended'
+  // Tokens of other issuers.
+  | 'unknown_issuer'
+  | 'issuer_disabled'
+  | 'audience'
+  | 'claims'
+  | 'algorithm'
+  | 'too_old'
+  | 'not_yet_valid'
+  | 'revoked_before'
+  | 'ambiguous'
+  | 'no_principal'
+  | 'email_in_use';
 
 /** The result of a credential. */
 export type Identity =

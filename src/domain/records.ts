@@ -106,6 +106,8 @@ export interface KeyRecord {
   readonly graceUntilMs: number | undefined;
   readonly revoked: boolean;
   readonly disabled: boolean;
+  /** The issuer whose tokens prove the key; undefined for a key with a secret. */
+  readonly issuerId?: IssuerId | undefined;
 }
 
 export interface SessionRecord {
@@ -193,7 +195,9 @@ export interface IssuerRecord extends IssuerAcceptance {
   readonly earlier: (IssuerAcceptance & { readonly untilMs: number }) | undefined;
   /** Tokens with an older `iat` create no user and give no roles. */
   readonly usersSinceMs: number | undefined;
-  /** When the keys were last fetched; undefined for a pasted set, which never becomes stale. */
+  /**
+   * When the keys were last fetched; -Infinity if never. Undefined for a pasted set, which never becomes stale.
+   */
   readonly keysFetchedAtMs: number | undefined;
   /** The keys that a glob on the subject proves, not revoked. */
   readonly globProofs: readonly ProofRecord[];

@@ -14,6 +14,8 @@ export function tracedSource(source: CacheLoader, tracing: Tracing | undefined):
     session: (id) => fill('session', () => source.session(id)),
     tenant: (id) => fill('tenant', () => source.tenant(id)),
     globalPolicies: () => fill('global policies', () => source.globalPolicies()),
+    issuer: (value, known) => fill('issuer', () => source.issuer(value, known)),
+    link: (issuerId, subject) => fill('link', () => source.link(issuerId, subject)),
   };
 }
 

@@ -5,14 +5,32 @@
 
 import type { CacheLoader, Loaded } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
-import type { KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
-import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../domain/records.ts';
+import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type {
+  IssuerRecord,
+  KeyRecord,
+  LinkRecord,
+  PolicyRecord,
+  SessionRecord,
+  TenantRecord,
+  UserRecord,
+} from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
 import type { Database } from './database.ts';
+import { ISSUER, link } from './issuer-records.ts';
 import type { Row } from './pool.ts';
-import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from './rows.ts';
+import {
+  issuerRecord,
+  keyRecord,
+  linkRecord,
+  NO_LINK,
+  policyRecords,
+  sessionRecord,
+  tenantRecord,
+  userRecord,
+} from './rows.ts';
 
 /**
  * Bytes of rules in one piece, not counting its last rule. The thread that decides requests parses it without a pause.
@@ -40,7 +58,7 @@ export const USER_STATUS = `case when u.directory_suspension is null then u.stat
 export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
         floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
-        k.revoked_at is not null as revoked, k.disabled_at is not null as disabled`;
+        k.revoked_at is not null as revoked, k.disabled_at is not null as disabled, k.proof_issuer_id`;
 
 /** Each returns a row for a missing entry as well, with `id` null, so that the position is always known. */
 export const STATEMENTS = {
@@ -82,6 +100,20 @@ export const STATEMENTS = {
         ${pieces('roles', ROLE, 'p.tenant_id = $1')} union all ${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = $1")}
       ) pieces on true
       order by pieces.list, pieces.piece`,
+  },
+  issuer: {
+    name: 'live_issuer',
+    text: `
+      select feed_position() as as_of, ${ISSUER}
+      from (select) one left join (
+        select * from issuers where issuer = $1 order by enabled desc, id limit 1
+      ) i on true left join issuer_keys f on f.issuer_id = i.id`,
+  },
+  link: {
+    name: 'live_link',
+    text: `
+      select feed_position() as as_of, i.id, ${link('$2')}
+      from (select) one left join issuers i on i.id = $1`,
   },
   globalPolicies: {
     name: 'live_global_policies',
@@ -138,6 +170,15 @@ export class PostgresCacheLoader implements CacheLoader {
   async globalPolicies(): Promise<Loaded<Steps<readonly PolicyRecord[]>>> {
     const rows = await this.#rules.run(() => this.#query(STATEMENTS.globalPolicies, []));
     return { value: policyRecords(piecesOf(rows, 'policies')), asOf: position(first(rows)) };
+  }
+
+  async issuer(value: string): Promise<Loaded<IssuerRecord | undefined>> {
+    return loaded(first(await this.#query(STATEMENTS.issuer, [value])), issuerRecord);
+  }
+
+  async link(issuerId: IssuerId, subject: string): Promise<Loaded<LinkRecord>> {
+    const { value, asOf } = loaded(first(await this.#query(STATEMENTS.link, [issuerId, subject])), linkRecord);
+    return { value: value ?? NO_LINK, asOf };
   }
 
   /** Returns a row for each digest, in order. */

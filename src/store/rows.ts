@@ -2,16 +2,25 @@
 
 import { Fault } from '../domain/errors.ts';
 import {
+  type IssuerId,
   type KeyDigest,
   parseId,
+  parseIssuerName,
+  parseKeyDigest,
   parsePolicyName,
   parseRoleName,
   parseTenantId,
   type RoleName,
 } from '../domain/ids.ts';
 import type {
+  ClaimRule,
+  IssuerKey,
+  IssuerRecord,
+  IssuerUsers,
   KeyRecord,
+  LinkRecord,
   PolicyRecord,
+  ProofRecord,
   ResourceConstraints,
   RoleRecord,
   SessionRecord,
@@ -21,6 +30,7 @@ import type {
   UserRecord,
 } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
+import { DEFAULT_TOKEN_TYPES } from '../domain/token-types.ts';
 import type { Row } from './pool.ts';
 
 /** @param requested digest that found the row: the key's own, or the one before its last rotation */
@@ -37,6 +47,7 @@ export function keyRecord(row: Row, requested: KeyDigest): KeyRecord {
     graceUntilMs: row['by_previous'] === true ? number(row, 'previous_until_ms') : undefined,
     revoked: row['revoked'] === true,
     disabled: row['disabled'] === true,
+    issuerId: optional(row, 'proof_issuer_id', issuerId),
   };
 }
 
@@ -56,6 +67,110 @@ export function sessionRecord(row: Row): SessionRecord {
     ended: row['ended'] === true,
     expiresAtMs: number(row, 'expires_at_ms'),
   };
+}
+
+/** The columns are those of `ISSUER` (issuer-records.ts). */
+export function issuerRecord(row: Row): IssuerRecord {
+  const keys = issuerKeys(row['keys'], 'keys');
+  const kind = oneOf(row, 'kind', ['oidc', 'spiffe']);
+  return {
+    id: issuerId(row, 'id'),
+    tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
+    name: must(parseIssuerName(text(row, 'name')), 'name'),
+    kind,
+    enabled: row['enabled'] === true,
+    issuer: text(row, 'issuer'),
+    audiences: texts(row['audiences'], 'audiences'),
+    algorithms: texts(row['algorithms'], 'algorithms'),
+    tokenTypes:
+      optional(row, 'token_types', () => texts(row['token_types'], 'token_types')) ?? DEFAULT_TOKEN_TYPES[kind],
+    requiredClaims: claimRules(row['required_claims'], 'required_claims'),
+    maxAgeSeconds: optionalNumber(row, 'max_age_seconds'),
+    keys,
+    users: optional(row, 'users', () => issuerUsers(object(row['users'], 'users'))),
+    leewaySeconds: number(row, 'leeway_seconds'),
+    revokedBeforeMs: optionalNumber(row, 'revoked_before_ms'),
+    earlier: optional(row, 'earlier', () => earlier(object(row['earlier'], 'earlier'), keys)),
+    usersSinceMs: optionalNumber(row, 'users_since_ms'),
+    keysFetchedAtMs:
+      row['pasted'] === true ? undefined : (optionalNumber(row, 'fetched_at_ms') ?? Number.NEGATIVE_INFINITY),
+    globProofs: proofRecords(row['glob_proofs'], 'glob_proofs'),
+  };
+}
+
+/** @param keys the current keys, for a change that kept them */
+function earlier(row: Row, keys: readonly IssuerKey[]): NonNullable<IssuerRecord['earlier']> {
+  return {
+    audiences: texts(row['audiences'], 'earlier.audiences'),
+    algorithms: texts(row['algorithms'], 'earlier.algorithms'),
+    tokenTypes: texts(row['tokenTypes'], 'earlier.tokenTypes'),
+    requiredClaims: claimRules(row['requiredClaims'], 'earlier.requiredClaims'),
+    maxAgeSeconds: optionalNumber(row, 'maxAgeSeconds'),
+    keys: optional(row, 'keys', () => issuerKeys(row['keys'], 'earlier.keys')) ?? keys,
+    untilMs: number(row, 'untilMs'),
+  };
+}
+
+function issuerUsers(row: Row): IssuerUsers {
+  return {
+    subject_claim: text(row, 'subject_claim'),
+    ...present('email_claim', optional(row, 'email_claim', text)),
+    ...present('name_claim', optional(row, 'name_claim', text)),
+    create: boolean(row, 'create'),
+    roles: list(row['roles'], 'users.roles').map((item) => {
+      const rule = object(item, 'users.roles');
+      return { ...claimRule(rule, 'users.roles'), roles: roleNames(rule['roles']) };
+    }),
+    default_roles: roleNames(row['default_roles']),
+  };
+}
+
+function issuerKeys(value: unknown, name: string): readonly IssuerKey[] {
+  return list(value, name).map((key) => Object.freeze(object(key, name)));
+}
+
+function claimRules(value: unknown, name: string): readonly ClaimRule[] {
+  return list(value, name).map((rule) => claimRule(object(rule, name), name));
+}
+
+function claimRule(row: Row, name: string): ClaimRule {
+  return { claim: text(row, 'claim'), in: texts(row['in'], name) };
+}
+
+export const NO_LINK: LinkRecord = Object.freeze({ proofs: [], user: undefined });
+
+/** The columns are those of `link` (issuer-records.ts). */
+export function linkRecord(row: Row): LinkRecord {
+  return {
+    proofs: proofRecords(row['proofs'], 'proofs'),
+    user: optional(row, 'linked_user', () => {
+      const { id, roles_as_of_ms } = named(USER_MEMBERS, row['linked_user'], 'linked_user');
+      return {
+        id: must(parseId('usr', String(id)), 'linked_user'),
+        rolesAsOfMs: optionalNumber({ roles_as_of_ms }, 'roles_as_of_ms'),
+      };
+    }),
+  };
+}
+
+/** The members of the arrays in issuer-records.ts, in order. */
+const PROOF_MEMBERS = ['digest', 'subject', 'claims', 'expires_at_ms'] as const;
+const USER_MEMBERS = ['id', 'roles_as_of_ms'] as const;
+
+function proofRecords(value: unknown, name: string): readonly ProofRecord[] {
+  return list(value, name).map((item) => {
+    const row = named(PROOF_MEMBERS, item, name);
+    return {
+      digest: must(parseKeyDigest(text(row, 'digest')), name),
+      subject: text(row, 'subject'),
+      claims: claimRules(row['claims'], name),
+      expiresAtMs: optionalNumber(row, 'expires_at_ms'),
+    };
+  });
+}
+
+function issuerId(row: Row, name: string): IssuerId {
+  return must(parseId('iss', text(row, name)), name);
 }
 
 /** A tenant's rules in pieces of JSON of about 32 KB, as cache-loader.ts reads them. */

@@ -4,12 +4,14 @@ import { ModelStore } from './support/model-store.ts';
 import { postgresWorld } from './support/postgres-world.ts';
 import {
   aKey,
+  anIssuer,
   aPolicy,
   aSession,
   aTenant,
   aUser,
   DEVELOPER,
   HOME,
+  ISSUER,
   initialState,
   OWNED,
   SESSION,
@@ -24,15 +26,24 @@ async function modelWorld(): Promise<SourceWorld> {
     tenant: (version) =>
       store.putTenant(aTenant({ roles: [{ name: roleName(`role-${version}`), permissions: [], constraints: {} }] })),
     global: (version) => store.putGlobals([aPolicy(`policy-${version}`)]),
+    issuer: (version) => store.putIssuer(anIssuer({ audiences: [`v${version}`] })),
+    link: (version) =>
+      store.putLink(ISSUER, 'pod', {
+        proofs: [{ digest: OWNED, subject: 'pod', claims: [], expiresAtMs: SESSION_END_MS + version }],
+        user: undefined,
+      }),
   };
   const write = async (kind: LoadedKind, version: number): Promise<void> => writes[kind](version);
-  for (const kind of ['key', 'user', 'session', 'tenant', 'global'] as const) await write(kind, 0);
+  for (const kind of ['key', 'user', 'session', 'tenant', 'global', 'issuer', 'link'] as const) await write(kind, 0);
   return {
     source: store.source,
     digest: OWNED,
     user: DEVELOPER,
     session: SESSION,
     tenant: HOME,
+    issuer: ISSUER,
+    iss: anIssuer().issuer,
+    subject: 'pod',
     write,
     changes: async (after) => store.changes(after),
     close: async () => {},

@@ -5,9 +5,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CacheLoader, Change, ChangeKind, Loaded } from '../../src/credential-cache/ports.ts';
-import type { KeyDigest, SessionId, TenantId, UserId } from '../../src/domain/ids.ts';
+import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../../src/domain/ids.ts';
 import { finish } from '../../src/domain/steps.ts';
-import { digest, sessionId, tenantId, userId } from './support/ids.ts';
+import { digest, issuerId, sessionId, tenantId, userId } from './support/ids.ts';
 
 export type LoadedKind = Exclude<ChangeKind, 'signing_keys'>;
 
@@ -18,10 +18,16 @@ export interface SourceWorld {
   readonly user: UserId;
   readonly session: SessionId;
   readonly tenant: TenantId;
+  readonly issuer: IssuerId;
+  /** Its value of `iss`. */
+  readonly iss: string;
+  /** One of its subjects. */
+  readonly subject: string;
   /**
    * One transaction that writes a version into the row of that kind, in the form that `versions` reads: a key's only
    * scope `chat:v<n>`, a user's only role `role-<n>`, a session's end SESSION_END_MS + n, a tenant's only custom role
-   * `role-<n>`, the only global policy `policy-<n>`.
+   * `role-<n>`, the only global policy `policy-<n>`, an issuer's only audience `v<n>`, the end of a subject's only key
+   * SESSION_END_MS + n.
    */
   write(kind: LoadedKind, version: number): Promise<void>;
   /** Returns the changes after a position of the feed. */
@@ -46,10 +52,16 @@ function versions({ source, ...world }: SourceWorld): { readonly [Kind in Loaded
     tenant: async () =>
       of(await source.tenant(world.tenant), (tenant) => numberIn(tenant && finish(tenant).roles[0]?.name)),
     global: async () => of(await source.globalPolicies(), (policies) => numberIn(finish(policies)[0]?.name)),
+    issuer: async () => of(await source.issuer(world.iss, true), (issuer) => numberIn(issuer?.audiences[0])),
+    link: async () =>
+      of(
+        await source.link(world.issuer, world.subject),
+        (link) => (link.proofs[0]?.expiresAtMs ?? Number.NaN) - SESSION_END_MS,
+      ),
   };
 }
 
-const KINDS: readonly LoadedKind[] = ['key', 'user', 'session', 'tenant', 'global'];
+const KINDS: readonly LoadedKind[] = ['key', 'user', 'session', 'tenant', 'global', 'issuer', 'link'];
 const WRITES = 30;
 
 export function liveSourceConformance(name: string, makeWorld: () => Promise<SourceWorld>): void {
@@ -61,7 +73,15 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
     afterAll(() => world.close());
 
     const keyOf = (kind: LoadedKind): string =>
-      ({ key: world.digest, user: world.user, session: world.session, tenant: world.tenant, global: '' })[kind];
+      ({
+        key: world.digest,
+        user: world.user,
+        session: world.session,
+        tenant: world.tenant,
+        global: '',
+        issuer: world.iss,
+        link: `${world.issuer} ${world.subject}`,
+      })[kind];
 
     /** Writes, and returns the changes of the row from the feed. */
     async function told(kind: LoadedKind, after: number, write: () => Promise<void>): Promise<readonly Change[]> {
@@ -118,6 +138,12 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
       expect(await world.source.user(userId(404))).toEqual({ value: undefined, asOf });
       expect(await world.source.session(sessionId(404))).toEqual({ value: undefined, asOf });
       expect(await world.source.tenant(tenantId('nowhere'))).toEqual({ value: undefined, asOf });
+      expect(await world.source.issuer('https://nowhere.example', false)).toEqual({ value: undefined, asOf });
+      expect(await world.source.link(world.issuer, 'nobody')).toEqual({ value: { proofs: [], user: undefined }, asOf });
+      expect(await world.source.link(issuerId(404), 'nobody')).toEqual({
+        value: { proofs: [], user: undefined },
+        asOf,
+      });
     });
   });
 }

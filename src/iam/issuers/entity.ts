@@ -28,8 +28,6 @@ export const ALGORITHMS = [
   'EdDSA',
 ] as const;
 export const DEFAULT_ALGORITHMS: readonly string[] = ['RS256', 'ES256', 'EdDSA'];
-/** The types of a token that are accepted by default; an empty text is an absent type. */
-export const DEFAULT_TOKEN_TYPES: readonly string[] = ['at+jwt', 'JWT', ''];
 export const DEFAULT_LEEWAY_SECONDS = 5;
 
 export const MAX_ISSUER_LENGTH = 512;

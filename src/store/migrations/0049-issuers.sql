@@ -36,6 +36,7 @@ create table issuers (
   updated_at timestamptz not null default now()
 );
 create unique index issuers_enabled_by_issuer on issuers (issuer) where enabled;
+create index issuers_by_issuer on issuers (issuer);
 create unique index issuers_by_name on issuers (tenant_id, name);
 
 -- The last good key set of an issuer without a pasted one, and the state of its refreshes.

@@ -2,10 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import {
+  type IssuerId,
+  type IssuerName,
   type KeyDigest,
   type KeyId,
   makeId,
   type PolicyName,
+  parseIssuerName,
   parseKeyDigest,
   parsePolicyName,
   parseRoleName,
@@ -26,8 +29,10 @@ const bytes = (index: number): Uint8Array => createHash('sha256').update(String(
 export const userId = (index: number): UserId => makeId('usr', index, bytes(index));
 export const keyId = (index: number): KeyId => makeId('key', index, bytes(index));
 export const sessionId = (index: number): SessionId => makeId('ses', index, bytes(index));
+export const issuerId = (index: number): IssuerId => makeId('iss', index, bytes(index));
 export const digest = (index: number): KeyDigest =>
   given(parseKeyDigest(createHash('sha256').update(`key ${index}`).digest('hex')));
 export const tenantId = (text: string): TenantId => given(parseTenantId(text));
+export const issuerName = (text: string): IssuerName => given(parseIssuerName(text));
 export const roleName = (text: string): RoleName => given(parseRoleName(text));
 export const policyName = (text: string): PolicyName => given(parsePolicyName(text));

@@ -4,8 +4,16 @@
  */
 
 import type { CacheLoader, Change, ChangeKind, ChangeListener, Loaded } from '../../../src/credential-cache/ports.ts';
-import type { KeyDigest, SessionId, TenantId, UserId } from '../../../src/domain/ids.ts';
-import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
+import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../../../src/domain/ids.ts';
+import type {
+  IssuerRecord,
+  KeyRecord,
+  LinkRecord,
+  PolicyRecord,
+  SessionRecord,
+  TenantRecord,
+  UserRecord,
+} from '../../../src/domain/records.ts';
 import type { Steps } from '../../../src/domain/steps.ts';
 
 export interface State {
@@ -14,9 +22,21 @@ export interface State {
   readonly sessions: ReadonlyMap<string, SessionRecord>;
   readonly tenants: ReadonlyMap<string, TenantRecord>;
   readonly globals: readonly PolicyRecord[];
+  /** By the value of `iss`. */
+  readonly issuers: ReadonlyMap<string, IssuerRecord>;
+  /** By the id of the issuer, a space and the subject. */
+  readonly links: ReadonlyMap<string, LinkRecord>;
 }
 
-export const EMPTY: State = { keys: new Map(), users: new Map(), sessions: new Map(), tenants: new Map(), globals: [] };
+export const EMPTY: State = {
+  keys: new Map(),
+  users: new Map(),
+  sessions: new Map(),
+  tenants: new Map(),
+  globals: [],
+  issuers: new Map(),
+  links: new Map(),
+};
 
 /** A load under way. */
 export interface PendingLoad {
@@ -85,6 +105,17 @@ export class ModelStore {
     this.commit('user', id, { users });
   }
 
+  putIssuer(issuer: IssuerRecord): void {
+    this.commit('issuer', issuer.issuer, {
+      issuers: new Map(this.at(this.position).issuers).set(issuer.issuer, issuer),
+    });
+  }
+
+  putLink(issuerId: IssuerId, subject: string, link: LinkRecord): void {
+    const key = `${issuerId} ${subject}`;
+    this.commit('link', key, { links: new Map(this.at(this.position).links).set(key, link) });
+  }
+
   putGlobals(globals: readonly PolicyRecord[]): void {
     this.commit('global', '', { globals });
   }
@@ -118,6 +149,13 @@ export class ModelStore {
         return tenant && inSteps(tenant);
       }),
     globalPolicies: () => this.#load('global', '', (state) => inSteps(state.globals)),
+    issuer: (value) => this.#load('issuer', value, (state) => state.issuers.get(value)),
+    link: (issuerId, subject) =>
+      this.#load(
+        'link',
+        `${issuerId} ${subject}`,
+        (state) => state.links.get(`${issuerId} ${subject}`) ?? { proofs: [], user: undefined },
+      ),
   };
 
   #load<T>(kind: ChangeKind, key: string, read: (state: State) => T): Promise<Loaded<T>> {

@@ -6,11 +6,13 @@ import type { Transaction } from '../../../src/store/transaction.ts';
 import { transaction } from '../../../src/store/transaction.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { type LoadedKind, SESSION_END_MS, type SourceWorld } from '../source-conformance.ts';
-import { digest, keyId, sessionId, tenantId, userId } from './ids.ts';
+import { digest, issuerId, keyId, sessionId, tenantId, userId } from './ids.ts';
 
 const user = userId(1);
 const session = sessionId(1);
 const tenant = tenantId('home');
+const issuer = issuerId(1);
+const iss = 'https://cluster.example';
 const end = (version: number): Date => new Date(SESSION_END_MS + version);
 
 const WRITES: { readonly [Kind in LoadedKind]: (trx: Transaction, version: number) => Promise<unknown> } = {
@@ -34,6 +36,8 @@ const WRITES: { readonly [Kind in LoadedKind]: (trx: Transaction, version: numbe
       [`policy-${version}`],
     );
   },
+  issuer: (trx, version) => trx.raw('update issuers set audiences = array[?] where id = ?', [`v${version}`, issuer]),
+  link: (trx, version) => trx.raw('update api_keys set expires_at = ? where id = ?', [end(version), keyId(2)]),
 };
 
 export async function postgresWorld(): Promise<SourceWorld> {
@@ -51,6 +55,29 @@ export async function postgresWorld(): Promise<SourceWorld> {
     scopes: ['chat:v0'],
     created_by: 'test',
   });
+  await db.knex('issuers').insert({
+    id: issuer,
+    tenant_id: tenant,
+    name: 'cluster',
+    kind: 'oidc',
+    issuer: iss,
+    audiences: ['v0'],
+    algorithms: ['RS256'],
+  });
+  await db.knex('api_keys').insert({
+    id: keyId(2),
+    tenant_id: tenant,
+    description: 'a key without a secret',
+    digest: Buffer.from(digest(2), 'hex'),
+    prefix: '',
+    last_four: '',
+    scopes: ['chat:v0'],
+    created_by: 'test',
+    expires_at: end(0),
+    proof_issuer_id: issuer,
+    proof_subject: 'pod',
+    proof_claims: '[]',
+  });
   const write = async (kind: LoadedKind, version: number): Promise<void> => {
     await transaction(db, async (trx) => {
       await WRITES[kind](trx, version);
@@ -63,6 +90,9 @@ export async function postgresWorld(): Promise<SourceWorld> {
     user,
     session,
     tenant,
+    issuer,
+    iss,
+    subject: 'pod',
     write,
     changes: async (after) => (await readPage(db, { after, limit: 1000, withTimeline: false })).changes,
     close,

@@ -2,9 +2,16 @@
 
 import { CredentialCache, type CredentialCacheParts } from '../../../src/credential-cache/credential-cache.ts';
 import type { TokenVerifier, VerifiedToken } from '../../../src/credential-cache/ports.ts';
-import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../../src/domain/records.ts';
+import type {
+  IssuerRecord,
+  KeyRecord,
+  PolicyRecord,
+  SessionRecord,
+  TenantRecord,
+  UserRecord,
+} from '../../../src/domain/records.ts';
 import { builtinRoles } from '../../support/builtin-roles.ts';
-import { digest, keyId, policyName, roleName, sessionId, tenantId, userId } from './ids.ts';
+import { digest, issuerId, issuerName, keyId, policyName, roleName, sessionId, tenantId, userId } from './ids.ts';
 import { ModelStore, type State } from './model-store.ts';
 
 /** Milliseconds since the epoch at which the tests look. */
@@ -43,6 +50,33 @@ export function aKey(overrides: Partial<KeyRecord> = {}): KeyRecord {
   };
 }
 
+export const ISSUER = issuerId(1);
+
+export function anIssuer(overrides: Partial<IssuerRecord> = {}): IssuerRecord {
+  return {
+    id: ISSUER,
+    tenantId: HOME,
+    name: issuerName('cluster'),
+    kind: 'oidc',
+    enabled: true,
+    issuer: 'https://cluster.example',
+    audiences: ['postern'],
+    algorithms: ['ES256'],
+    tokenTypes: ['at+jwt', 'JWT', ''],
+    requiredClaims: [],
+    maxAgeSeconds: undefined,
+    keys: [],
+    users: undefined,
+    leewaySeconds: 5,
+    revokedBeforeMs: undefined,
+    earlier: undefined,
+    usersSinceMs: undefined,
+    keysFetchedAtMs: undefined,
+    globProofs: [],
+    ...overrides,
+  };
+}
+
 export function aSession(overrides: Partial<SessionRecord> = {}): SessionRecord {
   return { id: SESSION, userId: DEVELOPER, ended: false, expiresAtMs: NOW + 1_000_000, ...overrides };
 }
@@ -70,6 +104,8 @@ export function initialState(): State {
     sessions: new Map([aSession(), adminSession].map((session) => [session.id, session])),
     tenants: new Map([aTenant(), aTenant({ id: AWAY })].map((tenant) => [tenant.id, tenant])),
     globals: [],
+    issuers: new Map(),
+    links: new Map(),
   };
 }
 

@@ -1,0 +1,106 @@
+/**
+ * The claims of a token: how a rule on a claim finds and compares its value. Everything here reads claims whose
+ * signature the caller has verified, and is bounded: a token and the rules of an issuer come from other people.
+ */
+
+import { compileNames, type NameSet, namesMatch } from '../decision/globs.ts';
+import { type RuleWork, ruleWork } from '../decision/limits.ts';
+import type { RoleName } from '../domain/ids.ts';
+import type { ClaimRule, IssuerUsers } from '../domain/records.ts';
+
+/** The payload of a token, with each member once. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Longest subject of a token that proves anything, in UTF-16 code units. */
+export const MAX_SUBJECT_LENGTH = 512;
+
+export function isGlob(text: string): boolean {
+  return text.includes('*');
+}
+
+/**
+ * Returns the value of a claim; undefined if the token has none.
+ * @param claim a name, or a JSON pointer (RFC 6901) if it begins with `/`
+ */
+export function claimValue(claims: Claims, claim: string): unknown {
+  if (!claim.startsWith('/')) return member(claims, claim);
+  let value: unknown = claims;
+  for (const part of claim.slice(1).split('/')) {
+    // RFC 6901, section 4: `~1` first, so that `~01` becomes `~1`.
+    value = member(value, part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  }
+  return value;
+}
+
+/** RFC 6901, section 4: an index without leading zeros. */
+const INDEX = /^(?:0|[1-9][0-9]{0,8})$/;
+
+/** Own members only: a claim may have the name of a member of every object. */
+function member(value: unknown, name: string): unknown {
+  if (Array.isArray(value)) return INDEX.test(name) ? value[Number(name)] : undefined;
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Returns a claim that is a text of 1 to 512 characters which PostgreSQL can store; otherwise undefined. */
+export function subjectOf(claims: Claims, claim: string): string | undefined {
+  const value = claimValue(claims, claim);
+  return typeof value === 'string' && isStorable(value) && value.length <= MAX_SUBJECT_LENGTH ? value : undefined;
+}
+
+/** A text with a lone surrogate would be stored as another text, which another token may have. */
+export function isStorable(text: string): boolean {
+  return text !== '' && text.isWellFormed() && !text.includes('\0');
+}
+
+/**
+ * Reports whether the claims satisfy each of the rules.
+ * @param work what the matching may still spend, as in a decision; when it is spent, nothing matches any longer
+ */
+export function matchesRules(claims: Claims, rules: readonly ClaimRule[], work: RuleWork = ruleWork()): boolean {
+  return rules.every((rule) => matchesRule(claims, rule, work));
+}
+
+function matchesRule(claims: Claims, rule: ClaimRule, work: RuleWork): boolean {
+  const value = claimValue(claims, rule.claim);
+  const names = valuesOf(rule);
+  const matches = (item: unknown): boolean => typeof item === 'string' && namesMatch(names, item, work);
+  return Array.isArray(value) ? value.some(matches) : matches(value);
+}
+
+/** The compiled values of a rule. A rule belongs to one cached record, which is frozen. */
+const compiled = new WeakMap<ClaimRule, NameSet>();
+
+function valuesOf(rule: ClaimRule): NameSet {
+  const known = compiled.get(rule);
+  if (known !== undefined) return known;
+  const names = compileNames(rule.in, 'leave out');
+  compiled.set(rule, names);
+  return names;
+}
+
+/** Returns the roles that the mapping of an issuer gives for these claims, sorted and each once. */
+export function mappedRoles(users: IssuerUsers, claims: Claims): readonly RoleName[] {
+  const work = ruleWork();
+  const given = users.roles.filter((rule) => matchesRule(claims, rule, work)).flatMap((rule) => rule.roles);
+  return [...new Set([...users.default_roles, ...given])].toSorted((left, right) => (left < right ? -1 : 1));
+}
+
+/**
+ * Returns the first claim of the rules that the token replaces by a link: a provider with too many groups of a user
+ * sends the address of the list in `_claim_names` (OpenID Connect Core 1.0, section 5.6.2). Such a claim must not count
+ * as an empty list.
+ */
+export function linkedClaim(claims: Claims, rules: readonly ClaimRule[]): string | undefined {
+  const links = claimValue(claims, '_claim_names');
+  if (links === undefined) return undefined;
+  return rules.map((rule) => topLevelName(rule.claim)).find((name) => isObject(links) && Object.hasOwn(links, name));
+}
+
+function topLevelName(claim: string): string {
+  if (!claim.startsWith('/')) return claim;
+  return (claim.slice(1).split('/')[0] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+}
