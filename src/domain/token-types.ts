@@ -7,12 +7,6 @@ export const DEFAULT_TOKEN_TYPES = {
   spiffe: ['JWT', 'JOSE', ''],
 } as const satisfies Readonly<Record<'oidc' | 'spiffe', readonly string[]>>;
 
-/**
- * The type of the tokens that the gate adds for the upstream. The upstream knows them, so no issuer may be configured to
- * accept them.
- */
-export const UPSTREAM_TOKEN_TYPE = 'postern-upstream+jwt';
-
 /** Returns a type as it is compared: in lower case, without the `application/` that RFC 7515 recommends to omit. */
 export function normalTokenType(type: string): string {
   const lower = type.toLowerCase();

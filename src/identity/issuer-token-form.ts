@@ -5,8 +5,9 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { normalTokenType, UPSTREAM_TOKEN_TYPE } from '../domain/token-types.ts';
+import { normalTokenType } from '../domain/token-types.ts';
 import { type Claims, claimValue, isStorable, MAX_SUBJECT_LENGTH } from './claims.ts';
+import { UPSTREAM_TOKEN_TYPE } from './upstream-token.ts';
 
 /** A token of another issuer that was read and not verified. */
 export interface UnverifiedToken {
