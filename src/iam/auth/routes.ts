@@ -1,7 +1,6 @@
 /** /v1/auth: login, refresh and logout, the caller's own password and sessions. */
 
 import { type Static, Type } from 'typebox';
-import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { fieldSentence } from '../../domain/problem-details.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
@@ -25,8 +24,9 @@ import { type LoginRequest, login } from './login.ts';
 import { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
 import { me } from './me.ts';
-import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
-import type { AuthParts, IssuedTokens, LoginParts, Provenance } from './parts.ts';
+import { isOwnOrigin, pageScheme } from './origin.ts';
+import type { AuthParts, IssuedTokens, LoginParts } from './parts.ts';
+import { type AnyInput, pageOf, provenance } from './provenance.ts';
 import { type PresentedToken, type RefreshParts, refresh } from './refresh.ts';
 import * as resources from './response-schemas.ts';
 
@@ -210,19 +210,6 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
   ];
 }
 
-type AnyInput = RequestInput<unknown, unknown>;
-
-function provenance(input: AnyInput): Provenance {
-  const agent = input.header('user-agent');
-  return {
-    address: input.address,
-    throttledAs: input.throttledAs,
-    userAgent: agent === REPEATED ? undefined : agent,
-    requestId: input.requestId,
-    nowMs: input.nowMs,
-  };
-}
-
 async function handleLogin(
   parts: AuthHttpParts & LoginParts,
   input: RequestInput<Static<typeof LoginBody>, unknown>,
@@ -318,10 +305,6 @@ function cookieToken(parts: AuthHttpParts, input: AnyInput): PresentedToken | un
 
 function fromOwnPage(parts: AuthHttpParts, input: AnyInput): boolean {
   return isOwnOrigin(pageOf(input), parts.origins);
-}
-
-function pageOf({ header, scheme }: AnyInput): PageHeaders {
-  return { origin: header('origin'), host: header('host'), scheme };
 }
 
 function cookieNameOf(input: AnyInput): ReturnType<typeof cookieName> {
