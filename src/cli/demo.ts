@@ -17,6 +17,7 @@ import { seedDemo } from './demo-seed.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
 import { startEnvoy } from './envoy-process.ts';
+import { verifyingUpstreamToken } from './envoy-upstream-token.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { childKind, reportUnhandled } from './serve.ts';
 import { serverTelemetry } from './server-telemetry.ts';
@@ -29,11 +30,16 @@ const UPSTREAM_PORT = 8081;
 const SERVING_TIMEOUT_MS = 8000;
 const SERVING_POLL_MS = 50;
 const ENVOY_CONFIG = new URL('../../envoy/demo.yaml', import.meta.url);
+const TOKEN_FILTER = new URL('../../envoy/upstream-token.yaml', import.meta.url);
 
-/** Defaults of the demo: few log lines, and the client's address comes from the Envoy on this machine. */
+/**
+ * Defaults of the demo: few log lines, the client's address comes from the Envoy on this machine, and the upstream gets
+ * signed tokens.
+ */
 const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
   'log.level': 'warn',
   'http.trusted-proxies': '["127.0.0.0/8", "::1/128"]',
+  'upstream-token.audience': 'demo-platform',
 };
 
 export async function demo(args: Arguments): Promise<number> {
@@ -106,7 +112,8 @@ async function run(
     'postern-http': http,
     upstream: ledger,
   };
-  const text = await readFile(ENVOY_CONFIG, 'utf8');
+  const [demo, filter] = await Promise.all([readFile(ENVOY_CONFIG, 'utf8'), readFile(TOKEN_FILTER, 'utf8')]);
+  const text = verifyingUpstreamToken(demo, filter, config.upstreamToken);
   const envoy = await startEnvoy({
     binary: search.path,
     config: placeAddresses(text, { admin: '127.0.0.1:0', places }),

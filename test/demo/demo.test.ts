@@ -43,13 +43,14 @@ function paste(line: string): Promise<string> {
 describe('the demo', () => {
   let first: Demo;
 
-  it('prints three lines that give 200, 403 by role and 403 by policy when pasted', async () => {
+  it('prints four lines that give 200, 200 with a verified token, 403 by role and 403 by policy when pasted', async () => {
     first = await startDemo();
-    expect(first.curls).toHaveLength(3);
-    const [allowed, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
+    expect(first.curls).toHaveLength(4);
+    const [allowed, withToken, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
     expect(allowed).toMatch(/^HTTP\/1\.1 200 [\s\S]*"object":"chat\.completion"/);
     expect(allowed).toMatch(/"x_echo":\{[^}]*"x-postern-tenant":"acme"/);
     expect(allowed).not.toContain(first.value('API key'));
+    expect(withToken).toMatch(/^HTTP\/1\.1 200 [\s\S]*"x-postern-token":"eyJ/);
     expect(byRole).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"insufficient_permission"/);
     expect(byPolicy).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"denied_by_policy"[\s\S]*"policy":"no-secret-models"/);
   });
