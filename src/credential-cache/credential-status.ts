@@ -4,7 +4,7 @@
  */
 
 import type { InvalidReason } from '../decision/model.ts';
-import type { UserId } from '../domain/ids.ts';
+import type { KeyId, UserId } from '../domain/ids.ts';
 import type { CachedKey, CachedSession, CachedUser } from './values.ts';
 
 export function keyInvalidReason(key: CachedKey, nowMs: number): InvalidReason | undefined {
@@ -26,7 +26,11 @@ export function userInvalidReason(user: CachedUser): InvalidReason | undefined {
   return user.active ? undefined : 'user_deactivated';
 }
 
-/** @param userId the token's user: the session of another user proves nothing */
-export function sessionInvalidReason(session: CachedSession, userId: UserId, nowMs: number): InvalidReason | undefined {
-  return session.userId !== userId || session.ended || nowMs >= session.expiresAtMs ? 'session_ended' : undefined;
+/** @param owner the token's user or key: the session of another one proves nothing */
+export function sessionInvalidReason(
+  session: CachedSession,
+  owner: UserId | KeyId,
+  nowMs: number,
+): InvalidReason | undefined {
+  return session.ownerId !== owner || session.ended || nowMs >= session.expiresAtMs ? 'session_ended' : undefined;
 }

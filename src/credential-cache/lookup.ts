@@ -18,6 +18,7 @@ import type { Steps } from '../domain/steps.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
 import type { LinkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
+import type { VerifiedToken } from './ports.ts';
 import { ABSENT, type CacheEntry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
 import {
@@ -25,12 +26,15 @@ import {
   type CachedSession,
   type CachedTenant,
   type CachedUser,
+  keySessionPrincipal,
   ownedPrincipal,
   type PrincipalMemo,
   sessionPrincipal,
   userPrincipal,
 } from './values.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
+
+type KeySession = Extract<VerifiedToken, { readonly keyDigest: KeyDigest }>;
 
 export interface Maps {
   readonly keys: ReadThroughCache<KeyDigest, KeyRecord, CachedKey>;
@@ -131,6 +135,7 @@ function ofToken(
   if (nowMs < verified.validFromMs) return INVALID.malformed;
   if (nowMs >= verified.validUntilMs) return EXPIRED;
 
+  if (verified.keyDigest !== undefined) return ofKeySession(maps, verified, header, nowMs, monotonicMs);
   const { sessionId, userId } = verified;
   const session = maps.sessions.peek(sessionId, monotonicMs);
   const user = maps.users.find(userId, monotonicMs);
@@ -149,6 +154,48 @@ function ofToken(
   const { memo } = session;
   const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
   return known ?? resolveInTenant(maps, sessionPrincipal(session, user.value), header, monotonicMs, { memo, user });
+}
+
+/** The session of a key without a secret. All checks of a key apply as well. */
+function ofKeySession(
+  maps: Maps,
+  { sessionId, keyDigest }: KeySession,
+  header: HeaderValue,
+  nowMs: number,
+  monotonicMs: number,
+): LookupResult {
+  const session = maps.sessions.peek(sessionId, monotonicMs);
+  const key = maps.keys.peek(keyDigest, monotonicMs);
+  if (session === undefined || key === undefined) {
+    const missing: Load[] = [];
+    if (session === undefined) missing.push((patience) => maps.sessions.fill(sessionId, patience));
+    if (key === undefined) missing.push((patience) => maps.keys.fill(keyDigest, patience));
+    return { missing };
+  }
+  if (session === ABSENT) return INVALID.session_ended;
+  if (key === ABSENT) return INVALID.unknown;
+  const invalid = sessionInvalidReason(session, key.memo.principal.id, nowMs) ?? keyInvalidReason(key, nowMs);
+  if (invalid !== undefined) return INVALID[invalid];
+  const owner = key.ownerId === undefined ? undefined : maps.users.find(key.ownerId, monotonicMs);
+  if (key.ownerId !== undefined && owner === undefined) {
+    const { ownerId, memo } = key;
+    const tenants = missingOfTenants(maps, [memo.principal.tenantId], monotonicMs);
+    return { missing: [(patience) => maps.users.fill(ownerId, patience), ...tenants] };
+  }
+  if (owner === ABSENT) return INVALID.user_missing;
+  const ownerReason = owner && ownerInvalidReason(key, owner.value);
+  if (ownerReason !== undefined) return INVALID[ownerReason];
+  const { memo } = session;
+  const principal = keySessionPrincipal(
+    session,
+    owner === undefined ? key.memo.principal : ownedPrincipal(key, owner.value),
+  );
+  const kept = memo.resolution?.identity;
+  const known =
+    kept?.kind === 'proved' && kept.principal === principal
+      ? cachedResolution(maps, memo, header, monotonicMs)
+      : undefined;
+  return known ?? resolveInTenant(maps, principal, header, monotonicMs, { memo, user: owner });
 }
 
 function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): LookupResult {

@@ -13,7 +13,14 @@ import type { CacheLoader, TokenVerifier } from './ports.ts';
 import { MAX_TOMBSTONES, ReadThroughCache } from './read-through-cache.ts';
 import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
 import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
-import { type CachedTenant, toCachedKey, toCachedSession, toCachedUser, weightOfKey } from './values.ts';
+import {
+  type CachedTenant,
+  toCachedKey,
+  toCachedSession,
+  toCachedUser,
+  weightOfKey,
+  weightOfSession,
+} from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
 const MIN_TENANTS = 1000;
@@ -71,7 +78,8 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
     sessions: new ReadThroughCache({
       ...credentials,
       load: (id) => source.session(id),
-      compile: (record, id) => inOneStep(() => ({ value: toCachedSession(record, id), weight: 1 })),
+      compile: (record, id) =>
+        inOneStep(() => ({ value: toCachedSession(record, id), weight: weightOfSession(record) })),
     }),
     tenants: new ReadThroughCache({
       ...large,

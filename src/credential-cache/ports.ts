@@ -90,18 +90,19 @@ export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken>;
 }
 
+interface ValidToken {
+  readonly kind: 'valid';
+  readonly sessionId: SessionId;
+  /** `exp` plus the clock tolerance, in milliseconds since the epoch: the token is expired at this time and later. */
+  readonly validUntilMs: number;
+  /** `iat` less the clock tolerance: the token is not valid before this time. */
+  readonly validFromMs: number;
+}
+
 export type VerifiedToken =
-  | {
-      readonly kind: 'valid';
-      readonly userId: UserId;
-      readonly sessionId: SessionId;
-      /**
-       * `exp` plus the clock tolerance, in milliseconds since the epoch: the token is expired at this time and later.
-       */
-      readonly validUntilMs: number;
-      /** `iat` less the clock tolerance: the token is not valid before this time. */
-      readonly validFromMs: number;
-    }
+  | (ValidToken & { readonly userId: UserId; readonly keyDigest?: undefined })
+  /** The session belongs to a key without a secret. */
+  | (ValidToken & { readonly userId?: undefined; readonly keyDigest: KeyDigest })
   | { readonly kind: 'expired' }
   | { readonly kind: 'invalid'; readonly reason: 'malformed' | 'signature' };
 

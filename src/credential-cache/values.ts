@@ -1,8 +1,9 @@
 /** Cached keys, users and sessions. There are many, so they are small. */
 
 import { compileGrant } from '../decision/compile.ts';
-import type { KeyPrincipal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
-import type { RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
+import { compilePatterns, type PatternSet } from '../decision/permissions.ts';
+import type { KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
 import type { Interner } from './interner.ts';
@@ -13,8 +14,8 @@ import type { CachedResolution } from './resolution.ts';
  * user's entry is replaced. An unchanged principal therefore stays the same object, and values derived from it can be
  * kept.
  */
-export interface PrincipalMemo<Principal> {
-  principal: Principal;
+export interface PrincipalMemo<P> {
+  principal: P;
   /** The last resolution of the credential in its own tenant. */
   resolution: CachedResolution | undefined;
   /** The last reported use, in milliseconds since the epoch. */
@@ -42,10 +43,17 @@ export interface CachedUser {
 
 export interface CachedSession {
   readonly id: SessionId;
-  readonly userId: UserId;
+  /** Undefined if the row has no owner, which proves nothing. */
+  readonly ownerId: UserId | KeyId | undefined;
+  readonly scope: PatternSet | undefined;
   readonly ended: boolean;
   readonly expiresAtMs: number;
-  readonly memo: PrincipalMemo<UserPrincipal | undefined>;
+  readonly memo: SessionMemo;
+}
+
+interface SessionMemo extends PrincipalMemo<Principal | undefined> {
+  /** The principal of the key from which that of its session was derived. */
+  key: KeyPrincipal | undefined;
 }
 
 export interface CachedTenant {
@@ -80,7 +88,7 @@ const TEXT_BYTES = 64;
 export function weightOfKey({ scopes, constraints }: KeyRecord): number {
   const lists = [scopes, constraints.models, constraints.collections, constraints.agents];
   let bytes = 0;
-  for (const list of lists) for (const text of list ?? []) bytes += text.length + TEXT_BYTES;
+  for (const list of lists) bytes += bytesOf(list ?? []);
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
@@ -96,11 +104,22 @@ export function toCachedUser(record: UserRecord, id: UserId, interner: Interner)
 }
 
 export function toCachedSession(record: SessionRecord, id: SessionId): CachedSession {
-  const { userId, ended, expiresAtMs } = record;
-  return Object.freeze({ id, userId, ended, expiresAtMs, memo: newMemo(undefined) });
+  const { userId, keyId, ended, expiresAtMs } = record;
+  const scope = record.scope && compilePatterns(record.scope);
+  const memo: SessionMemo = { ...newMemo(undefined), key: undefined };
+  return Object.freeze({ id, ownerId: userId ?? keyId, scope, ended, expiresAtMs, memo });
 }
 
-function newMemo<Principal>(principal: Principal): PrincipalMemo<Principal> {
+/** Returns the units of capacity that a session takes. The client that narrows it chooses the scope. */
+export function weightOfSession({ scope }: SessionRecord): number {
+  return scope === undefined ? 1 : 1 + Math.floor(bytesOf(scope) / UNIT_BYTES);
+}
+
+function bytesOf(texts: readonly string[]): number {
+  return texts.reduce((bytes, text) => bytes + text.length + TEXT_BYTES, 0);
+}
+
+function newMemo<P>(principal: P): PrincipalMemo<P> {
   return { principal, resolution: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
@@ -113,10 +132,26 @@ export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyP
 }
 
 /** Returns the principal of a session with its current user. */
-export function sessionPrincipal({ id, memo }: CachedSession, user: CachedUser): UserPrincipal {
+export function sessionPrincipal({ id, scope, memo }: CachedSession, user: CachedUser): UserPrincipal {
   const last = memo.principal;
-  if (last !== undefined && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
-  const principal = userPrincipal(user, id);
+  if (last?.kind === 'user' && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
+  const principal = scope === undefined ? userPrincipal(user, id) : narrowedUser(user, id, scope);
+  memo.principal = principal;
+  return principal;
+}
+
+/** A platform administrator stays one only if the scope covers everything. */
+function narrowedUser(user: CachedUser, sessionId: SessionId, scope: PatternSet): UserPrincipal {
+  const principal = userPrincipal(user, sessionId);
+  return Object.freeze({ ...principal, platformAdmin: principal.platformAdmin && scope.all, scope });
+}
+
+/** Returns the principal of the session of a key without a secret. @param key the key's current principal */
+export function keySessionPrincipal({ id, scope, memo }: CachedSession, key: KeyPrincipal): KeyPrincipal {
+  const last = memo.principal;
+  if (last?.kind === 'api_key' && memo.key === key) return last;
+  const principal: KeyPrincipal = Object.freeze({ ...key, provedBy: undefined, sessionId: id, scope });
+  memo.key = key;
   memo.principal = principal;
   return principal;
 }

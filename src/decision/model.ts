@@ -8,6 +8,7 @@ import type { IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId
 import type { TenantQuotas, TenantSettings } from '../domain/records.ts';
 import type { BuiltinRoles } from './builtin-roles.ts';
 import type { Grant } from './grants.ts';
+import type { PatternSet } from './permissions.ts';
 import type { PolicySet } from './policies.ts';
 
 /**
@@ -60,6 +61,8 @@ export interface UserPrincipal {
   readonly sessionId: SessionId | undefined;
   /** As for keys. */
   readonly provedBy?: IssuerId | undefined;
+  /** Permissions that narrow the session. Absent: it has all permissions of the user. */
+  readonly scope?: PatternSet | undefined;
 }
 
 export interface KeyPrincipal {
@@ -77,6 +80,10 @@ export interface KeyPrincipal {
    * not change anything.
    */
   readonly provedBy?: IssuerId | undefined;
+  /** The session of a key without a secret. Absent: the credential is the key. */
+  readonly sessionId?: SessionId;
+  /** Permissions that narrow the session. Absent: it has all permissions of the key. */
+  readonly scope?: PatternSet | undefined;
 }
 
 export type Principal = UserPrincipal | KeyPrincipal;

@@ -112,7 +112,12 @@ export interface KeyRecord {
 
 export interface SessionRecord {
   readonly id: SessionId;
-  readonly userId: UserId;
+  /** Undefined: the session belongs to a key. */
+  readonly userId: UserId | undefined;
+  /** Undefined: the session belongs to a user. */
+  readonly keyId: KeyId | undefined;
+  /** Permission patterns that narrow the session. Undefined: it has all permissions of its user or key. */
+  readonly scope: readonly string[] | undefined;
   readonly ended: boolean;
   /** The absolute end of the session, milliseconds since the epoch. */
   readonly expiresAtMs: number;

@@ -4,10 +4,11 @@ import type { CredentialResolver, Resolution } from '../credential-cache/resolut
 import { type HeaderValue, type Principal, REPEATED } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Refusal } from '../domain/errors.ts';
-import { parseTenantId, type RequestId } from '../domain/ids.ts';
+import { type KeyDigest, parseTenantId, type RequestId } from '../domain/ids.ts';
 import { admittedTenant, invalidCredential } from '../iam/caller/admission.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
+import { digestOfProof } from '../identity/api-keys.ts';
 import { joinApiKeys, readCredential } from '../identity/credential.ts';
 import { headerValue } from './headers.ts';
 
@@ -53,7 +54,7 @@ export async function authenticate(
   if (identity.kind !== 'proved' || snapshot === undefined) throw invalidCredential();
   return {
     principal: identity.principal,
-    keyDigest: credential.kind === 'api_key' ? credential.digest : undefined,
+    keyDigest: digestOfKey(credential, identity.principal),
     access,
     snapshot,
     tenant: admittedTenant(identity.principal, snapshot, tenant),
@@ -62,6 +63,12 @@ export async function authenticate(
     requestId: request.requestId,
     nowMs: request.nowMs,
   };
+}
+
+/** A token proves a key only if the key has no secret. */
+function digestOfKey(credential: CredentialForm, principal: Principal): KeyDigest | undefined {
+  if (principal.kind === 'user') return undefined;
+  return credential.kind === 'api_key' ? credential.digest : digestOfProof(principal.id);
 }
 
 /** Returns the request's credential: `Authorization`, or one of the two headers for API keys. */

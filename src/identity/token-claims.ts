@@ -1,9 +1,10 @@
 /** The claims of an access token (RFC 9068 and our own), read from a payload whose signature has been verified. */
 
-import { parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../domain/ids.ts';
+import { type KeyId, parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../domain/ids.ts';
 
 interface TokenClaims {
-  readonly userId: UserId;
+  /** The user or the key whose session it is. */
+  readonly subject: { readonly kind: 'user'; readonly id: UserId } | { readonly kind: 'api_key'; readonly id: KeyId };
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;
   /** Seconds since the epoch. */
@@ -21,11 +22,11 @@ export function readClaims(payload: string, issuer: string, audience: string): T
     return undefined;
   }
   const { sub, sid, tenant_id, jti, iat, exp } = claims;
-  const userId = typeof sub === 'string' ? parseId('usr', sub) : undefined;
+  const subject = typeof sub === 'string' ? subjectOf(sub) : undefined;
   const sessionId = typeof sid === 'string' ? parseId('ses', sid) : undefined;
   const tenantId = typeof tenant_id === 'string' ? parseTenantId(tenant_id) : undefined;
   if (
-    userId === undefined ||
+    subject === undefined ||
     sessionId === undefined ||
     tenantId === undefined ||
     typeof jti !== 'string' ||
@@ -33,11 +34,21 @@ export function readClaims(payload: string, issuer: string, audience: string): T
   ) {
     return undefined;
   }
-  // Postern never writes `nbf`. A token with it requires a check that does not exist here.
-  if (!isSeconds(iat) || !isSeconds(exp) || claims['nbf'] !== undefined) {
+  if (!isSeconds(iat) || !isSeconds(exp)) {
     return undefined;
   }
-  return { userId, sessionId, tenantId, iat, exp };
+  // The token of a narrowed session has `nbf`, equal to `iat`. Servers that do not know `scope` reject it.
+  if (claims['nbf'] !== (claims['scope'] === undefined ? undefined : iat)) {
+    return undefined;
+  }
+  return { subject, sessionId, tenantId, iat, exp };
+}
+
+function subjectOf(sub: string): TokenClaims['subject'] | undefined {
+  const userId = parseId('usr', sub);
+  if (userId !== undefined) return { kind: 'user', id: userId };
+  const keyId = parseId('key', sub);
+  return keyId && { kind: 'api_key', id: keyId };
 }
 
 function isSeconds(value: unknown): value is number {

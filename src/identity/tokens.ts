@@ -7,7 +7,8 @@ import { sign } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
 import type { TokenVerifier, VerifiedToken } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
-import type { SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { KeyId, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import { digestOfProof } from './api-keys.ts';
 import type { SigningKey } from './signing-key.ts';
 import type { PublishedKey } from './signing-keys.ts';
 import { readClaims } from './token-claims.ts';
@@ -31,13 +32,21 @@ interface AccessTokensParts {
   readonly clock: () => number;
 }
 
-interface TokenSubject {
-  readonly userId: UserId;
+/** The user or the key whose session it is. */
+type Subject =
+  | { readonly userId: UserId; readonly keyId?: undefined }
+  | { readonly userId?: undefined; readonly keyId: KeyId };
+
+interface TokenTerms {
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;
   readonly nowMs: number;
   /** Unique to this token. */
   readonly jti: string;
+  /** The permissions that narrow the session, separated by spaces. Absent: it is not narrowed. */
+  readonly scope?: string | undefined;
+  /** Seconds. The token lives for the shorter of this and the configured lifetime. Default: the configured lifetime. */
+  readonly mostSeconds?: number | undefined;
 }
 
 interface IssuedToken {
@@ -73,18 +82,22 @@ export class AccessTokens implements TokenVerifier {
     return this.#parts.ttlSeconds * 1000;
   }
 
-  async issue({ userId, sessionId, tenantId, nowMs, jti }: TokenSubject): Promise<IssuedToken> {
-    const { keys, issuer, audience, ttlSeconds } = this.#parts;
+  async issue(subject: Subject & TokenTerms): Promise<IssuedToken> {
+    const { userId, keyId, sessionId, tenantId, nowMs, jti, scope, mostSeconds } = subject;
+    const { keys, issuer, audience } = this.#parts;
+    const ttlSeconds = Math.min(this.#parts.ttlSeconds, mostSeconds ?? Number.POSITIVE_INFINITY);
     const iat = Math.floor(nowMs / 1000);
     const claims = {
       iss: issuer,
       aud: audience,
-      sub: userId,
+      sub: userId ?? keyId,
       iat,
       exp: iat + ttlSeconds,
       jti,
       sid: sessionId,
       tenant_id: tenantId,
+      // See `readClaims`.
+      ...(scope === undefined ? {} : { scope, nbf: iat }),
     };
     const key = keys.current();
     const signed = `${encoded(tokenHeader(key.kid))}.${encoded(claims)}`;
@@ -117,7 +130,10 @@ export class AccessTokens implements TokenVerifier {
     if (nowMs >= validUntilMs) {
       return EXPIRED;
     }
-    return { kind: 'valid', userId: claims.userId, sessionId: claims.sessionId, validUntilMs, validFromMs };
+    const { sessionId, subject } = claims;
+    return subject.kind === 'user'
+      ? { kind: 'valid', userId: subject.id, sessionId, validUntilMs, validFromMs }
+      : { kind: 'valid', keyDigest: digestOfProof(subject.id), sessionId, validUntilMs, validFromMs };
   }
 
   /**

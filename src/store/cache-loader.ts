@@ -60,6 +60,10 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
         k.revoked_at is not null as revoked, k.disabled_at is not null as disabled, k.proof_issuer_id`;
 
+/** Columns of `s` for `sessionRecord`. */
+export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is not null as ended,
+        floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms`;
+
 /** Each returns a row for a missing entry as well, with `id` null, so that the position is always known. */
 export const STATEMENTS = {
   key: {
@@ -87,8 +91,7 @@ export const STATEMENTS = {
   session: {
     name: 'live_session',
     text: `
-      select feed_position() as as_of, s.id, s.user_id, s.ended_at is not null as ended,
-        floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms
+      select feed_position() as as_of, ${SESSION}
       from (select) one left join sessions s on s.id = $1`,
   },
   tenant: {

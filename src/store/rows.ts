@@ -63,7 +63,9 @@ export function userRecord(row: Row): UserRecord {
 export function sessionRecord(row: Row): SessionRecord {
   return {
     id: must(parseId('ses', text(row, 'id')), 'id'),
-    userId: must(parseId('usr', text(row, 'user_id')), 'user_id'),
+    userId: row['user_id'] === null ? undefined : must(parseId('usr', text(row, 'user_id')), 'user_id'),
+    keyId: row['api_key_id'] === null ? undefined : must(parseId('key', text(row, 'api_key_id')), 'api_key_id'),
+    scope: row['scope'] === null ? undefined : texts(row['scope'], 'scope'),
     ended: row['ended'] === true,
     expiresAtMs: number(row, 'expires_at_ms'),
   };

@@ -1,6 +1,7 @@
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeId, parseTenantId } from '../../src/domain/ids.ts';
+import { digestOfProof } from '../../src/identity/api-keys.ts';
 import { rotationTimes } from '../../src/identity/signing-key-plan.ts';
 import { rotateSigningKeys, SigningKeys } from '../../src/identity/signing-keys.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
@@ -10,6 +11,7 @@ const SECRET = 'a secret key of more than 32 characters';
 const NOW = Date.parse('2026-11-18T11:00:00Z');
 const USER = makeId('usr', NOW, new Uint8Array(10));
 const SESSION = makeId('ses', NOW, new Uint8Array(10));
+const KEY = makeId('key', NOW, new Uint8Array(10));
 const TENANT = parseTenantId('acme') ?? expect.fail('acme is a tenant id');
 
 const time = { nowMs: NOW };
@@ -31,7 +33,8 @@ const parts = {
   clock: () => time.nowMs,
 };
 const tokens = new AccessTokens(parts);
-const issue = () => tokens.issue({ userId: USER, sessionId: SESSION, tenantId: TENANT, nowMs: NOW, jti: 'jti-1' });
+const TERMS = { sessionId: SESSION, tenantId: TENANT, nowMs: NOW, jti: 'jti-1' };
+const issue = () => tokens.issue({ userId: USER, ...TERMS });
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const signP1363 = (input: string, key: KeyObject): string =>
@@ -78,6 +81,31 @@ describe('an access token', () => {
       validFromMs: NOW - 5000,
       validUntilMs: NOW + 3_605_000,
     });
+  });
+
+  it('of a narrowed session has its scope, and nbf, which servers that do not know the scope reject', async () => {
+    const { token } = await tokens.issue({ ...TERMS, userId: USER, scope: 'chat:write models:read' });
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    expect(claims).toEqual({ ...CLAIMS, scope: 'chat:write models:read', nbf: CLAIMS.iat });
+    expect((await tokens.verify(token)).kind).toBe('valid');
+  });
+
+  it('of a key without a secret leads to the key by its digest', async () => {
+    const { token } = await tokens.issue({ ...TERMS, keyId: KEY });
+    const verified = await tokens.verify(token);
+    expect(verified).toMatchObject({ kind: 'valid', sessionId: SESSION, keyDigest: digestOfProof(KEY) });
+    expect(verified).not.toHaveProperty('userId');
+  });
+
+  it('lives for the shorter of the configured lifetime and that of its session', async () => {
+    for (const [mostSeconds, lives] of [
+      [60, 60],
+      [10_000, 3600],
+    ] as const) {
+      const { token, expiresIn } = await tokens.issue({ ...TERMS, userId: USER, mostSeconds });
+      expect(expiresIn).toBe(lives);
+      expect(await tokens.verify(token)).toMatchObject({ validUntilMs: NOW + (lives + 5) * 1000 });
+    }
   });
 
   it('can be verified with the published key set, which has no private member', () => {
@@ -133,7 +161,7 @@ describe('the claims of a token, even when our own key signed them', () => {
     ['another issuer', { iss: 'https://issuer.example/' }],
     ['another audience', { aud: 'other' }],
     ['a list of audiences', { aud: ['platform', 'other'] }],
-    ['a subject that is no user id', { sub: 'key_00000000000000000000000000' }],
+    ['a subject that is neither a user nor a key', { sub: SESSION }],
     ['a session id that is none', { sid: USER }],
     ['a malformed tenant', { tenant_id: 'Acme' }],
     ['an empty jti', { jti: '' }],
@@ -143,7 +171,9 @@ describe('the claims of a token, even when our own key signed them', () => {
     ['a fraction in exp', { exp: CLAIMS.exp + 0.5 }],
     ['iat as text', { iat: String(CLAIMS.iat) }],
     ['iat in the future', { iat: NOW / 1000 + 31 }],
-    ['nbf', { nbf: 0 }],
+    ['nbf', { nbf: CLAIMS.iat }],
+    ['a scope without nbf', { scope: 'chat:write' }],
+    ['a scope with another nbf', { scope: 'chat:write', nbf: 0 }],
   ])('are refused with %s', async (_, changes) => {
     expect((await tokens.verify(signed({ ...CLAIMS, ...changes }))).kind).toBe('invalid');
   });

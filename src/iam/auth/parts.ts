@@ -3,7 +3,7 @@
 import type { VerifiedToken } from '../../credential-cache/ports.ts';
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { KeyId, RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
 import type { DirectoryService } from './directory-service.ts';
 import type { LoginAttemptLimiter } from './login-attempt-limiter.ts';
@@ -16,13 +16,21 @@ export interface PasswordVerifier extends PasswordHasher {
   needsRehash(hash: string): boolean;
 }
 
-/** The claims of an access token. */
-interface TokenGrant {
-  readonly userId: UserId;
+/** The user or the key whose session it is. */
+type TokenSubject =
+  | { readonly userId: UserId; readonly keyId?: undefined }
+  | { readonly userId?: undefined; readonly keyId: KeyId };
+
+/** The other claims of an access token. */
+interface TokenTerms {
   readonly sessionId: SessionId;
   readonly tenantId: TenantId;
   readonly nowMs: number;
   readonly jti: string;
+  /** The permissions that narrow the session, separated by spaces. Absent: it is not narrowed. */
+  readonly scope?: string | undefined;
+  /** Seconds. The token lives for the shorter of this and the configured lifetime. Default: the configured lifetime. */
+  readonly mostSeconds?: number | undefined;
 }
 
 /** Access tokens. The identity module implements them. The functions reject with a Fault if there is no key. */
@@ -30,7 +38,7 @@ export interface AccessTokenParts {
   /** The lifetime of an access token. */
   readonly lifetimeMs: number;
   /** `expiresIn` in seconds. */
-  issue(grant: TokenGrant): Promise<{ readonly token: string; readonly expiresIn: number }>;
+  issue(grant: TokenSubject & TokenTerms): Promise<{ readonly token: string; readonly expiresIn: number }>;
   verify(token: string): Promise<VerifiedToken>;
 }
 

@@ -14,7 +14,7 @@ import type { WriteRate } from './write-rate.ts';
  */
 export interface Caller {
   readonly principal: Principal;
-  /** The digest of the API key's secret; undefined for users. */
+  /** The digest of the API key's secret, or of a key without a secret; undefined for users. */
   readonly keyDigest: KeyDigest | undefined;
   /** The permission that the endpoint requires. A change checks it again. */
   readonly access: Access;

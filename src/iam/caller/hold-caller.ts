@@ -13,14 +13,17 @@ import {
 } from '../../credential-cache/credential-status.ts';
 import { Interner } from '../../credential-cache/interner.ts';
 import {
+  type CachedUser,
+  keySessionPrincipal,
   ownedPrincipal,
+  sessionPrincipal,
   toCachedKey,
   toCachedSession,
   toCachedUser,
-  userPrincipal,
 } from '../../credential-cache/values.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
-import type { Principal, Snapshot } from '../../decision/model.ts';
+import type { KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
+import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import { admittedTenant, invalidCredential, refuseRotated } from './admission.ts';
@@ -83,13 +86,14 @@ export function heldMaker(maker: Caller): HeldCaller {
 }
 
 function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
+  const { sessionId: session } = principal;
   switch (principal.kind) {
     case 'user':
-      if (principal.sessionId === undefined) throw invalidCredential();
-      return { kind: 'session', id: principal.sessionId };
+      if (session === undefined) throw invalidCredential();
+      return { session, key: undefined };
     case 'api_key':
       if (keyDigest === undefined) throw invalidCredential();
-      return { kind: 'key', id: principal.id, digest: keyDigest };
+      return { session, key: { id: principal.id, digest: keyDigest } };
     default:
       return principal satisfies never;
   }
@@ -99,15 +103,23 @@ function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
 const interner = new Interner(1);
 
 /** Step 8 of the decision, by the same rules as for a check. */
-function principalOf(credential: HeldCredential, { key, session, user, nowMs }: HeldRows): Principal {
+function principalOf(credential: HeldCredential, { key, session: row, user, nowMs }: HeldRows): Principal {
   const owner = user && toCachedUser(user, user.id, interner);
-  if (credential.kind === 'session') {
-    if (session === undefined || user === undefined || owner === undefined) throw invalidCredential();
-    const refused =
-      sessionInvalidReason(toCachedSession(session, session.id), user.id, nowMs) ?? userInvalidReason(owner);
-    if (refused !== undefined) throw invalidCredential();
-    return userPrincipal(owner, session.id);
+  const session = row && toCachedSession(row, row.id);
+  if (credential.key !== undefined) {
+    const principal = keyPrincipalOf(key, owner, nowMs);
+    if (credential.session === undefined) return principal;
+    if (session === undefined || sessionInvalidReason(session, principal.id, nowMs) !== undefined)
+      throw invalidCredential();
+    return keySessionPrincipal(session, principal);
   }
+  if (session === undefined || owner === undefined) throw invalidCredential();
+  const refused = sessionInvalidReason(session, owner.owner.id, nowMs) ?? userInvalidReason(owner);
+  if (refused !== undefined) throw invalidCredential();
+  return sessionPrincipal(session, owner);
+}
+
+function keyPrincipalOf(key: KeyRecord | undefined, owner: CachedUser | undefined, nowMs: number): KeyPrincipal {
   if (key === undefined) throw invalidCredential();
   const known = toCachedKey(key, interner);
   if (keyInvalidReason(known, nowMs) !== undefined) throw invalidCredential();

@@ -16,17 +16,18 @@ import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain
 import type { KeyRecord, PolicyRecord, SessionRecord, TenantRecord, UserRecord } from '../../domain/records.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { finish } from '../../domain/steps.ts';
-import { KEY, POLICY, ROLE, USER_STATUS } from '../../store/cache-loader.ts';
+import { KEY, POLICY, ROLE, SESSION, USER_STATUS } from '../../store/cache-loader.ts';
 import type { Row } from '../../store/pool.ts';
 import { type Call, type Prepared, runPipelined, runPrepared } from '../../store/prepared.ts';
 import { keyRecord, policyRecords, sessionRecord, tenantRecord, userRecord } from '../../store/rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { ADMINISTRATORS_LOCK } from '../users/administrator-queries.ts';
 
-/** The credential of the caller. */
-export type HeldCredential =
-  | { readonly kind: 'session'; readonly id: SessionId }
-  | { readonly kind: 'key'; readonly id: KeyId; readonly digest: KeyDigest };
+/** The credential of the caller: a key, a session of a user, or a session of a key without a secret. */
+export interface HeldCredential {
+  readonly session: SessionId | undefined;
+  readonly key: { readonly id: KeyId; readonly digest: KeyDigest } | undefined;
+}
 
 /** The existing rows that a change writes. */
 export interface WrittenRows {
@@ -103,11 +104,7 @@ const STATEMENTS = {
     )`,
   },
   user: inBothModes('hold_user', `select u.id, u.tenant_id, ${USER_STATUS} as status from users u where u.id = $1`),
-  session: inBothModes(
-    'hold_session',
-    `select s.id, s.user_id, s.ended_at is not null as ended, floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms
-      from sessions s where s.id = $1`,
-  ),
+  session: inBothModes('hold_session', `select ${SESSION} from sessions s where s.id = $1`),
   key: inBothModes(
     'hold_key',
     `select ${KEY}, k.digest <> $2 as by_previous from api_keys k where k.id = $1 and (k.digest = $2 or k.previous_digest = $2)`,
@@ -176,45 +173,44 @@ export async function holdCallerRows(trx: Transaction, caller: CallerToHold): Pr
       ? undefined
       : add(STATEMENTS.user[modeOf(userId, written.includes(userId) ? userId : undefined)], userId);
   addUsers(written.filter((id) => userId !== undefined && id > userId));
-  const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== credential.id);
+  const { key, session } = credential;
+  const otherKeys = inOrder(...(writes.keys ?? [])).filter((id) => id !== key?.id);
   const addKeys = (keys: readonly KeyId[]): void => {
     if (keys.length > 0) add(STATEMENTS.otherKeys, keys, effective);
   };
-  addKeys(otherKeys.filter((id) => id < credential.id));
-  let proof: number | undefined;
-  for (const id of inOrder<string>(credential.id, writes.session, writes.key)) {
-    if (id === credential.id) proof = add(...proofOf(credential, writes));
-    else if (id === writes.session) add(STATEMENTS.otherSession, id, userId);
+  addKeys(otherKeys.filter((id) => key === undefined || id < key.id));
+  let keyAt: number | undefined;
+  for (const id of inOrder(key?.id, writes.key)) {
+    if (id === key?.id) keyAt = add(...heldKey(key, writes));
     else add(STATEMENTS.otherKey, id, effective);
   }
-  addKeys(otherKeys.filter((id) => id > credential.id));
+  addKeys(otherKeys.filter((id) => key !== undefined && id > key.id));
+  // The ids of sessions follow those of keys.
+  let sessionAt: number | undefined;
+  for (const id of inOrder(session, writes.session)) {
+    if (id === session) sessionAt = add(STATEMENTS.session[modeOf(id, writes.session)], id);
+    else add(STATEMENTS.otherSession, id, userId);
+  }
   const rights = add(STATEMENTS.rights, [own, effective, GLOBAL], userId ?? null);
   const rows = await runPipelined<Row>(trx, calls);
   const rowsAt = (position: number | undefined): readonly Row[] =>
     position === undefined ? [] : (rows[position] ?? []);
-  return recordsOf(credential, rowsAt(rights), { proof: rowsAt(proof)[0], user: rowsAt(user)[0] });
+  return recordsOf(credential, rowsAt(rights), {
+    key: rowsAt(keyAt)[0],
+    session: rowsAt(sessionAt)[0],
+    user: rowsAt(user)[0],
+  });
 }
 
-function proofOf(credential: HeldCredential, writes: WrittenRows): Call {
-  const { id } = credential;
-  switch (credential.kind) {
-    case 'session':
-      return [STATEMENTS.session[modeOf(id, writes.session)], id];
-    case 'key':
-      return [
-        STATEMENTS.key[modeOf(id, writes.keys?.includes(credential.id) ? id : writes.key)],
-        id,
-        Buffer.from(credential.digest, 'hex'),
-      ];
-    default:
-      return credential satisfies never;
-  }
+function heldKey({ id, digest }: NonNullable<HeldCredential['key']>, writes: WrittenRows): Call {
+  const mode = modeOf(id, writes.keys?.includes(id) ? id : writes.key);
+  return [STATEMENTS.key[mode], id, Buffer.from(digest, 'hex')];
 }
 
 function recordsOf(
   credential: HeldCredential,
   [own, effective, global]: readonly Row[],
-  { proof, user }: { readonly proof: Row | undefined; readonly user: Row | undefined },
+  { key, session, user }: Readonly<Record<'key' | 'session' | 'user', Row | undefined>>,
 ): HeldRows {
   const nowMs = own?.['now_ms'];
   if (own === undefined || effective === undefined || global === undefined || typeof nowMs !== 'number') {
@@ -222,8 +218,8 @@ function recordsOf(
   }
   return {
     nowMs,
-    key: proof && credential.kind === 'key' ? keyRecord(proof, credential.digest) : undefined,
-    session: proof && credential.kind === 'session' ? sessionRecord(proof) : undefined,
+    key: key && credential.key && keyRecord(key, credential.key.digest),
+    session: session && sessionRecord(session),
     user: user && userRecord({ ...user, roles: own['role_names'] }),
     own: tenantOf(own),
     effective: tenantOf(effective),
@@ -253,19 +249,25 @@ function modeOf(id: string, written: string | undefined): Mode {
  * Returns the names to hold, and true for each that is held exclusively. The name of a written row begins with the
  * effective tenant.
  */
-function turnsOf({ credential, userId, own, effective, writes }: CallerToHold): ReadonlyMap<string, boolean> {
+function turnsOf({
+  credential: { key, session },
+  userId,
+  own,
+  effective,
+  writes,
+}: CallerToHold): ReadonlyMap<string, boolean> {
   const turns = new Map<string, boolean>([
     [GLOBAL, writes.rules === 'policies'],
     [own, false],
     [effective, writes.rules !== undefined],
-    [turnOf(own, credential.id), false],
   ]);
+  for (const id of [key?.id, session]) if (id !== undefined) turns.set(turnOf(own, id), false);
   if (userId !== undefined) turns.set(turnOf(own, userId), false);
   if (writes.tenant !== undefined) turns.set(writes.tenant, true);
   if (writes.keys !== undefined && writes.keys.length > 0) turns.set(SEVERAL_KEYS, true);
   if (writes.users !== undefined && writes.users.length > 0) turns.set(SEVERAL_USERS, true);
   for (const id of [writes.user, writes.key, ...(writes.keys ?? []), ...(writes.users ?? [])]) {
-    if (id !== undefined) turns.set(turnOf(id === userId || id === credential.id ? own : effective, id), true);
+    if (id !== undefined) turns.set(turnOf(id === userId || id === key?.id ? own : effective, id), true);
   }
   if (writes.session !== undefined) turns.set(turnOf(own, writes.session), true);
   return turns;

@@ -78,7 +78,15 @@ export function anIssuer(overrides: Partial<IssuerRecord> = {}): IssuerRecord {
 }
 
 export function aSession(overrides: Partial<SessionRecord> = {}): SessionRecord {
-  return { id: SESSION, userId: DEVELOPER, ended: false, expiresAtMs: NOW + 1_000_000, ...overrides };
+  return {
+    id: SESSION,
+    userId: DEVELOPER,
+    keyId: undefined,
+    scope: undefined,
+    ended: false,
+    expiresAtMs: NOW + 1_000_000,
+    ...overrides,
+  };
 }
 
 export function aPolicy(name: string): PolicyRecord {
