@@ -3,6 +3,7 @@
 import type { Knex } from 'knex';
 import { Fault } from '../domain/errors.ts';
 import {
+  type IssuerId,
   type KeyId,
   parseId,
   parseRoleName,
@@ -100,4 +101,5 @@ function stored<T>(kind: string, parsed: T | undefined): T {
 export const storedTenant = (text: string): TenantId => stored('tenant id', parseTenantId(text));
 export const storedUser = (text: string): UserId => stored('user id', parseId('usr', text));
 export const storedKey = (text: string): KeyId => stored('key id', parseId('key', text));
+export const storedIssuer = (text: string): IssuerId => stored('issuer id', parseId('iss', text));
 export const storedRole = (text: string): RoleName => stored('role name', parseRoleName(text));

@@ -1,7 +1,7 @@
 /** Creates a key: for the caller, for the tenant, or for another user. */
 
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
-import { makeApiKey } from '../../identity/api-keys.ts';
+import { digestOfProof, makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../caller/authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
@@ -13,16 +13,22 @@ import { revealOnce } from '../change/idempotency.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import { type IssuedKey, keyResource, type NewKey } from './entity.ts';
+import { mayProve, requestedProof } from './proof.ts';
 import { insertKey } from './queries.ts';
 import { reserveNewKey } from './quota.ts';
 import { permittedExpiry, refuseFaster, refuseOutliving, requestedColumns, requestedExpiry } from './request.ts';
 
-/** @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded` */
+/**
+ * A key with a proof has no secret.
+ * @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded`
+ */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKey): Promise<IssuedKey> {
   mayCreateFor(caller, ownerOf(caller, request));
   const columns = requestedColumns(request);
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);
+  const { proof: wanted = null } = request;
+  if (wanted !== null) mayProve(caller);
   const resource = await change(
     parts,
     caller,
@@ -34,6 +40,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       const held = await shareTenantNow(trx, caller.tenant);
       if (held === undefined) throw tenantGone();
       await mayOwn(trx, caller, owner);
+      const proof = wanted === null ? undefined : await requestedProof(trx, caller, wanted);
       await reserveNewKey(trx, caller.tenant, owner, held.at.date.getTime());
       const expiresAt = permittedExpiry(held.tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
@@ -44,9 +51,9 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
         tenant_id: caller.tenant,
         user_id: owner,
         expires_at: expiresAt,
-        digest: secret.digest,
-        prefix: secret.prefix,
-        last_four: secret.lastFour,
+        ...(proof === undefined
+          ? { digest: secret.digest, prefix: secret.prefix, last_four: secret.lastFour }
+          : { proof, digest: digestOfProof(id), prefix: '', last_four: '' }),
         imported: false,
         created_by: caller.principal.id,
         at: held.at,
@@ -55,7 +62,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       return keyResource(key, caller.nowMs);
     },
   );
-  return { ...resource, ...revealOnce(caller, { key: secret.text }) };
+  return wanted === null ? { ...resource, ...revealOnce(caller, { key: secret.text }) } : resource;
 }
 
 /**

@@ -4,7 +4,9 @@
  */
 
 import { type Static, Type } from 'typebox';
-import { parseId, type UserId } from '../../domain/ids.ts';
+import { type IssuerId, parseId, type UserId } from '../../domain/ids.ts';
+import type { ClaimRule } from '../../domain/records.ts';
+import { claimRules, MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
 import {
   acceptedBy,
   changedBy,
@@ -13,6 +15,7 @@ import {
   derived,
   hidden,
   input,
+  joined,
   type ResourceOf,
   type RowOf,
   resourceOf,
@@ -20,7 +23,7 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { notBoth } from '../schema/grammar.ts';
+import { aName, notBoth } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import {
   Constraints,
@@ -41,6 +44,43 @@ import { closed, metadata, oneOf, resourceConstraints, somePatterns, title } fro
 export const MAX_LIFETIME_DAYS = 3653;
 /** The largest value of PostgreSQL's `integer`. */
 const MAX_RATE_LIMIT = 2_147_483_647;
+
+const proof = Type.Object(
+  {
+    issuer: text,
+    subject: text,
+    claims: Type.Unsafe<readonly ClaimRule[]>(Type.Array(Type.Object({ claim: text, in: texts }))),
+    ambiguous: Type.Optional(
+      Type.Unsafe<true>({
+        const: true,
+        description: 'Present if another key has the same proof: a token that matches proves none of them. Read-only.',
+      }),
+    ),
+  },
+  {
+    description:
+      'The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret.',
+  },
+);
+
+const proofRequest = Type.Object(
+  {
+    issuer: Type.String({ maxLength: 64, description: 'The name of an issuer of the tenant.', ...aName }),
+    subject: Type.String({
+      minLength: 1,
+      maxLength: MAX_SUBJECT_LENGTH,
+      description: 'The subject of the token, or a glob. An exact subject beats a glob.',
+      examples: ['system:serviceaccount:agents:*'],
+    }),
+    claims: Type.Optional(claimRules),
+  },
+  {
+    ...closed,
+    description:
+      'Tokens of an issuer prove the key, in place of a secret. Needs `admin:keys`. A key keeps its kind: an update changes the proof of a key without a secret only.',
+  },
+);
+export type ProofRequest = Static<typeof proofRequest>;
 
 export const apiKey = {
   id: column(keyId),
@@ -64,6 +104,7 @@ export const apiKey = {
   }),
   prefix: column(text),
   last_four: column(text),
+  proof: joined(nullable(proof), { accepts: Type.Optional(nullable(proofRequest)), changes: true }),
   imported: column(
     Type.Boolean({
       description:
@@ -101,6 +142,12 @@ export const apiKey = {
   digest: unselected<Buffer>(),
   previous_digest: unselected<Buffer | null>(),
   previous_until: unselected<Date | null>(),
+  /** The stored form of `proof`. */
+  proof_issuer_id: unselected<IssuerId | null>(),
+  proof_subject: unselected<string | null>(),
+  proof_is_glob: unselected<boolean>(),
+  /** JSON. */
+  proof_claims: unselected<string | null>(),
 };
 
 export interface KeyRow extends RowOf<typeof apiKey> {}

@@ -20,6 +20,7 @@ import { columnsOf } from '../schema/entity.ts';
 import { apiKey, type KeyOwnerResource, type KeyRow, type KeyStatus } from './entity.ts';
 import { WIDER_THAN_USED, widerBindings } from './permission-use-queries.ts';
 import type { PlatformPermission } from './platform-permissions.ts';
+import { proofSql } from './queries.ts';
 
 export interface KeyFilter {
   readonly status?: KeyStatus | undefined;
@@ -31,6 +32,8 @@ export interface KeyFilter {
   readonly unusedSince?: Date | undefined;
   /** Keys that cover one of these permissions and do not use it. */
   readonly widerThan?: readonly PlatformPermission[] | undefined;
+  /** The name of the issuer whose tokens prove the keys. */
+  readonly issuer?: string | undefined;
   /** The beginning of the shown prefix. Printable ASCII. */
   readonly prefix?: string | undefined;
   /** Any part of name, description or metadata, in any case. */
@@ -46,11 +49,11 @@ export const NEWEST_FIRST: KeyOrder = { member: 'created_at', descending: true }
 /** A key of a page, with its place in the order of the list. */
 export type ListedKey = KeyRow & Pick<SortedRow<KeyId>, 'position'>;
 
-const COLUMNS = columnsOf(apiKey).join(', ');
+const columnsFrom = (keys: string): string => `${columnsOf(apiKey).join(', ')}, ${proofSql(keys)}`;
 
 /** The approximate bytes of a key in a response. */
 const OCTETS =
-  'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + 500';
+  'octet_length(scopes::text) + octet_length(resource_constraints::text) + octet_length(metadata::text) + coalesce(octet_length(proof_claims::text), 0) + 500';
 
 /**
  * Keys that a search reads in the order of the list before it reads an index of the filter: a text that many keys have
@@ -71,7 +74,7 @@ export async function listKeys(
   const places = new Map(found.map(({ id, position }, place) => [id, { position, place }]));
   // The ids alone find the rows: with the condition on the tenant, the planner may walk through all keys of the tenant.
   const sql = `with wanted as materialized (select * from unnest(cast(:ids as text[])) with ordinality as w(wanted_id, place)),
-    found as materialized (select ${COLUMNS}, ${OCTETS} as octets from api_keys where id = any(:ids))
+    found as materialized (select ${columnsFrom('api_keys')}, ${OCTETS} as octets from api_keys where id = any(:ids))
     ${withinBytes(`select found.*, place from found join wanted on wanted_id = id where ${scopeCondition(scope, 'tenant_id')}`, 'place')}`;
   const { rows } = await q.raw<{ rows: (KeyRow & BoundedRow)[] }>(sql, {
     ids: found.map(({ id }) => id),
@@ -124,7 +127,7 @@ export async function findKeys(
   const scope = { kind: 'one', tenant } as const;
   const conditions = ['k.id = any(:ids)', scopeCondition(scope, 'k.tenant_id'), ...conditionsOf(filter)];
   const { rows } = await q.raw<{ rows: KeyRow[] }>(
-    `select ${COLUMNS} from api_keys k where ${conditions.join(' and ')} order by id`,
+    `select ${columnsFrom('k')} from api_keys k where ${conditions.join(' and ')} order by id`,
     { ...bindingsOf(scope, filter, now), ids },
   );
   return rows;
@@ -214,6 +217,7 @@ function matchingOf(scope: TenantScope, filter: KeyFilter): string {
 function indexedOf(scope: TenantScope, filter: KeyFilter): string {
   if (filter.userId !== undefined) return 'k.user_id = :userId';
   if (filter.prefix !== undefined) return PREFIX;
+  if (filter.issuer !== undefined) return ofIssuer(scope);
   if (filter.q !== undefined) return `k.id = any(array(${idsByText(filter)}))`;
   if (filter.createdBy !== undefined) return 'k.created_by = :createdBy';
   const scoped = scopeCondition(scope, 'k.tenant_id');
@@ -232,6 +236,12 @@ function idsByText(filter: KeyFilter): string {
     where user_lexemes(o.tenant_id, o.status, o.role_names, o.search_text)
       @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text)))) and (${NAMES_OWNER}) is true`;
 }
+
+const OF_ISSUER = 'k.proof_issuer_id in (select i.id from issuers i where i.name = :issuer and i.tenant_id = k.tenant_id)';
+
+/** A condition that all keys of the issuers with the name meet, for an index. */
+const ofIssuer = (scope: TenantScope): string =>
+  `k.proof_issuer_id = any(array(select i.id from issuers i where i.name = :issuer and ${scopeCondition(scope, 'i.tenant_id')}))`;
 
 const NAMES_OWNER = `position((select lower(:q)) in lower(o.name)) > 0 or position((select lower(:q)) in o.email) > 0`;
 const PREFIX = 'k.prefix collate "C" >= :prefix and k.prefix collate "C" < :prefixEnd';
@@ -256,6 +266,7 @@ function conditionsOf(filter: KeyFilter): readonly string[] {
     ...(filter.withoutExpiry === true ? ['k.expires_at is null'] : []),
     ...(filter.unusedSince === undefined ? [] : ['coalesce(k.last_used_at, k.created_at) < :unusedSince']),
     ...(filter.widerThan === undefined ? [] : [WIDER_THAN_USED]),
+    ...(filter.issuer === undefined ? [] : [OF_ISSUER]),
     ...(filter.prefix === undefined ? [] : [PREFIX]),
     ...(q === undefined ? [] : [filter.searchesOwners === true ? `${text} or ${owners}` : text]),
   ].map((condition) => `(${condition})`);
@@ -265,7 +276,7 @@ function conditionsOf(filter: KeyFilter): readonly string[] {
 const AFTER_ASCII = '\x7f';
 
 function bindingsOf(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuery['bindings'] {
-  const { userId, createdBy, expiresBefore, unusedSince, widerThan, prefix, q } = filter;
+  const { userId, createdBy, expiresBefore, unusedSince, widerThan, issuer, prefix, q } = filter;
   return {
     ...scopeBinding(scope),
     ...(userId === undefined ? {} : { userId }),
@@ -273,6 +284,7 @@ function bindingsOf(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuer
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
     ...(unusedSince === undefined ? {} : { unusedSince }),
     ...(widerThan === undefined ? {} : widerBindings(widerThan, now)),
+    ...(issuer === undefined ? {} : { issuer }),
     ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
     ...(q === undefined ? {} : { q, tenantMark: scopeBinding(scope).tenant ?? null }),
     now,

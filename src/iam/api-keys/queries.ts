@@ -1,7 +1,8 @@
 /** Reads and writes API keys. Lists and searches are in list-queries.ts. */
 
 import { Fault } from '../../domain/errors.ts';
-import { type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
+import { type IssuerId, type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
+import type { ClaimRule } from '../../domain/records.ts';
 import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
@@ -12,23 +13,38 @@ import type { RequestedColumns } from './request.ts';
 
 const COLUMNS = columnsOf(apiKey);
 
+/** Returns SQL for the proof of a key; null for a key with a secret. @param keys `api_keys` or its alias */
+export function proofSql(keys: string): string {
+  const equal = ['proof_issuer_id', 'proof_subject', 'proof_claims'].map((name) => `o.${name} = ${keys}.${name}`);
+  return `case when ${keys}.proof_issuer_id is not null then (
+    select jsonb_build_object('issuer', i.name, 'subject', ${keys}.proof_subject, 'claims', ${keys}.proof_claims)
+      || case when not ${keys}.revoked and exists (
+        select from api_keys o where ${equal.join(' and ')} and o.id <> ${keys}.id and not o.revoked
+      ) then jsonb_build_object('ambiguous', true) else '{}' end
+    from issuers i where i.id = ${keys}.proof_issuer_id
+  ) end as proof`;
+}
+
+/** The columns of KeyRow in a statement on `api_keys`. */
+export const keyRowColumns = (q: Queryable) => [...COLUMNS, q.raw(proofSql('api_keys'))];
+
 /** The tenant of a key and its id. */
 export type KeyRef = Pick<KeyRow, 'id' | 'tenant_id'>;
 
 const keys = (q: Queryable) => q<KeyTable>('api_keys');
 
 export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
-  return keys(q).where({ tenant_id: tenant, id }).first(COLUMNS);
+  return keys(q).where({ tenant_id: tenant, id }).first(keyRowColumns(q));
 }
 
 /** Locks the key until the transaction ends. */
 export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
-  return keys(q).where({ tenant_id: tenant, id }).forUpdate().first(COLUMNS);
+  return keys(q).where({ tenant_id: tenant, id }).forUpdate().first(keyRowColumns(q));
 }
 
 /** Locks the key against changes until the transaction ends. */
 export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
-  return keys(q).where({ tenant_id: tenant, id }).forShare().first(COLUMNS);
+  return keys(q).where({ tenant_id: tenant, id }).forShare().first(keyRowColumns(q));
 }
 
 /** Returns the tenant of a key; undefined if there is no such key. */
@@ -97,8 +113,13 @@ function bytesOf(digest: KeyDigest): Buffer {
 }
 
 /** A row to insert. Lists return neither the secret nor its digest. */
-export type NewKeyRow = Omit<KeyRow, 'revoked_at' | 'disabled_at' | 'last_used_at' | 'created_at' | 'updated_at'> & {
+export type NewKeyRow = Omit<
+  KeyRow,
+  'proof' | 'revoked_at' | 'disabled_at' | 'last_used_at' | 'created_at' | 'updated_at'
+> & {
   readonly digest: KeyDigest;
+  /** Default: the key has a secret. */
+  readonly proof?: StoredProof | undefined;
   readonly at: DatabaseTime;
 };
 
@@ -109,11 +130,11 @@ const INSERTED_TOGETHER = 100;
 export async function insertNewKeys(q: Queryable, added: readonly NewKeyRow[]): Promise<readonly KeyRow[]> {
   const inserted: KeyRow[] = [];
   for (let from = 0; from < added.length; from += INSERTED_TOGETHER) {
-    const rows = added.slice(from, from + INSERTED_TOGETHER).map(({ digest, at, ...columns }) => {
+    const rows = added.slice(from, from + INSERTED_TOGETHER).map(({ digest, at, proof, ...columns }) => {
       const time = q.raw('cast(? as timestamptz)', [at.text]);
-      return { ...columns, digest: bytesOf(digest), created_at: time, updated_at: time };
+      return { ...columns, ...proofColumns(proof), digest: bytesOf(digest), created_at: time, updated_at: time };
     });
-    inserted.push(...(await keys(q).insert(rows).onConflict('digest').ignore().returning(COLUMNS)));
+    inserted.push(...(await keys(q).insert(rows).onConflict('digest').ignore().returning<KeyRow[]>(keyRowColumns(q))));
   }
   return inserted;
 }
@@ -123,16 +144,37 @@ export async function insertKey(q: Queryable, key: NewKeyRow): Promise<KeyRow> {
   return written((await insertNewKeys(q, [key]))[0]);
 }
 
-/** Changes a locked key. Its tenant, owner and secret stay as they are. */
+/** The tokens that prove a key, in the stored form. */
+export interface StoredProof {
+  readonly issuerId: IssuerId;
+  readonly subject: string;
+  readonly isGlob: boolean;
+  readonly claims: readonly ClaimRule[];
+}
+
+function proofColumns(proof: StoredProof | undefined) {
+  if (proof === undefined) return {};
+  const { issuerId, subject, isGlob, claims } = proof;
+  return {
+    ...{ proof_issuer_id: issuerId, proof_subject: subject, proof_is_glob: isGlob },
+    proof_claims: JSON.stringify(claims),
+  };
+}
+
+/**
+ * Changes a locked key. Its tenant, owner and secret stay as they are.
+ * @param proof undefined: it stays as it is
+ */
 export async function replaceColumns(
   q: Queryable,
   { id, tenant_id }: KeyRef,
   columns: RequestedColumns & Pick<KeyRow, 'expires_at'>,
+  proof?: StoredProof,
 ): Promise<KeyRow> {
   const [row] = await keys(q)
     .where({ tenant_id, id })
-    .update({ ...columns, updated_at: q.raw('clock_timestamp()') })
-    .returning(COLUMNS);
+    .update({ ...columns, ...proofColumns(proof), updated_at: q.raw('clock_timestamp()') })
+    .returning<KeyRow[]>(keyRowColumns(q));
   return written(row);
 }
 
@@ -161,7 +203,7 @@ export async function replaceSecret(
       previous_until: previousUntil,
       updated_at: q.raw('clock_timestamp()'),
     })
-    .returning(COLUMNS);
+    .returning<KeyRow[]>(keyRowColumns(q));
   return written(row);
 }
 
@@ -173,7 +215,7 @@ export async function setKeyDisabled(q: Queryable, { id, tenant_id }: KeyRef, di
       disabled_at: disabled ? q.raw('clock_timestamp()') : null,
       updated_at: q.raw('clock_timestamp()'),
     })
-    .returning(COLUMNS);
+    .returning<KeyRow[]>(keyRowColumns(q));
   return written(row);
 }
 
@@ -193,7 +235,7 @@ export async function revokeKeys(q: Queryable, tenant: TenantId, ids: readonly K
     .where({ tenant_id: tenant, revoked_at: null })
     .whereIn('id', ids)
     .update({ revoked_at: q.raw('clock_timestamp()'), updated_at: q.raw('clock_timestamp()') })
-    .returning(COLUMNS);
+    .returning<KeyRow[]>(keyRowColumns(q));
   return revoked.toSorted((left, right) => (left.id < right.id ? -1 : 1));
 }
 

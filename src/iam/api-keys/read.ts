@@ -58,7 +58,7 @@ export async function listKeysPage(
  * @throws Refusal of the decision, `invalid_parameter`
  */
 export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | undefined {
-  const { status, prefix, q, unused_days: days, without_expiry: withoutExpiry } = query;
+  const { status, issuer, prefix, q, unused_days: days, without_expiry: withoutExpiry } = query;
   const self = selfId(caller);
   const named = query.user_id ?? (isAuthorized(caller, 'admin:keys') ? undefined : self);
   authorize(caller, 'admin:keys', { self: named !== undefined && named === self });
@@ -75,7 +75,7 @@ export function keyFilterOf(caller: Caller, query: KeyFilterQuery): KeyFilter | 
   }
   const unusedSince = days === undefined ? undefined : new Date(caller.nowMs - days * DAY_MS);
   const searchesOwners = isAuthorized(caller, 'admin:users');
-  return { status, userId, createdBy, expiresBefore, withoutExpiry, unusedSince, prefix, q, searchesOwners };
+  return { status, userId, createdBy, expiresBefore, withoutExpiry, unusedSince, issuer, prefix, q, searchesOwners };
 }
 
 /** @throws Refusal of the decision; `not_found` */

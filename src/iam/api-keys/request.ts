@@ -9,8 +9,8 @@ import type { TenantRow } from '../tenants/entity.ts';
 import type { KeyChanges, KeyRow } from './entity.ts';
 import { findKey } from './queries.ts';
 
-/** The columns that a request sets as it says, except the expiry, which depends on the tenant. */
-export type RequestedColumns = Omit<Pick<KeyRow, keyof KeyChanges & keyof KeyRow>, 'expires_at'>;
+/** The columns that a request sets as it says, except the expiry and the proof, which depend on the tenant. */
+export type RequestedColumns = Omit<Pick<KeyRow, keyof KeyChanges & keyof KeyRow>, 'expires_at' | 'proof'>;
 
 const NEW_KEY: RequestedColumns = {
   name: null,

@@ -35,6 +35,9 @@ const filters = {
       description: 'Keys that are at least this many days old and were not used in that time.',
     }),
   ),
+  issuer: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Keys that tokens of the issuer with this name prove.' }),
+  ),
   prefix: Type.Optional(
     Type.String({
       minLength: 1,
@@ -105,6 +108,9 @@ export const rotation = component(
   ),
 );
 
+/** An imported key has a secret. */
+const { proof: _proof, ...importedMembers } = newKey.properties;
+
 /** Most keys of one import, and of one revocation. */
 const MAX_IMPORTED = 1000;
 export const MAX_REVOKED = 1000;
@@ -123,7 +129,7 @@ const importedKey = Type.Object(
       description: 'The beginning of the key, shown in lists.',
     }),
     last_four: Type.String({ minLength: 4, maxLength: 4, pattern: '^[!-~]{4}$' }),
-    ...newKey.properties,
+    ...importedMembers,
     user_id: Type.Optional(
       nullable(Type.String({ maxLength: 64, description: 'The owner; default: the tenant itself.' })),
     ),

@@ -6,11 +6,13 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { tenantGone } from '../caller/refusals.ts';
+import { invalidField, tenantGone } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
+import { endSessionsOfKey } from '../sessions/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { type IssuedKey, isExpired, type KeyChanges, type KeyResource, type KeyRow, keyResource } from './entity.ts';
+import { changedProof } from './proof.ts';
 import { markRevoked, replaceColumns, replaceSecret } from './queries.ts';
 import { reserveActiveKey } from './quota.ts';
 import { holdKey } from './read.ts';
@@ -46,10 +48,15 @@ export async function updateKey(
       checkPreconditions(keyResource(key, caller.nowMs));
       const changes = { ...columns, expires_at: await expiryAfter(trx, caller, key, request) };
       refuseWidening(caller, key, changes);
+      const proof = await changedProof(trx, caller, key, request.proof);
+      if (proof !== undefined) {
+        await mayProveAgain(trx, caller, changes);
+        await endSessionsOfKey(trx, key.id);
+      }
       await refuseFaster(trx, caller, key.rate_limit_rpm, changes.rate_limit_rpm);
       const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
       if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
-      return audited(caller, audit, key, await replaceColumns(trx, key, changes));
+      return audited(caller, audit, key, await replaceColumns(trx, key, changes, proof));
     },
   );
 }
@@ -58,7 +65,7 @@ export async function updateKey(
  * Gives the key a new secret. The key keeps its id.
  * @param graceSeconds the seconds during which the old secret also works. An older secret that is still in its grace
  *   period ends at once.
- * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
+ * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`; `invalid_field` for a key without a secret
  */
 export async function rotateKey(
   parts: AdminParts,
@@ -74,6 +81,7 @@ export async function rotateKey(
     async ({ trx, caller, audit, checkPreconditions }) => {
       const key = await holdUsableKey(trx, caller, text);
       await mayChangeKey(trx, caller, key);
+      if (key.proof !== null) throw invalidField('', 'The key has no secret to rotate. Change its proof instead.');
       await refuseOutliving(trx, caller, key.expires_at);
       checkPreconditions(keyResource(key, caller.nowMs));
       const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
@@ -127,11 +135,17 @@ async function expiryAfter(
 
 type Grant = Pick<KeyRow, keyof RequestedColumns | 'expires_at'>;
 
+function granted({ scopes, resource_constraints }: Grant) {
+  return { permissions: scopes, constraints: resource_constraints };
+}
+
+/** Another proof gives the key to other tokens, as a rotation gives it to the holder of another secret. */
+async function mayProveAgain(trx: Transaction, caller: HeldCaller, key: Grant): Promise<void> {
+  mayGive(caller, granted(key));
+  await refuseOutliving(trx, caller, key.expires_at);
+}
+
 function refuseWidening(caller: HeldCaller, before: Grant, after: Grant): void {
-  const granted = ({ scopes, resource_constraints }: Grant) => ({
-    permissions: scopes,
-    constraints: resource_constraints,
-  });
   if (outlives(after.expires_at, before.expires_at)) mayGive(caller, granted(after));
   else mayWiden(caller, granted(before), granted(after));
 }

@@ -1,6 +1,6 @@
 /**
- * Reauthentication before a change that outlives a stolen access token: a new email address, or a reset of the
- * password. The password is checked before the change's transaction, so that no transaction waits for a hash.
+ * Reauthentication before a change that outlives a stolen access token: a new email address or identity, or a reset of
+ * the password. The password is checked before the change's transaction, so that no transaction waits for a hash.
  */
 
 import { Refusal } from '../../domain/errors.ts';
@@ -8,6 +8,8 @@ import type { UserId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { type Caller, isOwnUser, selfId } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
+import { isRecentSsoLogin } from '../sessions/queries.ts';
+import type { UserRow } from '../users/entity.ts';
 import { passwordUserById } from '../users/password-queries.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
@@ -82,7 +84,7 @@ export async function requireReauthentication(
   if (caller.principal.kind === 'api_key') {
     throw new Refusal(
       'reauthentication_required',
-      'An API key cannot change the email address or the password of its owner. Log in, and send the access token.',
+      'An API key cannot change the email address, the password or the identities of its owner. Log in, and send the access token.',
     );
   }
   if (proof?.userId !== user.id) throw required('This change needs your current password.');
@@ -91,6 +93,31 @@ export async function requireReauthentication(
     throw required('The current password is wrong.');
   }
 }
+
+/**
+ * For a new identity, as `requireReauthentication`. A user without a password proves itself by a recent login at an
+ * issuer.
+ */
+export async function requireReauthenticationToLink(
+  trx: Transaction,
+  caller: HeldCaller,
+  user: Pick<UserRow, 'id' | 'source'>,
+  proof: Reauthentication | undefined,
+): Promise<void> {
+  const { principal } = caller;
+  if (!isOwnUser(caller, user.id)) return;
+  if (user.source === 'local' || principal.kind === 'api_key') {
+    return requireReauthentication(trx, caller, user, proof);
+  }
+  if (user.source === 'ldap') {
+    throw required('A user of a directory cannot link itself. Ask another administrator.');
+  }
+  const { sessionId } = principal;
+  if (sessionId !== undefined && (await isRecentSsoLogin(trx, sessionId, RECENT_MINUTES))) return;
+  throw required(`This change needs a login at your issuer within the last ${RECENT_MINUTES} minutes.`);
+}
+
+const RECENT_MINUTES = 5;
 
 function required(message: string): Refusal {
   return new Refusal('reauthentication_required', message, {

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
+import type { UserSource } from '../users/entity.ts';
 
 export const TokenPair = component(
   'TokenPair',
@@ -21,10 +22,11 @@ export const Me = component(
     email: nullable(Type.String()),
     name: Type.String(),
     tenant_id: Type.String(),
-    source: Type.Unsafe<'local' | 'ldap' | null>({
+    source: Type.Unsafe<UserSource | null>({
       type: ['string', 'null'],
-      enum: ['local', 'ldap', null],
-      description: 'Where the password is kept: `local` is Postern, `ldap` a directory. Null for API keys.',
+      pattern: '^(local|ldap|issuer:.+)$',
+      description:
+        'Where the password is kept: `local` is Postern, `ldap` a directory. `issuer:<name>`: a token of that issuer created the user, which has no password. Null for API keys.',
     }),
     roles: Type.Array(Type.String()),
     permissions: Type.Array(Type.String(), {

@@ -25,7 +25,7 @@ import { type PolicyRow, type PolicyValues, policyRecord } from '../policies/ent
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
 import { findRoles } from '../roles/queries.ts';
-import type { UserRow } from '../users/entity.ts';
+import { rolesOfUser, type UserRow } from '../users/entity.ts';
 import { findUser } from '../users/queries.ts';
 import { selfId } from './caller.ts';
 import type { HeldCaller } from './hold-caller.ts';
@@ -82,7 +82,7 @@ export async function mayActOnUser(
   allowPolicies?: readonly PolicyRow[],
 ): Promise<void> {
   if (user.id === selfId(caller)) return;
-  const roles = [...user.roles, ...user.directory_roles];
+  const roles = rolesOfUser(user);
   const rules = await loadTenantRules(trx, caller, user.tenant_id, roles, allowPolicies);
   refuseLacking(caller, permissionsOfUser(roles, rules), 'The user has permissions that you do not have:');
 }
@@ -99,7 +99,7 @@ export async function mayActOnKey(
 ): Promise<void> {
   if (isOwnKey(caller, key)) return;
   const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
-  const roles = owner && [...owner.roles, ...owner.directory_roles];
+  const roles = owner && rolesOfUser(owner);
   const rules = await loadTenantRules(trx, caller, key.tenant_id, roles ?? [], allowPolicies);
   const given = permissionsOfKey(compileGrant(key.scopes, key.resource_constraints), roles, rules);
   refuseLacking(caller, given, 'The key has permissions that you do not have:');

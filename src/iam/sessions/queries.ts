@@ -234,6 +234,16 @@ export async function succeedToken(q: Queryable, digest: Uint8Array, successor: 
     .update({ last_used_at: now, refreshes: q.raw('refreshes + 1') });
 }
 
+/** Reports whether a session began within the last minutes with a login to the console at an issuer. */
+export async function isRecentSsoLogin(q: Queryable, id: SessionId, minutes: number): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { recent: boolean }[] }>(
+    `select exists (select from sessions where id = :id and sso_subject is not null
+       and created_at > clock_timestamp() - :minutes * interval '1 minute') as recent`,
+    { id, minutes },
+  );
+  return rows[0]?.recent === true;
+}
+
 /** Ends one session. @returns false if it had ended before */
 export async function endSession(q: Queryable, id: SessionId): Promise<boolean> {
   const ended = sessions(q).where({ id, ended_at: null });
@@ -264,6 +274,11 @@ export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[
 /** Ends the sessions that began with a token of the issuer. The transaction must have locked the issuer. */
 export async function endSessionsOfIssuer(q: Queryable, issuerId: IssuerId): Promise<number> {
   return endAll(q, { issuer_id: issuerId });
+}
+
+/** Ends the sessions of a user that began with a token of the issuer. The transaction must have locked the user. */
+export async function endSessionsOfUserAndIssuer(q: Queryable, userId: UserId, issuerId: IssuerId): Promise<number> {
+  return endAll(q, { user_id: userId, issuer_id: issuerId });
 }
 
 /** Ends the sessions of a key without a secret. The transaction must have locked the key. */

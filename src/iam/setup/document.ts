@@ -39,10 +39,13 @@ export const policyDocument = Type.Object(
 );
 export type PolicyDocument = Static<typeof policyDocument>;
 
+/** No file states which tokens of issuers act as a user. */
+const { identities: _identities, ...userMembers } = changedBy(user);
+
 /** A local user. */
 export const userDocument = Type.Object(
   {
-    ...changedBy(user),
+    ...userMembers,
     email: user.email.accepts,
     roles: removable(roleNames),
     status: Type.Optional(user.status.shows),

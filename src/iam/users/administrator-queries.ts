@@ -4,6 +4,7 @@ import { DEFAULT_TENANT, type TenantId, type UserId } from '../../domain/ids.ts'
 import { ADMIN } from '../../domain/roles.ts';
 import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { UserSource } from './entity.ts';
 
 /** The number of an advisory lock. No other lock in the database has it. */
 export const ADMINISTRATORS_LOCK = 726_543_491;
@@ -82,7 +83,7 @@ export interface UserToRaise {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly tenantActive: boolean;
-  readonly source: 'local' | 'ldap';
+  readonly source: UserSource;
   readonly status: 'active' | 'deactivated';
 }
 

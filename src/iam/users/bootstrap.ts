@@ -190,6 +190,7 @@ const WAY_IN =
 /** Returns the reason why a user could not log in with a password; undefined = it could. */
 function obstacleOf({ source, status, tenantId, tenantActive }: UserToRaise): string | undefined {
   if (source === 'ldap') return 'belongs to a user of a directory, which manages the password.';
+  if (source !== 'local') return 'belongs to a user that a token of an issuer created, which has no password.';
   if (status !== 'active')
     return `belongs to a deactivated user of the tenant ${tenantId}. An administrator can activate the user.`;
   if (!tenantActive)

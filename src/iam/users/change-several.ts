@@ -16,7 +16,7 @@ import { endSessionsOfUsers } from '../sessions/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';
 import { sortedRoles } from './checks.ts';
-import type { UserRow } from './entity.ts';
+import { rolesOfUser, type UserRow } from './entity.ts';
 import { findUsers, listUserIds, type PendingChange } from './list-queries.ts';
 import { discardPasswordSetupsOf } from './password-queries.ts';
 import { deactivateUsers, giveRole, takeRole } from './queries.ts';
@@ -151,7 +151,7 @@ async function refusalsOf(
   const refusals = new Map<UserId, Refusal>();
   for (const user of users) {
     const isSelf = caller.principal.id === user.id;
-    const rights = JSON.stringify([isSelf, user.roles, user.directory_roles]);
+    const rights = JSON.stringify([isSelf, rolesOfUser(user)]);
     if (!known.has(rights)) {
       const refusal = await orRefusal(() => mayActOnUser(trx, caller, user, allowPolicies));
       known.set(rights, refusal instanceof Refusal ? refusal : undefined);

@@ -12,6 +12,7 @@ import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { canonicalEmail, knownRoles, reserveSeat, withUniqueEmail } from './checks.ts';
 import { type CreatedUser, type NewUser, userResource } from './entity.ts';
+import { identityChange, writeIdentities } from './identities.ts';
 import { makerOf } from './maker.ts';
 import { findUser, insertUser } from './queries.ts';
 
@@ -47,6 +48,10 @@ export async function createUser(
       };
       const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
       await withUniqueEmail(insertUser(trx, { ...columns, roles, passwordSetup }, at));
+      if (request.identities !== undefined) {
+        const identities = await identityChange(trx, tenant, undefined, request.identities);
+        await writeIdentities(trx, caller, { id, tenant_id: tenant }, identities);
+      }
       const user = await findUser(trx, tenant, id);
       if (user === undefined) throw new Fault('a new user is missing');
       audit.after = userResource(user);

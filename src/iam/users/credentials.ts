@@ -13,13 +13,13 @@ import { mayActOnUser } from '../caller/escalation.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
-import { type PasswordReset, userResource } from './entity.ts';
+import { type PasswordReset, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { makerOf } from './maker.ts';
 import { putPasswordSetup } from './password-queries.ts';
 
 /**
- * @throws Refusal `not_found`, `escalation`, `invalid_field` for users whose password is the directory's;
+ * @throws Refusal `not_found`, `escalation`, `invalid_field` for users without a password in Postern;
  *   `reauthentication_required` and `too_many_attempts` for the caller's own password
  */
 export async function startPasswordReset(
@@ -38,8 +38,7 @@ export async function startPasswordReset(
       const { user, allowPolicies } = await holdUser(trx, caller, id);
       if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
       await mayActOnUser(trx, caller, user, allowPolicies);
-      if (user.source !== 'local')
-        throw invalidField('', 'The directory manages the password of this user. Change it there.');
+      if (user.source !== 'local') throw invalidField('', elsewhere(user));
       checkPreconditions(userResource(user));
       const expiry = { expires_at: await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)) };
       audit.after = expiry;
@@ -47,4 +46,10 @@ export async function startPasswordReset(
     },
   );
   return { ...revealOnce(caller, { password_setup_token: setup.text }), ...reset };
+}
+
+function elsewhere({ source }: UserRow): string {
+  return source === 'ldap'
+    ? 'The directory manages the password of this user. Change it there.'
+    : 'A token of an issuer created this user, which has no password.';
 }

@@ -1,7 +1,7 @@
 /** Users: the definition of their columns and of what the API shows, accepts and may change. */
 
 import { type Static, Type } from 'typebox';
-import type { RoleName } from '../../domain/ids.ts';
+import type { IssuerName, RoleName } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
 import {
   acceptedBy,
@@ -17,7 +17,8 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { aPassword, aTenantId } from '../schema/grammar.ts';
+import { MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
+import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
@@ -38,6 +39,26 @@ const roles = (options: { readonly description: string }) =>
 
 const optionalText = (description: string) => nullable(Type.String({ description }));
 
+/** `issuer:<name>`: the name that the issuer had when its token created the user. */
+export type UserSource = 'local' | 'ldap' | `issuer:${string}`;
+
+/** Most identities of one user. */
+const MAX_IDENTITIES = 20;
+
+interface Identity {
+  readonly issuer: IssuerName;
+  readonly subject: string;
+}
+
+const identity = Type.Object(
+  {
+    issuer: Type.String({ maxLength: 64, description: 'The name of an issuer of the tenant.', ...aName }),
+    subject: Type.String({ minLength: 1, maxLength: MAX_SUBJECT_LENGTH }),
+  },
+  closed,
+);
+export type IdentityRequest = Static<typeof identity>;
+
 export const user = {
   id: column(userId),
   email: column(optionalText('Null for users whose directory has no email address for them.'), {
@@ -52,15 +73,33 @@ export const user = {
     changes: true,
   }),
   directory_roles: joined(roles({ description: 'Assigned by the directory. Read-only.' })),
+  issuer_roles: joined(roles({ description: 'Given by the mappings of issuers. Read-only.' })),
+  identities: joined(
+    Type.Unsafe<readonly Identity[]>(
+      Type.Array(Type.Object({ issuer: text, subject: text }), {
+        description: 'The subjects of issuers whose tokens act as the user.',
+      }),
+    ),
+    {
+      accepts: Type.Optional(
+        Type.Unsafe<readonly IdentityRequest[]>(
+          Type.Array(identity, { maxItems: MAX_IDENTITIES, description: 'Replaces all identities of the user.' }),
+        ),
+      ),
+      changes: true,
+    },
+  ),
   tenant_id: column(tenantId, {
     accepts: Type.Optional(Type.String({ maxLength: 63, description: 'The same as X-Tenant-ID.', ...aTenantId })),
     changes: false,
   }),
   status: column(oneOf('active', 'deactivated')),
   source: column(
-    Type.Unsafe<'local' | 'ldap'>({
-      ...oneOf('local', 'ldap'),
-      description: '`ldap`: a user of a directory, which provides its email address, name and password.',
+    Type.Unsafe<UserSource>({
+      type: 'string',
+      pattern: '^(local|ldap|issuer:.+)$',
+      description:
+        '`ldap`: a user of a directory, which provides its email address, name and password. `issuer:<name>`: created by a token of the issuer with that name. Such a user has no password.',
     }),
   ),
   /** Null for local users. */
@@ -151,7 +190,7 @@ const currentPassword = (change: string) =>
 export const userChanges = component(
   'UserChanges',
   Type.Object(
-    { ...changedBy(user), current_password: currentPassword('a new email address of the caller') },
+    { ...changedBy(user), current_password: currentPassword('a new email address or identity of the caller') },
     { ...closed, examples: [{ department: 'Research' }] },
   ),
 );
@@ -163,6 +202,11 @@ export const passwordResetRequest = component(
 
 export type NewUser = Static<typeof newUser>;
 export type UserChanges = Omit<Static<typeof userChanges>, 'current_password'>;
+
+/** All roles of a user, each once. */
+export function rolesOfUser({ roles, directory_roles, issuer_roles }: UserRow): readonly RoleName[] {
+  return [...new Set([...roles, ...directory_roles, ...issuer_roles])];
+}
 
 export function userResource(row: UserRow): UserResource {
   const { directory_status, email_conflict } = row;

@@ -1,7 +1,7 @@
 /** Links of users to subjects of issuers, and the roles that the mapping of an issuer gives. */
 
 import type { IssuerId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import { storedRole, storedTenant, storedUser } from '../../store/paging.ts';
+import { storedIssuer, storedRole, storedTenant, storedUser } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
@@ -79,9 +79,26 @@ const STATEMENTS = {
     text: `insert into users (id, tenant_id, email, name, source, role_names)
       values ($1, $2, $3, $4, $5, array(select distinct name from unnest($6::text[]) name order by name))`,
   },
-  link: {
+  linkWithRoles: {
     name: 'link_issuer_subject',
     text: `insert into user_identities (issuer_id, subject, user_id, roles_as_of) values ($1, $2, $3, ${timeOf(4)})`,
+  },
+  identities: {
+    name: 'identities_of_user',
+    text: 'select issuer_id, subject from user_identities where user_id = $1',
+  },
+  link: {
+    name: 'link_user',
+    text: 'insert into user_identities (issuer_id, subject, user_id) values ($2, $3, $1)',
+  },
+  unlink: {
+    name: 'unlink_user',
+    text: 'delete from user_identities where user_id = $1 and issuer_id = $2 and subject = $3',
+  },
+  takeOrphanedRoles: {
+    name: 'take_orphaned_issuer_roles',
+    text: `delete from user_roles r where r.user_id = $1 and r.source like 'issuer:%'
+      and not exists (select from user_identities l where l.user_id = $1 and r.source = 'issuer:' || l.issuer_id)`,
   },
   noteRoles: {
     name: 'note_issuer_roles',
@@ -155,8 +172,27 @@ export interface NewIssuerUser {
 export async function insertIssuerUser(trx: Queryable, user: NewIssuerUser): Promise<void> {
   const { id, tenantId, email = null, name, source, identity, roles } = user;
   await runPrepared(trx, STATEMENTS.insertUser, [id, tenantId, email, name, source, roles]);
-  await runPrepared(trx, STATEMENTS.link, [identity.issuerId, identity.subject, id, user.rolesAsOfMs]);
+  await runPrepared(trx, STATEMENTS.linkWithRoles, [identity.issuerId, identity.subject, id, user.rolesAsOfMs]);
   await giveIssuerRoles(trx, id, identity.issuerId, roles);
+}
+
+export async function identitiesOf(q: Queryable, id: UserId): Promise<readonly IssuerIdentity[]> {
+  const rows = await runPrepared<{ issuer_id: string; subject: string }>(q, STATEMENTS.identities, [id]);
+  return rows.map(({ issuer_id, subject }) => ({ issuerId: storedIssuer(issuer_id), subject }));
+}
+
+/** The caller has locked the identity, which no user has. */
+export async function linkSubject(trx: Queryable, id: UserId, { issuerId, subject }: IssuerIdentity): Promise<void> {
+  await runPrepared(trx, STATEMENTS.link, [id, issuerId, subject]);
+}
+
+export async function unlinkSubject(trx: Queryable, id: UserId, { issuerId, subject }: IssuerIdentity): Promise<void> {
+  await runPrepared(trx, STATEMENTS.unlink, [id, issuerId, subject]);
+}
+
+/** Removes the roles of issuers that no longer have a subject of the user. */
+export async function takeOrphanedIssuerRoles(trx: Queryable, id: UserId): Promise<void> {
+  await runPrepared(trx, STATEMENTS.takeOrphanedRoles, [id]);
 }
 
 /** Records the `iat` of the newest token of a subject, in milliseconds since the epoch. */

@@ -23,7 +23,7 @@ import { enabledPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
-import type { UserRow } from './entity.ts';
+import { rolesOfUser, type UserRow } from './entity.ts';
 import type { PasswordSetup, TokenMaker } from './password-queries.ts';
 import { findUser, lockUsers } from './queries.ts';
 
@@ -91,7 +91,7 @@ async function provedMaker(
     const user = await findUser(trx, tenantId, maker.id);
     if (user === undefined) return refused('maker_missing');
     if (!isActive(user)) return refused('maker_deactivated');
-    const roles = rolesOf(user);
+    const roles = rolesOfUser(user);
     const platformAdmin = roles.includes(ADMIN);
     return {
       kind: 'proved',
@@ -107,7 +107,7 @@ async function provedMaker(
   const owner = await findUser(trx, tenantId, key.user_id);
   if (owner === undefined) return refused('maker_missing');
   if (!isActive(owner)) return refused('maker_deactivated');
-  return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOf(owner) }) };
+  return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOfUser(owner) }) };
 }
 
 /** A user whom its directory suspends counts as deactivated. */
@@ -118,10 +118,6 @@ function isActive({ status, directory_status: directoryStatus }: UserRow): boole
 function keyPrincipal(key: KeyRow, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
   const { id, tenant_id: tenantId, scopes, resource_constraints: constraints } = key;
   return { kind: 'api_key', id, tenantId, grant: compileGrant(scopes, constraints), owner, rateLimitRpm: undefined };
-}
-
-function rolesOf(user: UserRow): readonly RoleName[] {
-  return [...new Set([...user.roles, ...user.directory_roles])];
 }
 
 async function refusalOf(
@@ -156,11 +152,11 @@ async function lockedTenants(
 ): Promise<Omit<Snapshot, 'builtinRoles'>> {
   const roles = principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? []);
   if (principal.tenantId === user.tenant_id) {
-    const { view, global } = await lockedView(trx, user.tenant_id, [...roles, ...rolesOf(user)]);
+    const { view, global } = await lockedView(trx, user.tenant_id, [...roles, ...rolesOfUser(user)]);
     return { own: view, effective: view, global };
   }
   const own = await lockedView(trx, principal.tenantId, roles);
-  const effective = await lockedView(trx, user.tenant_id, rolesOf(user));
+  const effective = await lockedView(trx, user.tenant_id, rolesOfUser(user));
   return { own: own.view, effective: effective.view, global: own.global };
 }
 

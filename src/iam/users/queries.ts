@@ -15,19 +15,26 @@ import { putPasswordSetup, type TokenMaker } from './password-queries.ts';
 /** SQL: the role `r` of the user `u` is not a deleted one whose rows are still there. */
 const NOT_DELETED = 'not exists (select from deleted_roles d where d.tenant_id = u.tenant_id and d.name = r.role_name)';
 
-/** A local user has no roles of a directory, so all that the row names were given by hand. */
+/** Only users with an identity have roles of issuers. */
+const IS_LINKED = 'exists (select from user_identities l where l.user_id = u.id)';
+
+/** A local user has no roles of a directory, so without roles of issuers all that the row names were given by hand. */
 const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
     case when u.source = 'ldap' then coalesce(u.directory_suspension, 'active') end as directory_status,
-    case when u.source = 'local' then array(
+    case when u.source = 'local' and not ${IS_LINKED} then array(
         select r.role_name from unnest(u.role_names) r (role_name) where ${NOT_DELETED} order by r.role_name collate "C")
-      else ${rolesBy('manual')} end as roles,
-    case when u.source = 'local' then '{}' else ${rolesBy('directory')} end as directory_roles,
+      else ${rolesBy("= 'manual'")} end as roles,
+    case when u.source = 'ldap' then ${rolesBy("= 'directory'")} else '{}' end as directory_roles,
+    case when ${IS_LINKED} then ${rolesBy("like 'issuer:%'")} else '{}' end as issuer_roles,
+    coalesce((select json_agg(json_build_object('issuer', i.name, 'subject', l.subject) order by i.name collate "C", l.subject collate "C")
+      from user_identities l join issuers i on i.id = l.issuer_id where l.user_id = u.id), '[]') as identities,
     (select last_login_at from user_logins where user_id = u.id) as last_login_at,
     (${LOCKED_UNTIL}) as locked_until`;
 
-function rolesBy(source: 'manual' | 'directory'): string {
-  return `array(select r.role_name from user_roles r where r.user_id = u.id and r.source = '${source}' and ${NOT_DELETED}
-      order by r.role_name collate "C")`;
+/** @param source a condition on the source */
+function rolesBy(source: string): string {
+  return `array(select distinct r.role_name collate "C" from user_roles r where r.user_id = u.id and r.source ${source} and ${NOT_DELETED}
+      order by 1)`;
 }
 
 /** Users as UserRow; what follows narrows `u`. */
@@ -125,7 +132,7 @@ export async function setUserStatus(
     .update({ status, updated_at: q.raw('clock_timestamp()') });
 }
 
-/** Replaces the roles given by hand. Those of the directory stay. The caller has checked the user's tenant. */
+/** Replaces the roles given by hand. Those of a directory and of issuers stay. The caller has checked the user's tenant. */
 export async function setManualRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
   await q('user_roles').where({ user_id: id, source: 'manual' }).whereNotIn('role_name', roles).delete();
   if (roles.length > 0) await giveRoles(q, id, roles);
@@ -175,7 +182,7 @@ export async function countActiveUsers(q: Queryable, tenant: TenantId): Promise<
   return Number(row?.active ?? 0);
 }
 
-/** Reports whether any user of a tenant holds a role, by hand or from the directory. */
+/** Reports whether any user of a tenant holds a role, by hand, from the directory or from an issuer. */
 export async function isRoleGiven(q: Queryable, tenant: TenantId, role: RoleName): Promise<boolean> {
   return (await q('user_roles').where({ tenant_id: tenant, role_name: role }).first('user_id')) !== undefined;
 }

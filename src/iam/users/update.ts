@@ -7,6 +7,7 @@ import {
   type ReauthenticationParts,
   reauthenticate,
   requireReauthentication,
+  requireReauthenticationToLink,
 } from '../auth/reauthenticate.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
@@ -15,13 +16,14 @@ import { change } from '../change/change.ts';
 import { canonicalEmail, knownRoles, withUniqueEmail } from './checks.ts';
 import { type UserChanges, type UserResource, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
+import { identityChange, writeIdentities } from './identities.ts';
 import { discardPasswordSetups } from './password-queries.ts';
 import { findUser, setManualRoles, updateUserRow } from './queries.ts';
 
 /**
  * Absent members stay as they are.
  * @throws Refusal `not_found`, `invalid_field`, `escalation`, `last_admin`, `already_exists`;
- *   `reauthentication_required` and `too_many_attempts` for a new email address of the caller
+ *   `reauthentication_required` and `too_many_attempts` for a new email address or identity of the caller
  */
 export async function updateUser(
   parts: AdminParts & ReauthenticationParts,
@@ -39,6 +41,11 @@ export async function updateUser(
       const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
       if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
+      const identities =
+        changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
+      if (identities !== undefined && identities.added.length > 0) {
+        await requireReauthenticationToLink(trx, caller, user, proof);
+      }
       await mayActOnUser(trx, caller, user, allowPolicies);
       checkPreconditions(userResource(user));
       refuseManaged(user, changes);
@@ -51,6 +58,7 @@ export async function updateUser(
         // The maker of a token may not be allowed to create one for a user with these roles.
         if (gained.length > 0) await discardPasswordSetups(trx, user.id);
       }
+      if (identities !== undefined) await writeIdentities(trx, caller, user, identities);
       const columns = {
         id: user.id,
         tenant_id: user.tenant_id,
@@ -74,7 +82,7 @@ export async function updateUser(
  * stored values.
  */
 function refuseManaged(user: UserRow, changes: UserChanges): void {
-  if (user.source === 'local') return;
+  if (user.source !== 'ldap') return;
   const email = changes.email === undefined || canonicalEmail(changes.email) === user.email;
   const name = changes.name === undefined || changes.name === user.name;
   throwIfInvalid([

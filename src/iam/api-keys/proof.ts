@@ -1,0 +1,122 @@
+/**
+ * The proof of a key without a secret: which tokens of an issuer prove it. A new proof may take tokens from other keys
+ * and users, so it needs `admin:keys`, and the rights to act on the principals that lose them.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { Refusal } from '../../domain/errors.ts';
+import { type KeyId, parseIssuerName } from '../../domain/ids.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { authorize, isAuthorized } from '../caller/authorize.ts';
+import type { Caller } from '../caller/caller.ts';
+import { mayActOnKey, mayActOnUser } from '../caller/escalation.ts';
+import type { HeldCaller } from '../caller/hold-caller.ts';
+import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
+import { claimRuleErrors, globErrors } from '../issuers/claim-rules.ts';
+import { findIssuerByName, lockIssuer, type StoredIssuer } from '../issuers/queries.ts';
+import { enabledAllowPolicies } from '../policies/queries.ts';
+import { findUser } from '../users/queries.ts';
+import type { KeyRow, ProofRequest } from './entity.ts';
+import { countGlobs, keysWithSubject, linkedUserId } from './proof-queries.ts';
+import type { StoredProof } from './queries.ts';
+
+/** The gate compares each of an issuer's tokens with all of its globs, and a subject's tokens with all of its keys. */
+export const MAX_GLOBS = 1_000;
+export const MAX_KEYS_OF_SUBJECT = 100;
+
+/** @throws Refusal of the decision. A caller without `admin:keys` may create keys of its own, with secrets only. */
+export function mayProve(caller: Caller): void {
+  authorize(caller, 'admin:keys');
+}
+
+/**
+ * Reads the proof of a request, and locks the issuer until the transaction ends.
+ * @param own the key that the request changes; undefined for a new key
+ * @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`
+ */
+export async function requestedProof(
+  trx: Transaction,
+  caller: HeldCaller,
+  request: ProofRequest,
+  own?: KeyId,
+): Promise<StoredProof> {
+  mayProve(caller);
+  const { subject, claims = [] } = request;
+  throwIfInvalid([...globErrors(subject, '/proof/subject'), ...claimRuleErrors(claims, '/proof/claims')]);
+  const name = parseIssuerName(request.issuer);
+  const issuer = name && (await findIssuerByName(trx, caller.tenant, name));
+  if (issuer === undefined) throw invalidField('/proof/issuer', 'This issuer does not exist in the tenant.');
+  const isGlob = subject.includes('*');
+  // Callers that add globs to one issuer wait for each other, so that the limit holds.
+  await lockIssuer(trx, caller.tenant, issuer.id, isGlob ? 'update' : 'share');
+  if (isGlob) await mayAddGlob(trx, caller, issuer, own);
+  else await mayAddSubject(trx, caller, issuer, subject, own);
+  return { issuerId: issuer.id, subject, isGlob, claims };
+}
+
+/**
+ * A glob may match the tokens of any user of the issuer, and as well as any other glob. Only a caller that may disable
+ * the issuer may add one then.
+ */
+async function mayAddGlob(
+  trx: Transaction,
+  caller: HeldCaller,
+  issuer: StoredIssuer,
+  own: KeyId | undefined,
+): Promise<void> {
+  const others = await countGlobs(trx, issuer.id, own);
+  if (others >= MAX_GLOBS) {
+    throw new Refusal(
+      'quota_exceeded',
+      `The issuer already has ${MAX_GLOBS} keys with a glob as their subject, which is the limit. Revoke one first.`,
+    );
+  }
+  if ((others > 0 || issuer.users !== null) && !isAuthorized(caller, 'admin:issuers')) {
+    throw escalation(
+      'The glob may match tokens that prove other keys or users of the issuer. Only a caller with admin:issuers may add it.',
+    );
+  }
+}
+
+/** A new key takes the subject's tokens from its user, and leaves a key with the same claims without any. */
+async function mayAddSubject(
+  trx: Transaction,
+  caller: HeldCaller,
+  issuer: StoredIssuer,
+  subject: string,
+  own: KeyId | undefined,
+): Promise<void> {
+  const { tenant } = caller;
+  const found = await keysWithSubject(trx, { tenant, issuerId: issuer.id, subject }, MAX_KEYS_OF_SUBJECT + 1);
+  const others = found.filter(({ id }) => id !== own);
+  if (others.length >= MAX_KEYS_OF_SUBJECT) {
+    throw new Refusal(
+      'quota_exceeded',
+      `The subject already proves ${MAX_KEYS_OF_SUBJECT} keys, which is the limit. Revoke one first.`,
+    );
+  }
+  const userId = await linkedUserId(trx, issuer.id, subject);
+  const user = userId && (await findUser(trx, tenant, userId));
+  if (user === undefined && others.length === 0) return;
+  const allowPolicies = await enabledAllowPolicies(trx, tenant);
+  for (const key of others) await mayActOnKey(trx, caller, key, allowPolicies);
+  if (user !== undefined) await mayActOnUser(trx, caller, user, allowPolicies);
+}
+
+/**
+ * Returns the new proof of a key; undefined = it stays as it is.
+ * @throws Refusal like `requestedProof`
+ */
+export async function changedProof(
+  trx: Transaction,
+  caller: HeldCaller,
+  { id, proof }: KeyRow,
+  request: ProofRequest | null | undefined,
+): Promise<StoredProof | undefined> {
+  if (request === undefined || (request === null && proof === null)) return undefined;
+  if (proof === null) throw invalidField('/proof', 'The key has a secret. Create another key for the proof.');
+  if (request === null) throw invalidField('/proof', 'The key has no secret, so it needs a proof. Revoke it instead.');
+  const { issuer, subject, claims = [] } = request;
+  const isEqual = issuer === proof.issuer && subject === proof.subject && isDeepStrictEqual(claims, proof.claims);
+  return isEqual ? undefined : requestedProof(trx, caller, request, id);
+}

@@ -1,0 +1,114 @@
+/**
+ * Links a user to subjects of issuers, so that their tokens act as the user. An administrator links users, or the first
+ * token of a subject creates its user (admit-issuer-user.ts). An email address links nothing.
+ */
+
+import { Refusal } from '../../domain/errors.ts';
+import { type IssuerId, parseIssuerName, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import { mayGiveRoles } from '../caller/escalation.ts';
+import type { HeldCaller } from '../caller/hold-caller.ts';
+import { throwIfInvalid } from '../caller/refusals.ts';
+import { findIssuerByName, lockIssuer, type StoredIssuer } from '../issuers/queries.ts';
+import { endSessionsOfUserAndIssuer } from '../sessions/queries.ts';
+import type { IdentityRequest } from './entity.ts';
+import {
+  findSubject,
+  type IssuerIdentity,
+  identitiesOf,
+  linkSubject,
+  lockIdentity,
+  takeOrphanedIssuerRoles,
+  unlinkSubject,
+} from './identity-queries.ts';
+
+/** The difference between the identities of a user and those of a request. */
+export interface IdentityChange {
+  readonly added: readonly IssuerIdentity[];
+  readonly removed: readonly IssuerIdentity[];
+  /** The roles that the mappings of the issuers of `added` may give. */
+  readonly mapped: readonly RoleName[];
+}
+
+/**
+ * @param user undefined: a new user
+ * @throws Refusal `invalid_field` that names every unknown issuer
+ */
+export async function identityChange(
+  trx: Transaction,
+  tenant: TenantId,
+  user: UserId | undefined,
+  requested: readonly IdentityRequest[],
+): Promise<IdentityChange> {
+  const issuers = new Map<string, StoredIssuer | undefined>();
+  for (const name of new Set(requested.map(({ issuer }) => issuer))) {
+    const parsed = parseIssuerName(name);
+    issuers.set(name, parsed && (await findIssuerByName(trx, tenant, parsed)));
+  }
+  const wanted = requested.map(({ issuer, subject }) => ({ issuer: issuers.get(issuer), subject }));
+  throwIfInvalid(
+    wanted.flatMap(({ issuer }, i) =>
+      issuer === undefined
+        ? [{ path: `/identities/${i}/issuer`, message: 'This issuer does not exist in the tenant.' }]
+        : [],
+    ),
+  );
+  const stored = byText(user === undefined ? [] : await identitiesOf(trx, user));
+  const known = wanted.flatMap(({ issuer, subject }) => (issuer === undefined ? [] : [{ issuer, subject }]));
+  const kept = byText(known.map(({ issuer, subject }) => ({ issuerId: issuer.id, subject })));
+  const added = [...kept].flatMap(([text, identity]) => (stored.has(text) ? [] : [identity]));
+  const ids = new Set(added.map(({ issuerId }) => issuerId));
+  const mapped = known.filter(({ issuer }) => ids.has(issuer.id)).flatMap(({ issuer }) => rolesOf(issuer));
+  return {
+    added,
+    removed: [...stored].flatMap(([text, identity]) => (kept.has(text) ? [] : [identity])),
+    mapped: [...new Set(mapped)],
+  };
+}
+
+/** The identities by a text that sorts them, each once. */
+function byText(identities: readonly IssuerIdentity[]): ReadonlyMap<string, IssuerIdentity> {
+  return new Map(
+    identities
+      .map((identity) => [`${identity.issuerId} ${identity.subject}`, identity] as const)
+      .sort(([left], [right]) => (left < right ? -1 : 1)),
+  );
+}
+
+function rolesOf({ users }: StoredIssuer): readonly RoleName[] {
+  return users === null ? [] : [...users.default_roles, ...users.roles.flatMap(({ roles }) => roles)];
+}
+
+/**
+ * Writes the change. A removed identity ends the roles and the sessions that came with it. The caller has locked the
+ * user's row, and checked that it may act on the user.
+ * @throws Refusal `escalation`, `already_exists`
+ */
+export async function writeIdentities(
+  trx: Transaction,
+  caller: HeldCaller,
+  user: { readonly id: UserId; readonly tenant_id: TenantId },
+  { added, removed, mapped }: IdentityChange,
+): Promise<void> {
+  // The subject may get all of them with its next token.
+  await mayGiveRoles(trx, caller, mapped);
+  for (const identity of removed) await unlinkSubject(trx, user.id, identity);
+  if (removed.length > 0) await takeOrphanedIssuerRoles(trx, user.id);
+  for (const id of issuersOf(removed)) await endSessionsOfUserAndIssuer(trx, user.id, id);
+  for (const id of issuersOf(added)) await lockIssuer(trx, user.tenant_id, id, 'share');
+  for (const identity of added) {
+    await lockIdentity(trx, identity);
+    if ((await findSubject(trx, identity))?.user !== undefined) throw taken(identity);
+    await linkSubject(trx, user.id, identity);
+  }
+}
+
+function issuersOf(identities: readonly IssuerIdentity[]): readonly IssuerId[] {
+  return [...new Set(identities.map(({ issuerId }) => issuerId))];
+}
+
+function taken({ subject }: IssuerIdentity): Refusal {
+  return new Refusal('already_exists', `Another user is linked to the subject ${subject} of this issuer.`, {
+    param: 'identities',
+  });
+}
