@@ -21,6 +21,19 @@ export type ApiKey = {
   readonly prefix: string;
   /** The last four characters of the key. */
   readonly last_four: string;
+  /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
+  readonly proof: {
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+    readonly claims: readonly {
+      readonly claim: string;
+      /** The value must be one of these. */
+      readonly in: readonly string[];
+    }[];
+    /** Present if another key has the same proof: a token that matches proves none of them. Read-only. */
+    readonly ambiguous?: true;
+  } | null;
   /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
   /** `active`, `disabled`, `expired` or `revoked`. */
@@ -75,6 +88,19 @@ export type ApiKeyChanges = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** Tokens of an issuer prove the key, in place of a secret. Needs `admin:keys`. A key keeps its kind: an update changes the proof of a key without a secret only. */
+  readonly proof?: {
+    /** The name of an issuer of the tenant. */
+    readonly issuer: string;
+    /** The subject of the token, or a glob. An exact subject beats a glob. */
+    readonly subject: string;
+    readonly claims?: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
+      readonly claim: string;
+      /** Values or globs, of which one must match. A list claim matches if one element does. */
+      readonly in: readonly string[];
+    }[];
+  } | null;
   /** When the key expires; null if it does not. */
   readonly expires_at?: string | null;
   /** Days until the key expires, in place of `expires_at`. */
@@ -197,6 +223,8 @@ export type ApiKeysToRevoke = {
     readonly without_expiry?: true;
     /** Keys that are at least this many days old and were not used in that time. */
     readonly unused_days?: number;
+    /** Keys that tokens of the issuer with this name prove. */
+    readonly issuer?: string;
     /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
     readonly prefix?: string;
     /** Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address. */
@@ -290,12 +318,20 @@ export type CreatedUser = {
   readonly roles: readonly string[];
   /** Assigned by the directory. Read-only. */
   readonly directory_roles: readonly string[];
+  /** Given by the mappings of issuers. Read-only. */
+  readonly issuer_roles: readonly string[];
+  /** The subjects of issuers whose tokens act as the user. */
+  readonly identities: readonly {
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+  }[];
   /** The id of the tenant. */
   readonly tenant_id: string;
   /** The state of the resource. */
   readonly status: 'active' | 'deactivated';
-  /** `ldap`: a user of a directory, which provides its email address, name and password. */
-  readonly source: 'local' | 'ldap';
+  /** `ldap`: a user of a directory, which provides its email address, name and password. `issuer:<name>`: created by a token of the issuer with that name. Such a user has no password. */
+  readonly source: string;
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
@@ -912,6 +948,19 @@ export type IssuedApiKey = {
   readonly prefix: string;
   /** The last four characters of the key. */
   readonly last_four: string;
+  /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
+  readonly proof: {
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+    readonly claims: readonly {
+      readonly claim: string;
+      /** The value must be one of these. */
+      readonly in: readonly string[];
+    }[];
+    /** Present if another key has the same proof: a token that matches proves none of them. Read-only. */
+    readonly ambiguous?: true;
+  } | null;
   /** The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern. */
   readonly imported: boolean;
   /** `active`, `disabled`, `expired` or `revoked`. */
@@ -1013,8 +1062,8 @@ export type Me = {
   readonly name: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
-  /** Where the password is kept: `local` is Postern, `ldap` a directory. Null for API keys. */
-  readonly source: 'local' | 'ldap' | null;
+  /** Where the password is kept: `local` is Postern, `ldap` a directory. `issuer:<name>`: a token of that issuer created the user, which has no password. Null for API keys. */
+  readonly source: string | null;
   /** The names of the roles. */
   readonly roles: readonly string[];
   /** The permission patterns of the roles or scopes. Policies and constraints may narrow or widen them. */
@@ -1063,6 +1112,19 @@ export type NewApiKey = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** Tokens of an issuer prove the key, in place of a secret. Needs `admin:keys`. A key keeps its kind: an update changes the proof of a key without a secret only. */
+  readonly proof?: {
+    /** The name of an issuer of the tenant. */
+    readonly issuer: string;
+    /** The subject of the token, or a glob. An exact subject beats a glob. */
+    readonly subject: string;
+    readonly claims?: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
+      readonly claim: string;
+      /** Values or globs, of which one must match. A list claim matches if one element does. */
+      readonly in: readonly string[];
+    }[];
+  } | null;
   /** When the key expires; null if it does not. */
   readonly expires_at?: string | null;
   /** Days until the key expires, in place of `expires_at`. */
@@ -1192,6 +1254,13 @@ export type NewUser = {
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
+  /** Replaces all identities of the user. */
+  readonly identities?: readonly {
+    /** The name of an issuer of the tenant. */
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+  }[];
   /** The same as X-Tenant-ID. */
   readonly tenant_id?: string;
   /** The user's password. */
@@ -2030,12 +2099,20 @@ export type User = {
   readonly roles: readonly string[];
   /** Assigned by the directory. Read-only. */
   readonly directory_roles: readonly string[];
+  /** Given by the mappings of issuers. Read-only. */
+  readonly issuer_roles: readonly string[];
+  /** The subjects of issuers whose tokens act as the user. */
+  readonly identities: readonly {
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+  }[];
   /** The id of the tenant. */
   readonly tenant_id: string;
   /** `active` or `deactivated`. */
   readonly status: 'active' | 'deactivated';
-  /** `ldap`: a user of a directory, which provides its email address, name and password. */
-  readonly source: 'local' | 'ldap';
+  /** `ldap`: a user of a directory, which provides its email address, name and password. `issuer:<name>`: created by a token of the issuer with that name. Such a user has no password. */
+  readonly source: string;
   /** Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only. */
   readonly directory_status?: 'active' | 'removed' | 'disabled' | 'expired' | 'tenant_changed' | 'several_names' | 'several_ids';
   /** Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only. */
@@ -2061,7 +2138,14 @@ export type UserChanges = {
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
-  /** The caller's current password. Required for a new email address of the caller. */
+  /** Replaces all identities of the user. */
+  readonly identities?: readonly {
+    /** The name of an issuer of the tenant. */
+    readonly issuer: string;
+    /** The id of the user or key. */
+    readonly subject: string;
+  }[];
+  /** The caller's current password. Required for a new email address or identity of the caller. */
   readonly current_password?: string;
 };
 
@@ -2993,6 +3077,8 @@ export interface Paths {
         readonly without_expiry?: true | undefined;
         /** Keys that are at least this many days old and were not used in that time. */
         readonly unused_days?: number | undefined;
+        /** Keys that tokens of the issuer with this name prove. */
+        readonly issuer?: string | undefined;
         /** The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way. */
         readonly prefix?: string | undefined;
         /** Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address. */

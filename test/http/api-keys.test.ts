@@ -43,6 +43,7 @@ describe('making a key', () => {
       tenant_id: ACME,
       user_id: null,
       ...labels,
+      proof: null,
       imported: false,
       description: 'Build server',
       scopes: ['chat:write'],

@@ -42,6 +42,8 @@ describe('making a user', () => {
       metadata: {},
       roles: ['analyst', 'developer'],
       directory_roles: [],
+      issuer_roles: [],
+      identities: [],
       tenant_id: ACME,
       status: 'active',
       source: 'local',

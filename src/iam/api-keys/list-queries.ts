@@ -237,7 +237,8 @@ function idsByText(filter: KeyFilter): string {
       @@ (select user_query(cast(:tenantMark as text), null, null, lower(cast(:q as text)))) and (${NAMES_OWNER}) is true`;
 }
 
-const OF_ISSUER = 'k.proof_issuer_id in (select i.id from issuers i where i.name = :issuer and i.tenant_id = k.tenant_id)';
+const OF_ISSUER =
+  'k.proof_issuer_id in (select i.id from issuers i where i.name = :issuer and i.tenant_id = k.tenant_id)';
 
 /** A condition that all keys of the issuers with the name meet, for an index. */
 const ofIssuer = (scope: TenantScope): string =>

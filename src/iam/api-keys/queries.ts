@@ -1,7 +1,14 @@
 /** Reads and writes API keys. Lists and searches are in list-queries.ts. */
 
 import { Fault } from '../../domain/errors.ts';
-import { type IssuerId, type KeyDigest, type KeyId, parseKeyDigest, type TenantId, type UserId } from '../../domain/ids.ts';
+import {
+  type IssuerId,
+  type KeyDigest,
+  type KeyId,
+  parseKeyDigest,
+  type TenantId,
+  type UserId,
+} from '../../domain/ids.ts';
 import type { ClaimRule } from '../../domain/records.ts';
 import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';

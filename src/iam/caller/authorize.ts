@@ -12,6 +12,7 @@ export const MANAGEMENT_PERMISSIONS = [
   'admin:policies',
   'admin:tenants',
   'admin:keys',
+  'admin:issuers',
   'audit:read',
   'usage:read',
   'usage:write',

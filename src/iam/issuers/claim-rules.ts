@@ -1,8 +1,8 @@
 /** The checks of conditions on claims that the schema does not make. Issuers and the proofs of keys have such conditions. */
 
 import { MAX_STARS } from '../../decision/limits.ts';
-import type { ClaimRule } from '../../domain/records.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
+import type { ClaimRule } from '../../domain/records.ts';
 
 /** Returns an error for a text that begins like a JSON pointer (RFC 6901) and is none. */
 export function claimErrors(claim: string | undefined, path: string): readonly FieldError[] {

@@ -120,7 +120,8 @@ function placedUsers(
     if (place !== undefined && user.source !== 'local') {
       errors.push({
         path: `${place.at}/email`,
-        message: 'This user belongs to a directory or an issuer, which manages the user. Remove the user from the file.',
+        message:
+          'This user belongs to a directory or an issuer, which manages the user. Remove the user from the file.',
       });
     } else if (place !== undefined && place.tenant !== user.tenant_id && !pruned.has(user.tenant_id)) {
       const message = `A user of the tenant ${user.tenant_id} has this email address, and users cannot move between tenants. Delete that user first.`;

@@ -3,6 +3,7 @@
 import { type Static, Type } from 'typebox';
 import type { IssuerName, RoleName } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
+import { MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
 import {
   acceptedBy,
   changedBy,
@@ -17,7 +18,6 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
 import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';

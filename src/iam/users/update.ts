@@ -41,8 +41,7 @@ export async function updateUser(
       const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
       const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
       if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
-      const identities =
-        changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
+      const identities = changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
       if (identities !== undefined && identities.added.length > 0) {
         await requireReauthenticationToLink(trx, caller, user, proof);
       }
