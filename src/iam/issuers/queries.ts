@@ -149,7 +149,10 @@ export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<nu
 
 /** The columns that requests and their consequences set. */
 export interface IssuerColumns
-  extends Omit<IssuerRow, 'id' | 'tenant_id' | 'kind' | 'revoked_before' | 'jwks_set_at' | 'created_at' | 'updated_at'> {
+  extends Omit<
+    IssuerRow,
+    'id' | 'tenant_id' | 'kind' | 'revoked_before' | 'jwks_set_at' | 'created_at' | 'updated_at'
+  > {
   readonly jwks_set_at: Date | null;
   readonly revoked_before: Date | null;
   readonly earlier: StoredEarlier | null;

@@ -7,8 +7,9 @@
  * issuer, so the transaction reads the issuer again.
  */
 
+import type { Admission, AdmittedIssuerUser, IssuerUserAdmission } from '../../credential-cache/ports.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
-import { type IssuerId, type IssuerName, makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
+import { type IssuerId, makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Database } from '../../store/database.ts';
@@ -34,22 +35,6 @@ import {
 import { displayName, usableEmail } from './profile.ts';
 import { findUser } from './queries.ts';
 
-/** The statements of a verified token about its subject. */
-export interface IssuerPerson {
-  readonly issuer: { readonly id: IssuerId; readonly tenantId: TenantId; readonly name: IssuerName };
-  readonly subject: string;
-  readonly email?: string | undefined;
-  readonly name?: string | undefined;
-  /** As the mapping gives them. Roles that the tenant does not have are left out. */
-  readonly roles: readonly RoleName[];
-  /** Milliseconds since the epoch. Fractions of a millisecond do not count. */
-  readonly iatMs: number;
-}
-
-export type IssuerUserResult =
-  /** A user is linked to the subject. It may be deactivated. */
-  { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly reason: 'email_in_use' | 'no_principal' };
-
 interface AdmissionParts {
   readonly db: Database;
   readonly random: RandomSource;
@@ -63,7 +48,8 @@ const WINDOW_MS = 60_000;
 /** Issuers with a window of their own. Refusals of further issuers are not audited before a window ends. */
 const MAX_WINDOWS = 1_000;
 
-export class IssuerUsers {
+/** One for each process. */
+export class IssuerUsers implements IssuerUserAdmission {
   readonly #parts: AdmissionParts;
   /** In ascending order of their ends. */
   readonly #windows = new Map<IssuerId, { readonly endsMs: number; left: number }>();
@@ -72,8 +58,7 @@ export class IssuerUsers {
     this.#parts = parts;
   }
 
-  /** Rejects with a Fault if the store cannot answer. */
-  async admit(person: IssuerPerson): Promise<IssuerUserResult> {
+  async admit(person: AdmittedIssuerUser): Promise<Admission> {
     if (!isStorable(person.subject)) return refused('no_principal');
     const { db } = this.#parts;
     const { tenantId } = person.issuer;
@@ -94,7 +79,7 @@ export class IssuerUsers {
     }
   }
 
-  async #admitIn(trx: Transaction, person: IssuerPerson): Promise<IssuerUserResult> {
+  async #admitIn(trx: Transaction, person: AdmittedIssuerUser): Promise<Admission> {
     const iatMs = Math.floor(person.iatMs);
     const identity = { issuerId: person.issuer.id, subject: person.subject };
     const found = accepting(await findSubject(trx, identity), person, iatMs);
@@ -108,7 +93,7 @@ export class IssuerUsers {
     return this.#create(trx, identity, person);
   }
 
-  async #create(trx: Transaction, identity: IssuerIdentity, person: IssuerPerson): Promise<IssuerUserResult> {
+  async #create(trx: Transaction, identity: IssuerIdentity, person: AdmittedIssuerUser): Promise<Admission> {
     const { tenantId, name: issuer } = person.issuer;
     if ((await findTenant(trx, tenantId))?.status !== 'active') return refused('no_principal');
     const email = usableEmail(person.email);
@@ -128,7 +113,7 @@ export class IssuerUsers {
   }
 
   /** Audits a refusal to create a user. The row does not name the user that has the address. */
-  async #audit({ issuer, subject, email }: IssuerPerson, code: string): Promise<void> {
+  async #audit({ issuer, subject, email }: AdmittedIssuerUser, code: string): Promise<void> {
     if (!this.#mayAudit(issuer.id)) return;
     const after = { code, issuer: issuer.name, subject, email: usableEmail(email) };
     await transaction(
@@ -157,7 +142,7 @@ export class IssuerUsers {
   }
 }
 
-function refused(reason: 'email_in_use' | 'no_principal'): IssuerUserResult {
+function refused(reason: 'email_in_use' | 'no_principal'): Admission {
   return { kind: 'refused', reason };
 }
 
@@ -167,7 +152,11 @@ function isStorable(subject: string): boolean {
 }
 
 /** Returns the state if the issuer still accepts the token as the proof of a user. */
-function accepting(state: SubjectState | undefined, { issuer }: IssuerPerson, iatMs: number): SubjectState | undefined {
+function accepting(
+  state: SubjectState | undefined,
+  { issuer }: AdmittedIssuerUser,
+  iatMs: number,
+): SubjectState | undefined {
   if (state === undefined || !state.provesUsers || state.tenantId !== issuer.tenantId) return undefined;
   return state.revokedBeforeMs === undefined || iatMs >= state.revokedBeforeMs ? state : undefined;
 }
@@ -182,8 +171,8 @@ async function update(
   identity: IssuerIdentity,
   state: SubjectState,
   user: LinkedUser,
-  person: IssuerPerson,
-): Promise<IssuerUserResult> {
+  person: AdmittedIssuerUser,
+): Promise<Admission> {
   const iatMs = Math.floor(person.iatMs);
   if (!isDue(state, user, iatMs)) return { kind: 'admitted' };
   // The user may lose roles. It must not be able to delay that by a series of its own changes.
@@ -210,7 +199,7 @@ async function replaceRoles(
   { issuerId }: IssuerIdentity,
   tenantId: TenantId,
   { id, roles }: LinkedUser,
-  person: IssuerPerson,
+  person: AdmittedIssuerUser,
 ): Promise<void> {
   const { known, unknown } = await partitionKnownRoles(trx, tenantId, sortedRoles(person.roles));
   if (known.length === roles.length && known.every((role) => roles.includes(role))) return;
@@ -230,7 +219,7 @@ async function auditChange(
   action: 'user.create' | 'user.update',
   before: UserResource | undefined,
   after: UserResource,
-  { issuer, subject }: IssuerPerson,
+  { issuer, subject }: AdmittedIssuerUser,
   unknown: readonly RoleName[],
 ): Promise<void> {
   const unknownRoles = unknown.length === 0 ? {} : { unknown_roles: unknown.join(' ') };

@@ -46,7 +46,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
           {
             id: 'reset',
             label: text.resetPassword,
-            disabledReason: denied ?? (user.source === 'ldap' ? text.resetNotLocal : undefined),
+            disabledReason: denied ?? (user.source === 'local' ? undefined : text.resetNotLocal),
             onChoose: () => (isOwn ? setAsking('reset') : reset.mutate(undefined)),
           },
           { id: 'end', label: text.endSessions, disabledReason: denied, onChoose: () => setAsking('end') },

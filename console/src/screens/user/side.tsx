@@ -42,7 +42,7 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
         <Facts
           facts={[
             { name: text.state, value: <UserState user={user} /> },
-            { name: text.source, value: text.sources[user.source] },
+            { name: text.source, value: text.sourceName(user.source) },
             { name: text.department, value: user.department },
             { name: text.tenant, value: user.tenant_id },
             { name: text.lastLogin, value: <Ago time={user.last_login_at} /> },

@@ -35,7 +35,7 @@ const COLUMNS: readonly ListColumn<User>[] = [
   { id: 'state', title: text.state, cell: (user) => <UserState user={user} /> },
   { id: 'roles', title: text.roles, cell: (user) => <RoleTags user={user} /> },
   { id: 'department', title: text.department, rank: 'second', cell: (user) => user.department },
-  { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sources[user.source] },
+  { id: 'source', title: text.source, rank: 'second', cell: (user) => text.sourceName(user.source) },
   {
     id: 'login',
     title: text.lastLogin,

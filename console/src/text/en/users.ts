@@ -52,7 +52,8 @@ export const users = {
   roles: 'Roles',
   state: 'State',
   source: 'Source',
-  sources: { local: 'Postern', ldap: 'directory' },
+  sourceName: (source: string) =>
+    source === 'local' ? 'Postern' : source === 'ldap' ? 'directory' : source.replace('issuer:', 'issuer '),
   noEmail: 'no e-mail address',
   byHand: 'by hand',
   byDirectory: 'by the directory',
@@ -107,7 +108,7 @@ export const users = {
   currentPassword: 'Your current password',
   currentPasswordHint: 'You change your own account, so the server asks for your password again.',
   notOwnUnlock: 'Another administrator unlocks your account, or the lock ends by itself.',
-  resetNotLocal: 'The directory keeps the password of this user.',
+  resetNotLocal: 'The directory or the issuer of this user keeps its password.',
   endSessions: 'End all sessions',
   endTitle: (name: string) => `End all sessions of ${name}?`,
   endSays: 'The user is signed out everywhere within a second and can sign in again. Keys keep working.',
