@@ -47,7 +47,7 @@ export interface TestIssuer extends AsyncDisposable {
   /** Replaces answers of the server; undefined: its own. */
   answer: Answer | undefined;
   /** The paths of all requests so far. */
-  readonly requests: readonly string[];
+  readonly requests: string[];
   close(): Promise<void>;
 }
 
