@@ -579,7 +579,9 @@ export type DirectoryTestRequest = {
 };
 
 export type Discovery = {
+  /** The value of `iss`. */
   readonly issuer: string;
+  /** Where the keys are; null if the discovery document says it. */
   readonly jwks_uri: string;
   readonly response_types_supported: readonly string[];
   readonly subject_types_supported: readonly string[];
@@ -999,6 +1001,193 @@ export type IssuedApiKey = {
   readonly secret_available?: false;
 };
 
+export type Issuer = {
+  /** The id. */
+  readonly id: string;
+  /** The id of the tenant. */
+  readonly tenant_id: string;
+  /** The name. */
+  readonly name: string;
+  /** What kind it is. */
+  readonly kind: 'oidc' | 'spiffe';
+  /** The value of `iss`. */
+  readonly issuer: string;
+  /** The `aud` of a token must have one of them. */
+  readonly audiences: readonly string[];
+  /** Where the keys are; null if the discovery document says it. */
+  readonly jwks_uri: string | null;
+  /** The pasted key set; null if the keys are fetched. */
+  readonly jwks: {
+    /** Public keys (RFC 7517). */
+    readonly keys: readonly Readonly<Record<string, unknown>>[];
+  } | null;
+  /** Certificate authorities of the issuer, PEM; null for those of the system. */
+  readonly ca: string | null;
+  /** Accepted signature algorithms. */
+  readonly algorithms: readonly string[];
+  /** Accepted values of `typ`; an empty text is an absent one. Null: at+jwt, JWT and absent. */
+  readonly token_types: readonly string[] | null;
+  /** Conditions on claims that a token must meet, all of them. */
+  readonly required_claims: readonly {
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly claim: string;
+    /** The value must be one of these. */
+    readonly in: readonly string[];
+  }[];
+  /** How its tokens prove users; null if they prove none. */
+  readonly users: {
+    /** The claim that identifies a user for good. Default: `sub`. */
+    readonly subject_claim: string;
+    /** The claim that has the email address. */
+    readonly email_claim?: string;
+    /** The claim that has the name. */
+    readonly name_claim?: string;
+    /** Whether the first token of a subject creates its user. */
+    readonly create: boolean;
+    /** Roles that values of claims give. */
+    readonly roles: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
+      readonly claim: string;
+      /** The value must be one of these. */
+      readonly in: readonly string[];
+      /** The names of the roles. */
+      readonly roles: readonly string[];
+    }[];
+    /** Roles of every user of the issuer. */
+    readonly default_roles: readonly string[];
+  } | null;
+  /** The login to the console by this issuer; null for none. */
+  readonly sso: {
+    /** The id of the client at the issuer. */
+    readonly client_id: string;
+    /** The scopes of the login. Default: openid, profile and email. */
+    readonly scopes: readonly string[];
+    /** The text of the button on the login page. */
+    readonly label: string;
+    /** The `acr` that the ID token must have. */
+    readonly required_acr?: string;
+    /** A client secret is stored. */
+    readonly client_secret_set: boolean;
+  } | null;
+  /** Whether its tokens are accepted. */
+  readonly enabled: boolean;
+  /** Bounds the time since `iat`; null for no bound. */
+  readonly max_age_seconds: number | null;
+  /** Tolerance for `exp`, `nbf` and `iat`. */
+  readonly leeway_seconds: number;
+  /** Tokens that were issued earlier are refused; null for none. */
+  readonly revoked_before: string | null;
+  /** The state of the keys that verify its tokens. */
+  readonly keys: {
+    /** The number of keys. */
+    readonly count: number;
+    /** The ids of the keys, of those that have one. */
+    readonly kids: readonly string[];
+    /** Whether the keys are pasted and not fetched. */
+    readonly pasted: boolean;
+    /** When the keys were last fetched or pasted. Null: never yet. */
+    readonly fetched_at: string | null;
+    /** Why the last attempt to fetch them failed. */
+    readonly error: string | null;
+    /** The keys are too old to be used: tokens of this issuer are 503. */
+    readonly stale: boolean;
+  };
+  /** When the resource was created. */
+  readonly created_at: string;
+  /** When the resource was last updated. */
+  readonly updated_at: string;
+};
+
+export type IssuerChanges = {
+  /** The name. */
+  readonly name?: string;
+  /** Compared byte for byte with `iss`. Of the kind `spiffe`: `spiffe://<trust domain>`. */
+  readonly issuer?: string;
+  /** The `aud` of a token must have one of them. */
+  readonly audiences?: readonly string[];
+  /** Where the keys are. Null: the discovery document of the issuer says it. */
+  readonly jwks_uri?: string | null;
+  /** A pasted key set (RFC 7517). Null: the keys are fetched. */
+  readonly jwks?: {
+    /** Public keys (RFC 7517). */
+    readonly keys: readonly Readonly<Record<string, unknown>>[];
+  } | null;
+  /** Certificate authorities of the issuer, PEM. */
+  readonly ca?: string | null;
+  /** Default: RS256, ES256, EdDSA. */
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[];
+  /** Accepted values of `typ`; an empty text is an absent one. Null: at+jwt, JWT and absent. */
+  readonly token_types?: readonly string[] | null;
+  /** Conditions on claims that a token must meet, all of them. */
+  readonly required_claims?: readonly {
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly claim: string;
+    /** Values or globs, of which one must match. A list claim matches if one element does. */
+    readonly in: readonly string[];
+  }[];
+  /** How tokens prove users. Absent or null: they prove no user. */
+  readonly users?: {
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly subject_claim?: string;
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly email_claim?: string;
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly name_claim?: string;
+    /** The first token of a subject creates its user. Default: false. */
+    readonly create?: boolean;
+    /** Roles that values of claims give. */
+    readonly roles?: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
+      readonly claim: string;
+      /** Values or globs, of which one must match. A list claim matches if one element does. */
+      readonly in: readonly string[];
+      /** The names of the roles. */
+      readonly roles: readonly string[];
+    }[];
+    /** Roles of every user of the issuer. */
+    readonly default_roles?: readonly string[];
+  } | null;
+  /** The login to the console by this issuer. Absent or null: none. */
+  readonly sso?: {
+    /** The id of the client at the issuer. */
+    readonly client_id: string;
+    /** The text of the button on the login page. */
+    readonly label: string;
+    /** The `acr` that the ID token must have. */
+    readonly required_acr?: string;
+    /** Stored sealed, and never shown. Absent in an update: the stored secret stays. */
+    readonly client_secret?: string;
+    /** Default: openid, profile and email. */
+    readonly scopes?: readonly string[];
+  } | null;
+  /** Whether its tokens are accepted. `false` ends the sessions that began with them. `true` accepts tokens that are issued after the change. */
+  readonly enabled?: boolean;
+  /** Bounds the time since `iat`. Null: no bound. */
+  readonly max_age_seconds?: number | null;
+  /** Tolerance for `exp`, `nbf` and `iat`. Default: 5. */
+  readonly leeway_seconds?: number;
+};
+
+export type IssuerList = {
+  /** Always `list`. */
+  readonly object: 'list';
+  /** The rows of the page. */
+  readonly data: readonly Issuer[];
+  /** Whether another page follows. */
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
+  readonly total?: number;
+  /** Present instead of `total` if the list has more rows than this. */
+  readonly total_exceeds?: 10000;
+};
+
+export type IssuerRevocation = {
+  /** Tokens that were issued earlier are refused. Default: now. */
+  readonly time?: string;
+};
+
 export type KeySet = {
   /** Public keys that verify access tokens (RFC 7517). */
   readonly keys: readonly {
@@ -1129,6 +1318,78 @@ export type NewApiKey = {
   readonly expires_at?: string | null;
   /** Days until the key expires, in place of `expires_at`. */
   readonly expires_in_days?: number;
+};
+
+export type NewIssuer = {
+  /** The name. */
+  readonly name: string;
+  /** What kind it is. */
+  readonly kind?: 'oidc' | 'spiffe';
+  /** Compared byte for byte with `iss`. Of the kind `spiffe`: `spiffe://<trust domain>`. */
+  readonly issuer: string;
+  /** The `aud` of a token must have one of them. */
+  readonly audiences: readonly string[];
+  /** Where the keys are. Null: the discovery document of the issuer says it. */
+  readonly jwks_uri?: string | null;
+  /** A pasted key set (RFC 7517). Null: the keys are fetched. */
+  readonly jwks?: {
+    /** Public keys (RFC 7517). */
+    readonly keys: readonly Readonly<Record<string, unknown>>[];
+  } | null;
+  /** Certificate authorities of the issuer, PEM. */
+  readonly ca?: string | null;
+  /** Default: RS256, ES256, EdDSA. */
+  readonly algorithms?: readonly ('RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA')[];
+  /** Accepted values of `typ`; an empty text is an absent one. Null: at+jwt, JWT and absent. */
+  readonly token_types?: readonly string[] | null;
+  /** Conditions on claims that a token must meet, all of them. */
+  readonly required_claims?: readonly {
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly claim: string;
+    /** Values or globs, of which one must match. A list claim matches if one element does. */
+    readonly in: readonly string[];
+  }[];
+  /** How tokens prove users. Absent or null: they prove no user. */
+  readonly users?: {
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly subject_claim?: string;
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly email_claim?: string;
+    /** The name of a claim, or a JSON pointer if it begins with `/`. */
+    readonly name_claim?: string;
+    /** The first token of a subject creates its user. Default: false. */
+    readonly create?: boolean;
+    /** Roles that values of claims give. */
+    readonly roles?: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
+      readonly claim: string;
+      /** Values or globs, of which one must match. A list claim matches if one element does. */
+      readonly in: readonly string[];
+      /** The names of the roles. */
+      readonly roles: readonly string[];
+    }[];
+    /** Roles of every user of the issuer. */
+    readonly default_roles?: readonly string[];
+  } | null;
+  /** The login to the console by this issuer. Absent or null: none. */
+  readonly sso?: {
+    /** The id of the client at the issuer. */
+    readonly client_id: string;
+    /** The text of the button on the login page. */
+    readonly label: string;
+    /** The `acr` that the ID token must have. */
+    readonly required_acr?: string;
+    /** Stored sealed, and never shown. Absent in an update: the stored secret stays. */
+    readonly client_secret?: string;
+    /** Default: openid, profile and email. */
+    readonly scopes?: readonly string[];
+  } | null;
+  /** Whether its tokens are accepted. Default: true. */
+  readonly enabled?: boolean;
+  /** Bounds the time since `iat`. Null: no bound. */
+  readonly max_age_seconds?: number | null;
+  /** Tolerance for `exp`, `nbf` and `iat`. Default: 5. */
+  readonly leeway_seconds?: number;
 };
 
 export type NewPassword = {
@@ -2238,7 +2499,7 @@ export type WhoCan = {
     readonly tenant_id: string;
     /** Whether the principal administers the whole installation. */
     readonly platform_admin: boolean;
-    /** The names of the roles. */
+    /** Roles that values of claims give. */
     readonly roles: readonly string[];
     /** `conditional`: the result depends on the conditions of the policies in `conditions`. */
     readonly verdict: 'allow' | 'conditional';
@@ -3240,6 +3501,116 @@ export interface Paths {
       readonly answers: {
         /** The outcome of each key, or with `dry_run` the outcome that it would have. */
         readonly '200': ApiKeyRevocations;
+      };
+    };
+  };
+  readonly '/v1/iam/issuers': {
+    /** List issuers. */
+    readonly GET: {
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
+        readonly tenant_id?: string | undefined;
+        /** Any part of the name or the issuer, in any case. */
+        readonly q?: string | undefined;
+        /** Only policies that are, or are not, in force. */
+        readonly enabled?: boolean | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of issuers. */
+        readonly '200': IssuerList;
+      };
+    };
+    /** Create an issuer, whose tokens the tenant then accepts. */
+    readonly POST: {
+      readonly body: NewIssuer;
+      readonly answers: {
+        /** The issuer. */
+        readonly '201': Issuer;
+      };
+    };
+  };
+  readonly '/v1/iam/issuers/{id}': {
+    /** Get an issuer, with the state of its keys. */
+    readonly GET: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The issuer. */
+        readonly '200': Issuer;
+      };
+    };
+    /** Update an issuer: the members that are present. A wider change applies to tokens issued after it. */
+    readonly PUT: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly body?: IssuerChanges | undefined;
+      readonly answers: {
+        /** The updated issuer. */
+        readonly '200': Issuer;
+      };
+    };
+    /** Update an issuer: the members that are present. A wider change applies to tokens issued after it. */
+    readonly PATCH: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly body?: IssuerChanges | undefined;
+      readonly answers: {
+        /** The updated issuer. */
+        readonly '200': Issuer;
+      };
+    };
+    /** Delete an issuer. With `force=true`, keys with a proof of it are revoked, and linked users lose the link and its roles. */
+    readonly DELETE: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly query?: {
+        /** `true` makes the change even if it locks out its author. */
+        readonly force?: boolean | undefined;
+      } | undefined;
+      readonly answers: {
+        /** Done. The response has no body. */
+        readonly '204': undefined;
+      };
+    };
+  };
+  readonly '/v1/iam/issuers/{id}/revoke-before': {
+    /** Refuse the tokens that were issued before a time, and end the sessions that began with such tokens. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly body?: IssuerRevocation | undefined;
+      readonly answers: {
+        /** The updated issuer. */
+        readonly '200': Issuer;
+      };
+    };
+  };
+  readonly '/v1/iam/issuers/{id}/refresh': {
+    /** Fetch the keys of an issuer now. `keys.error` has the reason if that failed. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The issuer after the attempt. */
+        readonly '200': Issuer;
       };
     };
   };

@@ -24,6 +24,7 @@ const PARSE_ID = {
   policy: parsePolicyName,
   tenant: parseTenantId,
   session: (id: string) => parseId('ses', id),
+  issuer: (id: string) => parseId('iss', id),
 } as const satisfies Partial<Record<AuditTarget['type'], (id: string) => string | undefined>>;
 
 /** The resource that a path names. */

@@ -10,6 +10,7 @@ import type { DirectoryTestParts } from './directory/test.ts';
 import type { ExplainParts } from './explain/resolve.ts';
 import { explainEndpoints } from './explain/routes.ts';
 import type { IssuerParts } from './issuers/parts.ts';
+import { issuerEndpoints } from './issuers/routes.ts';
 import { overviewEndpoints } from './overview/routes.ts';
 import { permissionEndpoints } from './permissions/routes.ts';
 import { policyEndpoints } from './policies/routes.ts';
@@ -28,6 +29,7 @@ export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
     ...policyEndpoints(parts),
     ...tenantEndpoints(parts),
     ...keyEndpoints(parts),
+    ...issuerEndpoints(parts),
     ...auditEndpoints(parts),
     ...usageEndpoints(parts),
     ...decisionEndpoints(parts),

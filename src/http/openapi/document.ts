@@ -50,6 +50,11 @@ const TAGS: readonly Tag[] = [
     prefixes: ['/v1/iam/audit'],
   },
   { name: 'Explain', description: 'The decision about a request, and the reasons.', prefixes: ['/v1/iam/explain'] },
+  {
+    name: 'Issuers',
+    description: 'Authorities whose tokens a tenant accepts: OpenID providers, clusters, trust domains.',
+    prefixes: ['/v1/iam/issuers'],
+  },
   { name: 'Directory', description: 'Logins with a corporate directory.', prefixes: ['/v1/iam/directory'] },
   {
     name: 'Public keys and description',

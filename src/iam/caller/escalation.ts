@@ -17,10 +17,12 @@ import {
   permissionsOfUser,
   type TenantRules,
 } from '../../decision/escalation.ts';
-import type { RoleName, TenantId } from '../../domain/ids.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
+import type { IssuerId, RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
+import { provedGrants, rolesOfLinkedUsers } from '../issuers/reference-queries.ts';
 import { type PolicyRow, type PolicyValues, policyRecord } from '../policies/entity.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
@@ -69,6 +71,41 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
   const rules = await loadTenantRules(trx, caller, caller.tenant, roles);
   for (const role of roles)
     refuseLacking(caller, permissionsOfRole(role, rules), `The role ${role} grants permissions that you do not have:`);
+}
+
+/** Most different grants of an issuer's keys that are compared. */
+const MAX_GRANTS = 10_000;
+
+/**
+ * For a change after which tokens of an issuer prove more, and for its deletion. The roles of its mapping, the keys with
+ * a proof of it and its linked users count, except the caller's own.
+ * @param provesUsers false: its tokens prove no user, so the linked users do not count
+ */
+export async function mayGiveByIssuer(
+  trx: Transaction,
+  caller: HeldCaller,
+  issuer: IssuerId,
+  { mapped, provesUsers }: { readonly mapped: readonly RoleName[]; readonly provesUsers: boolean },
+): Promise<void> {
+  await mayGiveRoles(trx, caller, mapped);
+  const self = selfId(caller);
+  const grants = await provedGrants(trx, issuer, self, MAX_GRANTS + 1);
+  if (grants.length > MAX_GRANTS && !isPlatformAdmin(caller.principal)) {
+    throw escalation(
+      'The keys of this issuer are too different to compare. A platform administrator may make this change.',
+    );
+  }
+  const linked = provesUsers ? await rolesOfLinkedUsers(trx, issuer, self) : [];
+  const roles = new Set([...linked, ...grants.flatMap((grant) => grant.roles ?? [])]);
+  const rules = await loadTenantRules(trx, caller, caller.tenant, [...roles]);
+  for (const { scopes, resource_constraints, roles: owner } of grants.slice(0, MAX_GRANTS)) {
+    const given = permissionsOfKey(compileGrant(scopes, resource_constraints), owner ?? undefined, rules);
+    refuseLacking(caller, given, 'A key of this issuer has permissions that you do not have:');
+  }
+  if (linked.length > 0) {
+    const given = permissionsOfUser(linked, rules);
+    refuseLacking(caller, given, 'A user of this issuer has permissions that you do not have:');
+  }
 }
 
 /**

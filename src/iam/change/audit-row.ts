@@ -31,6 +31,7 @@ export const AUDIT_TARGETS = [
   'session',
   'signing_key',
   'directory',
+  'issuer',
 ] as const;
 
 export interface AuditTarget {

@@ -191,6 +191,9 @@ function writtenRows({ target, existing = false, keys, users }: ChangeEntry): Wr
   switch (target.type) {
     case 'role':
       return { rules: 'roles' };
+    // A mapping names roles, and keys and users refer to the issuer: none of them changes at the same time.
+    case 'issuer':
+      return { rules: 'roles' };
     case 'policy':
       return { rules: 'policies' };
     case 'user':

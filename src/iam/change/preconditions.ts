@@ -28,7 +28,15 @@ export interface Preconditions {
 }
 
 /** Members that no request changes. */
-const REST: ReadonlySet<string> = new Set(['last_used_at', 'last_login_at', 'locked_until', 'notices', 'notice']);
+const REST: ReadonlySet<string> = new Set([
+  'last_used_at',
+  'last_login_at',
+  'locked_until',
+  'notices',
+  'notice',
+  // The state of an issuer's keys.
+  'keys',
+]);
 /** Members that only one response has. */
 const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
 

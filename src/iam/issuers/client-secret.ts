@@ -15,13 +15,13 @@ interface SecretKeys {
 
 const PURPOSE = 'issuer-clients';
 
-export function sealClientSecret(
-  { secretKey }: SecretKeys,
-  id: IssuerId,
-  secret: string,
-  random?: RandomSource,
-): Buffer {
+function sealClientSecret({ secretKey }: SecretKeys, id: IssuerId, secret: string, random?: RandomSource): Buffer {
   return seal(deriveKey(secretKey, PURPOSE), Buffer.from(secret), id, random);
+}
+
+/** Seals the secret of a request. Undefined and null stay as they are: the stored secret stays, or is removed. */
+export function sealRequested(keys: SecretKeys, id: IssuerId, secret: string | null | undefined) {
+  return typeof secret === 'string' ? sealClientSecret(keys, id, secret) : secret;
 }
 
 /** Returns the secret; undefined if it was sealed under another key or for another issuer. */

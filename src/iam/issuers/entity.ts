@@ -93,7 +93,7 @@ export interface IssuerSso {
   readonly scopes: readonly string[];
   readonly label: string;
   readonly required_acr?: string;
-  readonly has_client_secret: boolean;
+  readonly client_secret_set: boolean;
 }
 
 const ssoParts = {
@@ -143,7 +143,7 @@ const sso = Type.Unsafe<IssuerSso>(
     scopes: texts,
     label: text,
     required_acr: Type.Optional(text),
-    has_client_secret: Type.Boolean({ description: 'A client secret is stored.' }),
+    client_secret_set: Type.Boolean({ description: 'A client secret is stored.' }),
   }),
 );
 

@@ -148,13 +148,7 @@ export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<nu
 }
 
 /** The columns that requests and their consequences set. */
-export interface IssuerColumns
-  extends Omit<
-    IssuerRow,
-    'id' | 'tenant_id' | 'kind' | 'revoked_before' | 'jwks_set_at' | 'created_at' | 'updated_at'
-  > {
-  readonly jwks_set_at: Date | null;
-  readonly revoked_before: Date | null;
+export interface IssuerColumns extends Omit<IssuerRow, 'id' | 'tenant_id' | 'created_at' | 'updated_at'> {
   readonly earlier: StoredEarlier | null;
   readonly users_since: Date | null;
   /** Undefined: the stored secret stays. */
@@ -176,9 +170,9 @@ function written(q: Queryable, { sso_secret_sealed, ...columns }: Partial<Issuer
  */
 export async function insertIssuer(
   q: Queryable,
-  { id, tenant_id, kind, ...columns }: IssuerColumns & Pick<IssuerRow, 'id' | 'tenant_id' | 'kind'>,
+  { id, tenant_id, ...columns }: IssuerColumns & Pick<IssuerRow, 'id' | 'tenant_id'>,
 ): Promise<void> {
-  await q('issuers').insert({ id, tenant_id, kind, ...written(q, columns) });
+  await q('issuers').insert({ id, tenant_id, ...written(q, columns) });
 }
 
 /** Changes columns of a locked issuer. Throws like `insertIssuer`. */

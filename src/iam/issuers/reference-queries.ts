@@ -1,0 +1,122 @@
+/** What refers to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
+
+import type { IssuerId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { ResourceConstraints } from '../../domain/records.ts';
+import { storedRole } from '../../store/paging.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+/** The permissions of keys that an issuer's tokens prove. */
+export interface ProvedGrant {
+  readonly scopes: readonly string[];
+  readonly resource_constraints: ResourceConstraints;
+  /** The roles of the keys' owner. Null: the tenant owns the keys. */
+  readonly roles: readonly RoleName[] | null;
+}
+
+/**
+ * Returns the different grants of an issuer's keys that work now, at most `most`.
+ * @param except the keys of this user do not count
+ */
+export async function provedGrants(
+  q: Queryable,
+  issuer: IssuerId,
+  except: UserId | undefined,
+  most: number,
+): Promise<readonly ProvedGrant[]> {
+  const { rows } = await q.raw<{ rows: ProvedGrant[] }>(
+    `select distinct scopes, resource_constraints,
+       case when user_id is not null then array(
+         select distinct role_name from user_roles r where r.user_id = k.user_id order by role_name) end as roles
+     from api_keys k
+     where proof_issuer_id = :issuer and revoked_at is null and (expires_at is null or expires_at > statement_timestamp())
+       and user_id is distinct from :except
+     limit :most`,
+    { issuer, except: except ?? null, most },
+  );
+  return rows;
+}
+
+/** Returns the roles that any user has who is linked to the issuer, from every source. @param except does not count */
+export async function rolesOfLinkedUsers(
+  q: Queryable,
+  issuer: IssuerId,
+  except: UserId | undefined,
+): Promise<readonly RoleName[]> {
+  const { rows } = await q.raw<{ rows: { role_name: string }[] }>(
+    `select distinct r.role_name from user_identities l join user_roles r on r.user_id = l.user_id
+     where l.issuer_id = :issuer and l.user_id is distinct from :except order by r.role_name`,
+    { issuer, except: except ?? null },
+  );
+  return rows.map(({ role_name }) => storedRole(role_name));
+}
+
+/** The numbers of keys that are not revoked, and of linked subjects, both up to `most`. */
+export async function countReferences(
+  q: Queryable,
+  issuer: IssuerId,
+  most: number,
+): Promise<{ readonly keys: number; readonly links: number }> {
+  const { rows } = await q.raw<{ rows: { keys: number; links: number }[] }>(
+    `select
+       (select count(*)::int from (select from api_keys where proof_issuer_id = :issuer and revoked_at is null limit :most) k) as keys,
+       (select count(*)::int from (select from user_identities where issuer_id = :issuer limit :most) l) as links`,
+    { issuer, most },
+  );
+  return rows[0] ?? { keys: 0, links: 0 };
+}
+
+/**
+ * Revokes the keys of an issuer that are not revoked, and takes the proof from all of them, because the issuer is
+ * deleted.
+ */
+export async function revokeProvedKeys(q: Queryable, issuer: IssuerId): Promise<void> {
+  await q.raw(
+    `update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()), updated_at = clock_timestamp(),
+       proof_issuer_id = null, proof_subject = null, proof_claims = null, proof_is_glob = false
+     where proof_issuer_id = :issuer`,
+    { issuer },
+  );
+}
+
+/** Removes the links of users to an issuer, and the roles that its mapping gave. */
+export async function unlinkUsers(q: Queryable, issuer: IssuerId): Promise<void> {
+  await q.raw(
+    `with unlinked as (delete from user_identities where issuer_id = :issuer returning user_id)
+     delete from user_roles where source = 'issuer:' || cast(:issuer as text) and user_id in (select user_id from unlinked)`,
+    { issuer },
+  );
+}
+
+/** The sessions that a change of an issuer ends. */
+export type EndedSessions =
+  /** All that began with its tokens. */
+  | 'all'
+  /** Those of users. */
+  | 'users'
+  /** Those that began with a login to the console. */
+  | 'logins';
+
+const WHICH: Readonly<Record<EndedSessions, string>> = {
+  all: 'true',
+  users: 'user_id is not null',
+  logins: 'sso_subject is not null',
+};
+
+/** Ends sessions that began with a token of the issuer. */
+export async function endSessionsOfIssuer(q: Queryable, issuer: IssuerId, which: EndedSessions): Promise<void> {
+  await q.raw(
+    `update sessions set ended_at = clock_timestamp()
+     where issuer_id = :issuer and ended_at is null and expires_at > statement_timestamp() and ${WHICH[which]}`,
+    { issuer },
+  );
+}
+
+/** Deletes the issuers of a deleted tenant, which has no users, and no keys that work. */
+export async function deleteIssuersOfTenant(q: Queryable, tenant: TenantId): Promise<void> {
+  const { rows } = await q.raw<{ rows: { id: IssuerId }[] }>(
+    'select id from issuers where tenant_id = :tenant order by id for update',
+    { tenant },
+  );
+  for (const { id } of rows) await revokeProvedKeys(q, id);
+  await q('issuers').where({ tenant_id: tenant }).delete();
+}

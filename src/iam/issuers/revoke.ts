@@ -1,0 +1,124 @@
+/** Refuses tokens by the time at which they were issued, and deletes issuers. Both end what began with the tokens. */
+
+import { Refusal } from '../../domain/errors.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { Caller } from '../caller/caller.ts';
+import { mayGiveByIssuer } from '../caller/escalation.ts';
+import { invalidField } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import type { IssuerResource } from './entity.ts';
+import type { IssuerParts } from './parts.ts';
+import { deleteIssuerRow, type StoredIssuer, updateIssuerRow, writtenIssuer } from './queries.ts';
+import { holdIssuer } from './read.ts';
+import { countReferences, endSessionsOfIssuer, revokeProvedKeys, unlinkUsers } from './reference-queries.ts';
+import { issuerResource } from './resource.ts';
+import { secondOf } from './update.ts';
+
+/** A clock may differ from the database's by this much. */
+const MAX_AHEAD_MS = 60_000;
+
+/**
+ * Refuses the tokens of an issuer that were issued before a time. A time before an earlier one has no effect. All
+ * sessions that began with its tokens end, because a session does not know when its token was issued.
+ * @param time RFC 3339. Default: now
+ * @throws Refusal `not_found`; `invalid_field` for a time in the future
+ */
+export async function revokeBefore(
+  parts: IssuerParts,
+  caller: Caller,
+  text: string,
+  time: string | undefined,
+): Promise<IssuerResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'issuer.revoke_before', target: { type: 'issuer', id: text } },
+    async ({ trx, caller: { tenant, nowMs }, audit, checkPreconditions }) => {
+      const before = await holdIssuer(trx, tenant, text);
+      checkPreconditions(issuerResource(before, parts.issuers, nowMs));
+      const row = await writeRevokedBefore(trx, before, time, nowMs);
+      audit.before = { revoked_before: before.revoked_before };
+      audit.after = { revoked_before: row.revoked_before };
+      return issuerResource(row, parts.issuers, nowMs);
+    },
+  );
+}
+
+/** @throws Refusal `invalid_field` for a time in the future */
+export async function writeRevokedBefore(
+  trx: Transaction,
+  issuer: StoredIssuer,
+  time: string | undefined,
+  nowMs: number,
+): Promise<StoredIssuer> {
+  const { id, tenant_id, revoked_before } = issuer;
+  const requestedMs = time === undefined ? nowMs : Date.parse(time);
+  if (requestedMs > nowMs + MAX_AHEAD_MS) {
+    throw invalidField('/time', 'The time is in the future. Tokens that are not issued yet cannot be refused.');
+  }
+  const untilMs = secondOf(requestedMs);
+  if (revoked_before === null || untilMs > revoked_before.getTime()) {
+    await updateIssuerRow(trx, id, { revoked_before: new Date(untilMs) });
+  }
+  await endSessionsOfIssuer(trx, id, 'all');
+  return writtenIssuer(trx, tenant_id, id);
+}
+
+/** Most keys, and most links of users, that one deletion ends. */
+const MAX_FORCED = 10_000;
+
+/**
+ * Deletes an issuer. With `force`, it also revokes the keys with a proof of this issuer, removes the links of users and
+ * the roles that its mapping gave.
+ * @throws Refusal `not_found`, `in_use`; `escalation` with `force`, if the caller lacks what the keys or users have
+ */
+export async function deleteIssuer(parts: IssuerParts, caller: Caller, text: string, force: boolean): Promise<void> {
+  await change(
+    parts,
+    caller,
+    { action: 'issuer.delete', target: { type: 'issuer', id: text } },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const issuer = await holdIssuer(trx, caller.tenant, text);
+      const { keys, links } = await countReferences(trx, issuer.id, MAX_FORCED + 1);
+      if (keys + links > 0) {
+        if (!force) throw inUse(keys, links);
+        if (keys > MAX_FORCED || links > MAX_FORCED) throw tooMany();
+        await mayGiveByIssuer(trx, caller, issuer.id, { mapped: [], provesUsers: true });
+      }
+      checkPreconditions(issuerResource(issuer, parts.issuers, caller.nowMs));
+      await removeIssuer(trx, issuer);
+      audit.before = issuerResource(issuer, parts.issuers, caller.nowMs);
+      audit.after = { revoked_keys: keys, unlinked: links };
+    },
+  );
+}
+
+/** Ends everything that an issuer's tokens prove, and deletes it. */
+export async function removeIssuer(trx: Transaction, { id }: StoredIssuer): Promise<void> {
+  await endSessionsOfIssuer(trx, id, 'all');
+  await revokeProvedKeys(trx, id);
+  await unlinkUsers(trx, id);
+  await deleteIssuerRow(trx, id);
+}
+
+function inUse(keys: number, links: number): Refusal {
+  const parts = [
+    ...(keys === 0 ? [] : [`${many(keys)} API keys have a proof of this issuer`]),
+    ...(links === 0 ? [] : [`${many(links)} subjects of this issuer are linked to users`]),
+  ];
+  return new Refusal(
+    'in_use',
+    `${parts.join(', and ')}. Use force=true to revoke these keys and to remove the links and their roles.`,
+  );
+}
+
+function many(count: number): string {
+  return count > MAX_FORCED ? `more than ${MAX_FORCED}` : String(count);
+}
+
+function tooMany(): Refusal {
+  return new Refusal(
+    'in_use',
+    `More than ${MAX_FORCED} keys or users refer to this issuer. Disable it, then revoke keys or delete users first.`,
+  );
+}

@@ -1,0 +1,117 @@
+/** /v1/iam/issuers */
+
+import { Type } from 'typebox';
+import { shows } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
+import { component } from '../schema/keywords.ts';
+import { closed, countedPage, forced, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { createIssuer } from './create.ts';
+import { Issuer, issuerChanges, newIssuer } from './entity.ts';
+import type { IssuerParts } from './parts.ts';
+import { getIssuer, listIssuersPage } from './read.ts';
+import { refreshIssuer } from './refresh.ts';
+import { deleteIssuer, revokeBefore } from './revoke.ts';
+import { updateIssuer } from './update.ts';
+
+const listing = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    q: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or the issuer, in any case.' }),
+    ),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
+const revocation = component(
+  'IssuerRevocation',
+  Type.Object(
+    {
+      time: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          maxLength: 64,
+          description: 'Tokens that were issued earlier are refused. Default: now.',
+        }),
+      ),
+    },
+    { ...closed, examples: [{}] },
+  ),
+);
+
+const ISSUER = '/v1/iam/issuers/:id';
+
+const issuers = resourceEndpoints({
+  path: '/v1/iam/issuers',
+  param: 'id',
+  type: 'issuer',
+  nouns: ['issuer', 'issuers'],
+  schema: Issuer,
+  permission: 'admin:issuers',
+});
+
+export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
+  return [
+    issuers.list({
+      operationId: 'listIssuers',
+      summary: 'List issuers.',
+      query: listing,
+      run: ({ caller, query }) => listIssuersPage(parts, caller, withoutTenant(query)),
+    }),
+    issuers.create({
+      operationId: 'createIssuer',
+      summary: 'Create an issuer, whose tokens the tenant then accepts.',
+      body: newIssuer,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      refusals: ['escalation', 'already_exists', 'quota_exceeded'],
+      run: ({ caller, body }) => createIssuer(parts, caller, body),
+    }),
+    issuers.get({
+      operationId: 'getIssuer',
+      summary: 'Get an issuer, with the state of its keys.',
+      run: ({ caller }, id) => getIssuer(parts, caller, id),
+    }),
+    issuers.update({
+      operationId: 'updateIssuer',
+      summary: 'Update an issuer: the members that are present. A wider change applies to tokens issued after it.',
+      body: issuerChanges,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      refusals: ['escalation', 'already_exists'],
+      run: ({ caller, body }, id) => updateIssuer(parts, caller, id, body),
+    }),
+    issuers.delete({
+      operationId: 'deleteIssuer',
+      summary:
+        'Delete an issuer. With `force=true`, keys with a proof of it are revoked, and linked users lose the link and its roles.',
+      query: forced,
+      refusals: ['in_use', 'escalation'],
+      run: ({ caller, query }, id) => deleteIssuer(parts, caller, id, query.force === true),
+    }),
+    issuers.action('revoke-before', {
+      operationId: 'revokeTokensBefore',
+      summary: 'Refuse the tokens that were issued before a time, and end the sessions that began with such tokens.',
+      body: revocation,
+      query: NOTHING,
+      run: ({ caller, body }, id) => revokeBefore(parts, caller, id, body.time),
+    }),
+    callerEndpoint({
+      method: 'POST',
+      path: `${ISSUER}/refresh`,
+      target: { type: 'issuer', param: 'id' },
+      operationId: 'refreshIssuerKeys',
+      summary: 'Fetch the keys of an issuer now. `keys.error` has the reason if that failed.',
+      permission: 'admin:issuers',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The issuer after the attempt.', Issuer),
+      refusals: ['not_found', 'invalid_field'],
+      handler: async ({ caller, param }) => ({ status: 200, body: await refreshIssuer(parts, caller, param('id')) }),
+    }),
+  ];
+}

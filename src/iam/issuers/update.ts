@@ -1,0 +1,132 @@
+/**
+ * Updates an issuer. A change that accepts more tokens, or gives more roles, needs the permissions that it gives, and
+ * applies to tokens that are issued after it.
+ */
+
+import type { IssuerKey } from '../../domain/records.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { Caller } from '../caller/caller.ts';
+import { mayGiveByIssuer, mayGiveRoles } from '../caller/escalation.ts';
+import { throwIfInvalid } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import { sealRequested } from './client-secret.ts';
+import { refuseTaken } from './create.ts';
+import type { IssuerChanges, IssuerResource } from './entity.ts';
+import { resetKeyState } from './key-queries.ts';
+import type { IssuerParts } from './parts.ts';
+import { fetchedKeys, type IssuerColumns, type StoredIssuer, updateIssuerRow, writtenIssuer } from './queries.ts';
+import { holdIssuer } from './read.ts';
+import { type EndedSessions, endSessionsOfIssuer } from './reference-queries.ts';
+import { issuerResource } from './resource.ts';
+import { rolesOfMapping, unknownRoles } from './users.ts';
+import { type IssuerValues, type ReadIssuer, readIssuerChanges } from './values.ts';
+import { earlierAfter, type Widening, wideningOf } from './widening.ts';
+
+/** @throws Refusal `not_found`, `invalid_field`, `escalation`, `already_exists` */
+export async function updateIssuer(
+  parts: IssuerParts,
+  caller: Caller,
+  text: string,
+  request: IssuerChanges,
+): Promise<IssuerResource> {
+  return change(
+    parts,
+    caller,
+    { action: 'issuer.update', target: { type: 'issuer', id: text } },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const { issuers } = parts;
+      const before = await holdIssuer(trx, caller.tenant, text);
+      checkPreconditions(issuerResource(before, issuers, caller.nowMs));
+      const read = readIssuerChanges(before, request, issuers);
+      if (request.users !== undefined) throwIfInvalid(await unknownRoles(trx, caller.tenant, read.values.users));
+      const widening = wideningOf(before, read.values);
+      const { users } = read.values;
+      if (widening.everything) {
+        const given = { mapped: rolesOfMapping(users), provesUsers: users !== null };
+        await mayGiveByIssuer(trx, caller, before.id, given);
+      } else {
+        await mayGiveRoles(trx, caller, widening.roles);
+      }
+      const repasted = request.jwks !== undefined && request.jwks !== null;
+      const row = await writeIssuer(parts, trx, before, { ...read, repasted, nowMs: caller.nowMs });
+      audit.before = issuerResource(before, issuers, caller.nowMs);
+      audit.after = issuerResource(row, issuers, caller.nowMs);
+      return issuerResource(row, issuers, caller.nowMs);
+    },
+  );
+}
+
+/**
+ * Writes the new values of a locked issuer, with their consequences for older tokens, fetched keys and sessions.
+ * @throws Refusal `already_exists`
+ */
+export async function writeIssuer(
+  parts: Pick<IssuerParts, 'secretKey'>,
+  trx: Transaction,
+  before: StoredIssuer,
+  {
+    values,
+    clientSecret,
+    repasted,
+    nowMs,
+  }: ReadIssuer & {
+    /** True if the key set was pasted again, so that its age begins anew. */
+    readonly repasted: boolean;
+    readonly nowMs: number;
+  },
+): Promise<StoredIssuer> {
+  const { id, tenant_id } = before;
+  const widening = wideningOf(before, values);
+  const columns: Partial<IssuerColumns> = {
+    ...values,
+    jwks_set_at: values.jwks === null ? null : repasted ? new Date(nowMs) : before.jwks_set_at,
+    ...consequences(before, widening, await keysBefore(trx, before, widening), nowMs),
+    sso_secret_sealed: sealRequested(parts, id, clientSecret),
+  };
+  await updateIssuerRow(trx, id, columns).catch(refuseTaken);
+  if (widening.replacesKeys) await resetKeyState(trx, id);
+  const ended = endedSessions(before, values, columns);
+  for (const which of ended) await endSessionsOfIssuer(trx, id, which);
+  return writtenIssuer(trx, tenant_id, id);
+}
+
+/** Returns the keys of an issuer before a change that replaces their source. */
+async function keysBefore(
+  trx: Transaction,
+  { id, jwks }: StoredIssuer,
+  { replacesKeys }: Widening,
+): Promise<readonly IssuerKey[] | undefined> {
+  if (!replacesKeys) return undefined;
+  return jwks === null ? fetchedKeys(trx, id) : jwks.keys;
+}
+
+/** How a change treats tokens that were issued before it. */
+function consequences(
+  before: StoredIssuer,
+  { acceptsMore, givesMore, refusesOlder }: Widening,
+  keys: readonly IssuerKey[] | undefined,
+  nowMs: number,
+): Partial<Pick<IssuerColumns, 'earlier' | 'users_since' | 'revoked_before'>> {
+  // Whole seconds, as `iat` has them: a token of the same second counts as issued after the change.
+  const now = new Date(secondOf(nowMs));
+  const earlier = acceptsMore ? earlierAfter(before, keys, now.getTime()) : before.earlier;
+  return {
+    ...(givesMore ? { users_since: now } : {}),
+    ...(refusesOlder || earlier === undefined ? { revoked_before: now } : {}),
+    ...(acceptsMore ? { earlier: earlier ?? null } : {}),
+  };
+}
+
+export function secondOf(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
+}
+
+function endedSessions(
+  before: IssuerValues,
+  after: IssuerValues,
+  { revoked_before }: Partial<IssuerColumns>,
+): readonly EndedSessions[] {
+  if (!after.enabled || revoked_before !== undefined) return ['all'];
+  if (after.users === null && before.users !== null) return ['users'];
+  return after.sso === null && before.sso !== null ? ['logins'] : [];
+}
