@@ -23,10 +23,12 @@ export type ApiKey = {
   readonly last_four: string;
   /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
   readonly proof: {
+    /** The value of `iss`. */
     readonly issuer: string;
     /** The id of the user or key. */
     readonly subject: string;
     readonly claims: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
       /** The value must be one of these. */
       readonly in: readonly string[];
@@ -322,6 +324,7 @@ export type CreatedUser = {
   readonly issuer_roles: readonly string[];
   /** The subjects of issuers whose tokens act as the user. */
   readonly identities: readonly {
+    /** The value of `iss`. */
     readonly issuer: string;
     /** The id of the user or key. */
     readonly subject: string;
@@ -952,10 +955,12 @@ export type IssuedApiKey = {
   readonly last_four: string;
   /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
   readonly proof: {
+    /** The value of `iss`. */
     readonly issuer: string;
     /** The id of the user or key. */
     readonly subject: string;
     readonly claims: readonly {
+      /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
       /** The value must be one of these. */
       readonly in: readonly string[];
@@ -2364,6 +2369,7 @@ export type User = {
   readonly issuer_roles: readonly string[];
   /** The subjects of issuers whose tokens act as the user. */
   readonly identities: readonly {
+    /** The value of `iss`. */
     readonly issuer: string;
     /** The id of the user or key. */
     readonly subject: string;
