@@ -981,15 +981,15 @@ AS $function$
   select greatest((select max(seq) from changes), (select pruned_through from feed_state))
 $function$;
 
-CREATE OR REPLACE FUNCTION public.feed_proof(issuer text, subject text, is_glob boolean)
+CREATE OR REPLACE FUNCTION public.feed_proof(issuer_id text, subject text, is_glob boolean)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 begin
   if is_glob then
-    perform feed_append('issuer', i.issuer) from issuers i where i.id = issuer;
+    perform feed_append('issuer', i.issuer) from issuers i where i.id = issuer_id;
   else
-    perform feed_append('link', issuer || ' ' || subject);
+    perform feed_append('link', issuer_id || ' ' || subject);
   end if;
 end
 $function$;

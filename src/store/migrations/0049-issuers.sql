@@ -130,12 +130,12 @@ create constraint trigger issuer_keys_feed_new after insert on issuer_keys defer
   when (new.keys is not null) execute function feed_issuer_keys();
 
 -- A glob belongs to the entry of its issuer, an exact subject to its own entry.
-create function feed_proof(issuer text, subject text, is_glob boolean) returns void language plpgsql as $$
+create function feed_proof(issuer_id text, subject text, is_glob boolean) returns void language plpgsql as $$
 begin
   if is_glob then
-    perform feed_append('issuer', i.issuer) from issuers i where i.id = issuer;
+    perform feed_append('issuer', i.issuer) from issuers i where i.id = issuer_id;
   else
-    perform feed_append('link', issuer || ' ' || subject);
+    perform feed_append('link', issuer_id || ' ' || subject);
   end if;
 end
 $$;
