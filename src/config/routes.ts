@@ -42,7 +42,7 @@ export const ROUTE_MEMBERS: Readonly<Record<keyof RouteSpec, Member>> = {
   upgrade: { ...FLAG, help: 'Whether the request may upgrade to a WebSocket. Default: false.' },
   upstream_token: {
     ...FLAG,
-    help: 'Whether an allow adds the [token for the upstream](security.md#token-for-the-upstream), if `upstream-token.audience` is set. Default: true.',
+    help: 'Whether an allow adds the [token for the upstream](upstream-token.md), if `upstream-token.audience` is set. Default: true.',
   },
 };
 const MEMBER_NAMES = Object.keys(ROUTE_MEMBERS);
