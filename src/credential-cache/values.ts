@@ -2,6 +2,7 @@
 
 import { compileGrant } from '../decision/compile.ts';
 import type { KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
+import { narrowedUser } from '../decision/narrowing.ts';
 import { compilePatterns, type PatternSet } from '../decision/permissions.ts';
 import type { KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
@@ -135,15 +136,10 @@ export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyP
 export function sessionPrincipal({ id, scope, memo }: CachedSession, user: CachedUser): UserPrincipal {
   const last = memo.principal;
   if (last?.kind === 'user' && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
-  const principal = scope === undefined ? userPrincipal(user, id) : narrowedUser(user, id, scope);
+  const whole = userPrincipal(user, id);
+  const principal = scope === undefined ? whole : Object.freeze(narrowedUser(whole, scope));
   memo.principal = principal;
   return principal;
-}
-
-/** A platform administrator stays one only if the scope covers everything. */
-function narrowedUser(user: CachedUser, sessionId: SessionId, scope: PatternSet): UserPrincipal {
-  const principal = userPrincipal(user, sessionId);
-  return Object.freeze({ ...principal, platformAdmin: principal.platformAdmin && scope.all, scope });
 }
 
 /** Returns the principal of the session of a key without a secret. @param key the key's current principal */

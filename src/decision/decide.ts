@@ -19,6 +19,7 @@ import type {
   TenantView,
   Undecidable,
 } from './model.ts';
+import { isLeftOut } from './narrowing.ts';
 import { type AccessQuery, accessQuery, denied, isSpent, permitted, type Trace } from './permitted.ts';
 import type { CompiledPolicy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
@@ -125,7 +126,9 @@ const PRINCIPALS = { user: 'user', api_key: 'API key' } as const;
 export function permissionDeny(query: AccessQuery): Deny {
   const permission = query.permissions[0]?.text ?? '';
   const { kind, id } = query.principal;
-  const detail = `The ${PRINCIPALS[kind]} ${id} does not have the permission ${permission}: neither a role, a scope nor a policy gives it. An administrator can look the request id up in the recent decisions, or run postern explain --subject ${id}.`;
+  const detail = isLeftOut(query.principal, query.permissions)
+    ? `The scope of the access token does not include ${permission}. Exchange the token again, with a scope that includes it or without a scope.`
+    : `The ${PRINCIPALS[kind]} ${id} does not have the permission ${permission}: neither a role, a scope nor a policy gives it. An administrator can look the request id up in the recent decisions, or run postern explain --subject ${id}.`;
   return { kind: 'deny', code: 'insufficient_permission', detail, permission, principal: query.principal };
 }
 

@@ -209,18 +209,32 @@ function ofKey(
 
 /**
  * Returns the permissions of a caller: its roles and its unconditional allow policies. A key has its scopes within its
- * owner's.
+ * owner's, and a narrowed session only the permissions of its scope.
  */
-export function permissionsOfCaller(
+export function permissionsOfCaller(principal: Principal, snapshot: Omit<Snapshot, 'effective'>): PermissionSet {
+  return ofPrincipal(principal, snapshot, 'unconditional');
+}
+
+/** Like `permissionsOfCaller`, with the conditional allow policies: everything that the principal may have at a time. */
+export function permissionsOfPrincipal(principal: Principal, snapshot: Omit<Snapshot, 'effective'>): PermissionSet {
+  return ofPrincipal(principal, snapshot, 'all');
+}
+
+function ofPrincipal(
   principal: Principal,
   { own, global, builtinRoles }: Omit<Snapshot, 'effective'>,
+  counted: Counted,
 ): PermissionSet {
   if (own === undefined) return NO_PERMISSIONS;
   const rules: TenantRules = { own, global, builtinRoles };
-  if (principal.kind === 'api_key') return ofKey(principal.grant, principal.owner?.roles, rules, 'unconditional');
+  const { permissions } =
+    principal.kind === 'api_key'
+      ? ofKey(principal.grant, principal.owner?.roles, rules, counted)
+      : { permissions: ofRoles(effectiveRoles(principal), rules, counted) };
+  const { scope } = principal;
   return {
     platformAdmin: isPlatformAdmin(principal),
-    permissions: ofRoles(effectiveRoles(principal), rules, 'unconditional'),
+    permissions: scope === undefined ? permissions : overlap(permissions, limited([...scope.texts], [])),
   };
 }
 

@@ -6,7 +6,7 @@ import { conditionInputs } from './conditions.ts';
 import { type Grant, grantCoversPermission, grantCoversResources } from './grants.ts';
 import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
-import { ADMIN_TENANTS } from './permissions.ts';
+import { ADMIN_TENANTS, covers } from './permissions.ts';
 import { allowing, type CompiledPolicy, denying, type PolicyQuery, type PolicySet } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
@@ -15,6 +15,11 @@ export interface AccessQuery extends PolicyQuery {
   readonly principal: Principal;
   readonly own: TenantView;
   readonly builtinRoles: BuiltinRoles;
+  /**
+   * The permissions that grants and allow policies may give the principal. Only platform administrators manage tenants,
+   * and a narrowed session has only the permissions of its scope.
+   */
+  readonly grantable: readonly Permission[];
   /** The policies of the effective tenant; undefined if they do not apply. */
   readonly tenantPolicies: PolicySet | undefined;
   readonly globalPolicies: PolicySet;
@@ -62,6 +67,7 @@ export function accessQuery(parts: AccessQueryParts): AccessQuery {
     work: ruleWork(),
     own,
     builtinRoles: parts.builtinRoles,
+    grantable: grantable(principal, parts.permissions),
     tenantPolicies: parts.tenantPoliciesApply ? effective.policies : undefined,
     globalPolicies: parts.global,
   };
@@ -90,7 +96,7 @@ function coverageOf(
   query: AccessQuery,
   trace?: Trace,
 ): Coverage {
-  const coversPermission = grantCoversPermission(grant, grantable(query));
+  const coversPermission = grantCoversPermission(grant, query.grantable);
   // A comparison for an explanation only does not count as work, so the decision stays the same.
   const work = coversPermission ? query.work : ruleWork();
   const coversResources =
@@ -100,18 +106,22 @@ function coverageOf(
   return coversResources ? 'permitted' : 'no_resources';
 }
 
-/** Returns the permissions that a grant may cover: only platform administrators manage tenants. */
-function grantable(query: AccessQuery): readonly Permission[] {
-  for (const permission of query.permissions) {
-    if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(query.principal)) {
-      return query.permissions.filter((one) => one !== permission);
+/** Returns the same list if it stays whole, which needs no allocation. */
+function grantable(principal: Principal, permissions: readonly Permission[]): readonly Permission[] {
+  const { scope } = principal;
+  if (scope !== undefined && !scope.all) {
+    return permissions.filter((one) => one.text !== ADMIN_TENANTS && covers(scope, one));
+  }
+  for (const permission of permissions) {
+    if (permission.text === ADMIN_TENANTS && !isPlatformAdmin(principal)) {
+      return permissions.filter((one) => one !== permission);
     }
   }
-  return query.permissions;
+  return permissions;
 }
 
 function allowedByPolicy(query: AccessQuery): boolean {
-  const permissions = grantable(query);
+  const { grantable: permissions } = query;
   if (permissions.length === 0) return false;
   const narrowed = permissions === query.permissions ? query : { ...query, permissions };
   if (allowing(query.globalPolicies, narrowed) !== undefined) return true;

@@ -8,7 +8,7 @@ import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import type { Principal } from '../decision/model.ts';
 import { isPlatformAdmin } from '../decision/tenant.ts';
 import type { TenantId } from '../domain/ids.ts';
-import { refuseRotated } from '../iam/caller/admission.ts';
+import { refuseRotated, refuseUnexchanged } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';
@@ -92,7 +92,10 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
   const entered = await atHomeOf(parts, endpoint, request, await enter(named), (home) =>
     enter({ text: home, every: false }),
   );
-  if (endpoint.writes) refuseRotated(entered.principal);
+  if (endpoint.writes) {
+    refuseRotated(entered.principal);
+    refuseUnexchanged(entered.principal);
+  }
   const caller = allowed(entered);
   return {
     incoming,

@@ -5,6 +5,8 @@ import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explainDecision } from '../../src/decision/explain.ts';
 import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
+import { narrowedUser } from '../../src/decision/narrowing.ts';
+import { compilePatterns } from '../../src/decision/permissions.ts';
 import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
@@ -15,6 +17,7 @@ import { checkInput, must, roleName } from '../support/world.ts';
 import { naiveDecision } from './naive-decision.ts';
 import {
   extraLines,
+  granted,
   principalArbitrary,
   type RandomRequest,
   type RandomWorld,
@@ -32,23 +35,19 @@ type RandomPrincipal = typeof principalArbitrary extends fc.Arbitrary<infer T> ?
 function identityOf(principal: RandomPrincipal): Identity {
   const tenantId = must(parseTenantId(principal.tenant), principal.tenant);
   const { key, roles, id } = principal;
+  const scope = principal.scope && compilePatterns(principal.scope);
   if (key === undefined) {
-    return {
-      kind: 'proved',
-      principal: {
-        kind: 'user',
-        id,
-        tenantId,
-        roles,
-        platformAdmin: roles.some((one) => one === 'admin'),
-        sessionId: undefined,
-      },
-    };
+    const platformAdmin = roles.some((one) => one === 'admin');
+    const user: UserPrincipal = { kind: 'user', id, tenantId, roles, platformAdmin, sessionId: undefined };
+    return { kind: 'proved', principal: scope === undefined ? user : narrowedUser(user, scope) };
   }
   const owner = key.owned ? { id, roles } : undefined;
   const grant = compileGrant(key.permissions, key.constraints);
   const keyId = makeId('key', 0, new Uint8Array(10));
-  return { kind: 'proved', principal: { kind: 'api_key', id: keyId, tenantId, grant, owner, rateLimitRpm: undefined } };
+  return {
+    kind: 'proved',
+    principal: { kind: 'api_key', id: keyId, tenantId, grant, owner, rateLimitRpm: undefined, scope },
+  };
 }
 
 function inputOf(request: RandomRequest): CheckInput {
@@ -88,8 +87,10 @@ function holds(policy: PolicyRecord, request: RandomRequest): boolean {
   return request.address.startsWith('10.') === (ip.in !== undefined);
 }
 
+const coversAll = (patterns: readonly string[]) => patterns.includes('*') || patterns.includes('*:*');
+
 function naive(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest): string {
-  const { key, roles } = principal;
+  const { key, roles, scope } = principal;
   const effective = world.tenants.find((tenant) => tenant.id === (request.header ?? principal.tenant));
   const resources = request.resources.map((one) =>
     one.orDefault ? { kind: one.kind, name: effective?.settings.default_model } : one,
@@ -99,9 +100,11 @@ function naive(world: RandomWorld, principal: RandomPrincipal, request: RandomRe
     world.globals,
     {
       tenant: principal.tenant,
-      platformAdmin: key === undefined && roles.some((one) => one === 'admin'),
+      platformAdmin:
+        key === undefined && roles.some((one) => one === 'admin') && (scope === undefined || coversAll(scope)),
       roles: key === undefined || key.owned ? roles : undefined,
       scopes: key && { permissions: key.permissions, constraints: key.constraints },
+      narrowedTo: scope,
     },
     { ...request, resources },
     (policy) => holds(policy, request),
@@ -145,6 +148,25 @@ describe('the decision for random tenants and policies', () => {
       expect([code, seen.get(code) ?? 0]).toEqual([code, expect.toSatisfy((count: number) => count >= enough(5))]);
     }
   });
+});
+
+test('a scope removes permissions and adds none: what a narrowed session may do, its principal may do as well', () => {
+  let narrower = 0;
+  fc.assert(
+    fc.property(worldArbitrary, principalArbitrary, requestArbitrary, granted, (world, principal, request, scope) => {
+      const input = inputOf(request);
+      const match = matchRoute(table, input);
+      const snapshot = snapshotOf(world, principal, request);
+      const outcome = (narrowedTo: RandomPrincipal['scope']) =>
+        decide(match, input, identityOf({ ...principal, scope: narrowedTo }), snapshot, NOW);
+      const [whole, narrowed] = [outcome(undefined), outcome(scope)];
+      if (narrowed.kind === 'allow') expect(told(whole)).toBe('allow');
+      expect(told(outcome(['*']))).toBe(told(whole));
+      if (whole.kind === 'allow' && narrowed.kind === 'deny') narrower++;
+    }),
+    { numRuns: runs(1000) },
+  );
+  expect(narrower).toSatisfy((count: number) => count >= enough(5));
 });
 
 const HOME = must(parseTenantId('home'), 'home');

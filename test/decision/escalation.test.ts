@@ -16,7 +16,7 @@ import {
 import { grantCoversPermission, grantCoversResources } from '../../src/decision/grants.ts';
 import { ruleWork } from '../../src/decision/limits.ts';
 import type { Principal, Resource, TenantView } from '../../src/decision/model.ts';
-import { permissionOf } from '../../src/decision/permissions.ts';
+import { compilePatterns, permissionOf } from '../../src/decision/permissions.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord } from '../../src/domain/records.ts';
 import { builtinRoles } from '../support/builtin-roles.ts';
@@ -115,6 +115,19 @@ describe('giving', () => {
     expect(firstMissing(callerOf(key(['*'], {}, 'admin')), permissionsOfRole(roleName('admin'), rules(view())))).toBe(
       'admin',
     );
+  });
+
+  test('a narrowed session holds the permissions that both its scope and its principal have', () => {
+    const narrow = (scope: string[], principal: Principal) => callerOf({ ...principal, scope: compilePatterns(scope) });
+    for (const principal of [user('tenant-admin'), key(['*'], {}, 'tenant-admin'), key(['chat:*', 'audit:*'])]) {
+      const caller = narrow(['chat:write', 'audit:*', 'secrets:write'], principal);
+      expect(firstMissing(caller, permissionsOfGrant(['chat:write', 'audit:read'], {}))).toBeUndefined();
+      expect(firstMissing(caller, permissionsOfGrant(['chat:read'], {}))).toBe('chat:read');
+      expect(firstMissing(caller, permissionsOfGrant(['secrets:write'], {}))).toBe('secrets:write');
+      expect(firstMissing(callerOf(principal), permissionsOfGrant(['chat:read'], {}))).toBeUndefined();
+    }
+    const limits = narrow(['*:write'], user('phi'));
+    expect(firstMissing(limits, permissionsOfGrant(['chat:write'], {}))).toBe('chat:write');
   });
 
   test("the caller's unconditional allow policies count, its conditional ones do not", () => {

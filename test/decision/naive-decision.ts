@@ -14,6 +14,8 @@ export interface NaivePrincipal {
   readonly roles: readonly string[] | undefined;
   /** Undefined for a user. */
   readonly scopes: { readonly permissions: readonly string[]; readonly constraints: ResourceConstraints } | undefined;
+  /** The patterns of a narrowed session. */
+  readonly narrowedTo: readonly string[] | undefined;
 }
 
 export interface NaiveRequest {
@@ -94,7 +96,9 @@ export function naiveDecision(
   if (denied !== undefined) return `denied_by_policy ${denied.name}`;
 
   const permissions = request.permissions.filter(
-    (permission) => permission !== 'admin:tenants' || principal.platformAdmin,
+    (permission) =>
+      (permission !== 'admin:tenants' || principal.platformAdmin) &&
+      (principal.narrowedTo === undefined || principal.narrowedTo.some((pattern) => covers(pattern, permission))),
   );
   const grantCovers = (patterns: readonly string[]) =>
     patterns.some((pattern) => permissions.some((one) => covers(pattern, one)));

@@ -46,7 +46,7 @@ export const TENANTS = ['home', 'away', 'frozen'];
 
 const patterns = fc.uniqueArray(fc.constantFrom(...ACTIONS), { maxLength: 3 });
 /** The patterns of grants: often wide enough that the decision reaches the steps after 13 and 14. */
-const granted = fc.oneof(
+export const granted = fc.oneof(
   { weight: 2, arbitrary: patterns },
   { weight: 1, arbitrary: fc.constantFrom(['*'], ['chat:*', '*:read']) },
 );
@@ -128,6 +128,8 @@ export const principalArbitrary = fc.record({
   tenant: fc.constantFrom('home', 'home', 'home', 'away', 'frozen'),
   roles: fc.uniqueArray(fc.constantFrom(...ROLES), { maxLength: 3 }).map((names) => names.map(roleName)),
   key: fc.option(fc.record({ permissions: granted, constraints, owned: fc.boolean() }), { nil: undefined }),
+  /** The scope of the session; undefined: it is not narrowed. */
+  scope: fc.option(granted, { nil: undefined, freq: 2 }),
   id: fc.constant(makeId('usr', 0, new Uint8Array(10))),
 });
 

@@ -7,6 +7,7 @@ import type { Principal, Snapshot } from '../../decision/model.ts';
 import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
+import { mustExchange } from './refusals.ts';
 
 /** Returns the same refusal for every reason why a credential proves no principal. */
 export function invalidCredential(extras: Pick<RefusalExtras, 'otherScheme'> = {}): Refusal {
@@ -37,6 +38,15 @@ export function admittedTenant(
     throw new Refusal('tenant_suspended', 'The tenant is suspended.');
   }
   return choice.id;
+}
+
+/**
+ * Rejects changes with a token of another issuer. A token that is exchanged first has a session, which an administrator
+ * can end.
+ * @throws Refusal `insufficient_permission`
+ */
+export function refuseUnexchanged(principal: Principal): void {
+  if (principal.provedBy !== undefined) throw mustExchange();
 }
 
 /**

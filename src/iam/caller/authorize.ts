@@ -27,7 +27,7 @@ export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
 export type Access = ManagementPermission | 'use-case' | 'any';
 
 interface AuthorizeOptions {
-  /** The caller acts on itself with an access token. Then it needs no grant, but a policy may still deny. */
+  /** The caller acts on itself (`selfId`). Then it needs no grant, but a policy may still deny. */
   readonly self?: boolean;
 }
 

@@ -34,9 +34,13 @@ export interface Caller {
   readonly idempotency?: IdempotentRequest | undefined;
 }
 
-/** Returns the caller's user id; undefined for API keys, which may not act on their owner. */
-export function selfId(caller: Caller): UserId | undefined {
-  return caller.principal.kind === 'user' ? caller.principal.id : undefined;
+/**
+ * Returns the id of a user that may act on itself without a grant; undefined for callers that may not: API keys, tokens
+ * of other issuers, and sessions that a scope narrows.
+ */
+export function selfId({ principal }: Caller): UserId | undefined {
+  const isWhole = principal.provedBy === undefined && principal.scope === undefined;
+  return principal.kind === 'user' && isWhole ? principal.id : undefined;
 }
 
 /** Reports whether the user is the caller, or owns the key that is the caller. */

@@ -151,7 +151,8 @@ export async function mayChangeKey(trx: Transaction, caller: HeldCaller, key: Ke
 }
 
 function isOwnKey(caller: HeldCaller, key: KeyRow): boolean {
-  return caller.principal.id === key.id || (key.user_id !== null && key.user_id === selfId(caller));
+  const { id, scope } = caller.principal;
+  return (id === key.id && scope === undefined) || (key.user_id !== null && key.user_id === selfId(caller));
 }
 
 function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: string): void {

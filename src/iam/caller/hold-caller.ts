@@ -26,7 +26,7 @@ import type { KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts'
 import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
-import { admittedTenant, invalidCredential, refuseRotated } from './admission.ts';
+import { admittedTenant, invalidCredential, refuseRotated, refuseUnexchanged } from './admission.ts';
 import { authorize } from './authorize.ts';
 import type { Caller } from './caller.ts';
 import { type HeldCredential, type HeldRows, holdCallerRows, type WrittenRows } from './queries.ts';
@@ -86,6 +86,7 @@ export function heldMaker(maker: Caller): HeldCaller {
 }
 
 function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
+  refuseUnexchanged(principal);
   const { sessionId: session } = principal;
   switch (principal.kind) {
     case 'user':

@@ -50,6 +50,14 @@ export function escalation(detail: string): Refusal {
   return new Refusal('escalation', detail);
 }
 
+/** For a request that changes something, or in which a user acts on itself, with a token of another issuer. */
+export function mustExchange(): Refusal {
+  return new Refusal(
+    'insufficient_permission',
+    'A token of another issuer may not make this request. Exchange it for an access token at POST /v1/auth/token, and send that.',
+  );
+}
+
 /** @throws Refusal `invalid_field` if the validator found errors */
 export function valid<T>(parsed: ValidationResult<T>): T {
   if (parsed.kind === 'errors') throw invalidFields(parsed.errors);

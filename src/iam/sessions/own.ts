@@ -8,7 +8,7 @@ import { Refusal } from '../../domain/errors.ts';
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import type { Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { mustExchange, notFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './entity.ts';
@@ -23,14 +23,21 @@ interface OwnSession {
   readonly sessionId: SessionId;
 }
 
-/** @throws Refusal `insufficient_permission` for API keys */
+/** @throws Refusal `insufficient_permission` for API keys, tokens of other issuers and narrowed sessions */
 export function ownSession({ principal }: Caller): OwnSession {
-  if (principal.kind !== 'user' || principal.sessionId === undefined) {
+  if (principal.kind !== 'user') {
     throw new Refusal(
       'insufficient_permission',
       'This request requires an access token, because an API key has no sessions and no password. Log in and send the access token.',
     );
   }
+  if (principal.scope !== undefined) {
+    throw new Refusal(
+      'insufficient_permission',
+      'This request requires an access token without a scope. Exchange the token again without a scope, or log in.',
+    );
+  }
+  if (principal.sessionId === undefined) throw mustExchange();
   return { userId: principal.id, tenantId: principal.tenantId, sessionId: principal.sessionId };
 }
 
