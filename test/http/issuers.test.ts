@@ -63,7 +63,7 @@ const remove = (id: string, query = '', as = boss.token) => h.api('DELETE', `${I
 const failed = (reply: Reply): unknown => [outcome(reply), reply.json['errors']];
 
 /** The columns that no response shows. */
-export async function hiddenOf(id: string): Promise<Json> {
+async function hiddenOf(id: string): Promise<Json> {
   const { rows: found } = await h.db.knex.raw<{ rows: Json[] }>(
     'select earlier, users_since, revoked_before, sso_secret_sealed from issuers where id = ?',
     [id],
@@ -288,6 +288,390 @@ describe('the values of an issuer', () => {
   });
 });
 
-test('a caller that holds admin:* and no role of the mapping reads issuers', async () => {
-  expect(outcome(await get(await made(), clerk.token))).toBe('200');
+/** Makes a user of ACME with these roles, linked to a subject of the issuer. */
+async function linked(issuer: string, roles: readonly string[], subject = unique('subject')): Promise<Person> {
+  const person = await h.person(ACME, roles);
+  await h.db.knex('user_identities').insert({ issuer_id: issuer, subject, user_id: person.id });
+  return person;
+}
+
+async function provedKey(issuer: string, scopes: readonly string[], subject = unique('pod')): Promise<string> {
+  const shown = (await get(issuer)).json;
+  const key = { description: name, scopes, expires_in_days: 1, proof: { issuer: shown['name'], subject } };
+  const reply = await h.api('POST', '/v1/iam/api-keys', { as: boss.token, body: key });
+  expect([outcome(reply), reply.json['errors']]).toEqual(['201', undefined]);
+  return text(reply.json, 'id');
+}
+
+const rule = (roles: readonly string[], value = 'staff') => ({ claim: 'groups', in: [value], roles });
+const WIDER: readonly (readonly [string, () => object])[] = [
+  ['another audience', () => ({ audiences: ['postern', 'other'] })],
+  ['another algorithm', () => ({ algorithms: ['RS256', 'ES256', 'EdDSA', 'PS256'] })],
+  ['another type', () => ({ token_types: ['JWT', 'JOSE'] })],
+  ['one rule less', () => ({ required_claims: [] })],
+  ['a rule with another value', () => ({ required_claims: [{ claim: 'hd', in: ['acme.example', 'globex.example'] }] })],
+  ['a rule with a glob', () => ({ required_claims: [{ claim: 'hd', in: ['*.example'] }] })],
+  ['a rule on another claim', () => ({ required_claims: [{ claim: 'domain', in: ['acme.example'] }] })],
+  ['a longer age', () => ({ max_age_seconds: 7200 })],
+  ['no bound of the age', () => ({ max_age_seconds: null })],
+  ['more tolerance', () => ({ leeway_seconds: 6 })],
+  ['other keys', () => ({ jwks: { keys: [{ ...keys.key.jwk, kid: 'other' }] } })],
+  ['keys from an address', () => ({ jwks: null, jwks_uri: 'https://login.example/keys' })],
+  ['another certificate authority', () => ({ ca: CERTIFICATE })],
+  ['another value', () => ({ issuer: `${url}/other` })],
+  ['another subject', () => ({ users: { subject_claim: 'oid', roles: [rule(['developer'])] } })],
+  ['a login', () => ({ sso: { client_id: 'console', label: 'Log in' } })],
+];
+const NARROWER: readonly (readonly [string, () => object])[] = [
+  ['the same audiences in another order', () => ({ audiences: ['postern', 'postern'] })],
+  ['an algorithm less', () => ({ algorithms: ['ES256'] })],
+  ['a type less', () => ({ token_types: ['JWT'] })],
+  [
+    'another rule',
+    () => ({
+      required_claims: [
+        { claim: 'hd', in: ['acme.example'] },
+        { claim: 'x', in: ['y'] },
+      ],
+    }),
+  ],
+  ['a shorter age', () => ({ max_age_seconds: 60 })],
+  ['less tolerance', () => ({ leeway_seconds: 0 })],
+  ['another name', () => ({ name: `${name}-renamed` })],
+  ['no roles', () => ({ users: { roles: [] } })],
+  ['a narrower mapping', () => ({ users: { roles: [{ ...rule(['developer']), in: ['staff'] }] } })],
+  ['no users', () => ({ users: null })],
+  ['being disabled', () => ({ enabled: false })],
+];
+
+describe('a caller gives by an issuer only what it has', () => {
+  const base = () => ({
+    required_claims: [{ claim: 'hd', in: ['acme.example'] }],
+    token_types: ['JWT'],
+    max_age_seconds: 3600,
+    users: { roles: [rule(['developer'], 'sta*')] },
+  });
+
+  test.each([
+    ['developer', '403 escalation'],
+    ['admin', '403 escalation'],
+    ['clerk', '201'],
+  ])('in the mapping of a new issuer: %s', async (role, expected) => {
+    expect(outcome(await create({ users: { roles: [rule([role])] } }, clerk.token))).toBe(expected);
+    const users = { default_roles: [role] };
+    expect(outcome(await create({ name: `${name}-b`, issuer: `${url}/b`, users }, clerk.token))).toBe(expected);
+  });
+
+  test('admin is mapped by platform administrators only', async () => {
+    const users = { default_roles: ['admin'] };
+    expect(outcome(await create({ users }))).toBe('403 escalation');
+    const made = await h.api('POST', ISSUERS, { as: h.root.token, tenant: ACME, body: body({ users }) });
+    expect(outcome(made)).toBe('201');
+    const id = text(made.json, 'id');
+    expect(outcome(await put(id, { audiences: ['postern', 'b'] }))).toBe('403 escalation');
+    expect(outcome(await put(id, { leeway_seconds: 0 }))).toBe('200');
+    expect(outcome(await put(id, { users: { default_roles: [] } }))).toBe('200');
+    expect(outcome(await put(id, { audiences: ['postern', 'b'] }))).toBe('200');
+  });
+
+  test.each(WIDER)('%s needs what the mapping gives', async (_name, changes) => {
+    const id = await made(base());
+    const before = (await get(id)).json;
+    expect(outcome(await put(id, changes(), clerk.token))).toBe('403 escalation');
+    expect((await get(id)).json).toEqual(before);
+    expect(outcome(await put(id, changes()))).toBe('200');
+  });
+
+  test.each(NARROWER)('%s needs nothing', async (_name, changes) => {
+    const id = await made(base());
+    expect(outcome(await put(id, changes(), clerk.token))).toBe('200');
+    expect(await hiddenOf(id)).toMatchObject({ earlier: null, users_since: null, revoked_before: null });
+  });
+
+  test('to enable an issuer again needs what it gives, and refuses older tokens', async () => {
+    const id = await made(base());
+    await put(id, { enabled: false }, clerk.token);
+    expect(outcome(await put(id, { enabled: true }, clerk.token))).toBe('403 escalation');
+    const reply = await put(id, { enabled: true });
+    expect([outcome(reply), reply.json['revoked_before']]).toEqual(['200', expect.stringMatching(/:\d\d\.000Z$/)]);
+  });
+
+  test.each([
+    ['a role for another value', { roles: [rule(['developer'], 'sta*'), rule(['developer'], 'guests')] }],
+    ['a role for everyone', { roles: [rule(['developer'], 'sta*')], default_roles: ['developer'] }],
+    ['a role for a wider value', { roles: [rule(['developer'], '*')] }],
+    ['the same roles for new users', { roles: [rule(['developer'], 'sta*')], create: true }],
+  ])('%s needs this role, and older tokens do not give it', async (_name, users) => {
+    const id = await made(base());
+    expect(outcome(await put(id, { users }, clerk.token))).toBe('403 escalation');
+    expect(outcome(await put(id, { users }))).toBe('200');
+    expect(await hiddenOf(id)).toMatchObject({ earlier: null, users_since: expect.any(Date), revoked_before: null });
+  });
+
+  test('the keys with a proof count', async () => {
+    const id = await made();
+    const wider = { audiences: ['postern', 'b'] };
+    await provedKey(id, ['admin:keys']);
+    expect(outcome(await put(id, wider, clerk.token))).toBe('200');
+    const key = await provedKey(id, ['chat:write']);
+    const refused = await put(id, { audiences: ['postern', 'c'] }, clerk.token);
+    expect([outcome(refused), refused.json['detail']]).toEqual([
+      '403 escalation',
+      'A key of this issuer has permissions that you do not have: chat:write.',
+    ]);
+    await h.api('DELETE', `/v1/iam/api-keys/${key}`, { as: boss.token });
+    expect(outcome(await put(id, { audiences: ['postern', 'c'] }, clerk.token))).toBe('200');
+  });
+
+  test('the linked users count, while tokens prove users', async () => {
+    const id = await made();
+    await linked(id, ['tenant-admin']);
+    expect(outcome(await put(id, { audiences: ['postern', 'b'] }, clerk.token))).toBe('200');
+    expect(outcome(await put(id, { users: {} }, clerk.token))).toBe('403 escalation');
+    expect(outcome(await put(id, { users: {} }))).toBe('200');
+    expect(outcome(await put(id, { audiences: ['postern'] }, clerk.token))).toBe('200');
+    expect(outcome(await put(id, { audiences: ['postern', 'd'] }, clerk.token))).toBe('403 escalation');
+    expect(outcome(await put(id, { audiences: ['postern', 'd'] }))).toBe('200');
+  });
+
+  test('a user linked to the issuer that gives itself nothing new is no stronger than itself', async () => {
+    const id = await made({ users: {} });
+    await h.db.knex('user_identities').insert({ issuer_id: id, subject: unique('self'), user_id: boss.id });
+    expect(outcome(await put(id, { audiences: ['postern', 'b'] }))).toBe('200');
+    expect(outcome(await put(id, { audiences: ['postern', 'c'] }, clerk.token))).toBe('403 escalation');
+  });
+
+  test('a linked platform administrator is out of reach of a tenant administrator', async () => {
+    const id = await made({ users: {} });
+    await linked(id, ['admin']);
+    expect(outcome(await put(id, { jwks: { keys: [{ ...keys.key.jwk, kid: 'mine' }] } }))).toBe('403 escalation');
+    const reply = await h.api('PUT', `${ISSUERS}/${id}`, {
+      as: h.root.token,
+      tenant: ACME,
+      body: { audiences: ['postern', 'b'] },
+    });
+    expect(outcome(reply)).toBe('200');
+  });
+});
+
+describe('a wider change applies to tokens issued after it', () => {
+  test('the members before it are kept, with the second of the change', async () => {
+    const id = await made();
+    const since = Math.floor(Date.now() / 1000) * 1000;
+    await put(id, { audiences: ['postern', 'b'] });
+    const { earlier } = await hiddenOf(id);
+    expect(earlier).toMatchObject({
+      audiences: ['postern'],
+      algorithms: ['RS256', 'ES256', 'EdDSA'],
+      tokenTypes: ['at+jwt', 'JWT', ''],
+      requiredClaims: [],
+    });
+    expect(earlier).not.toHaveProperty('keys');
+    const { untilMs } = Object.assign({ untilMs: 0 }, earlier);
+    expect([untilMs >= since, untilMs <= Date.now(), untilMs % 1000]).toEqual([true, true, 0]);
+  });
+
+  test('of two within a day, both count; the first is forgotten after a day', async () => {
+    const id = await made({ max_age_seconds: 60 });
+    await put(id, { audiences: ['postern', 'b'] });
+    await put(id, { audiences: ['postern', 'b'], max_age_seconds: 120, required_claims: [{ claim: 'x', in: ['y'] }] });
+    await put(id, { required_claims: [] });
+    expect((await hiddenOf(id))['earlier']).toMatchObject({
+      audiences: ['postern'],
+      maxAgeSeconds: 60,
+      requiredClaims: [{ claim: 'x', in: ['y'] }],
+    });
+    await h.db.knex.raw(
+      `update issuers set earlier = jsonb_set(earlier, '{untilMs}', to_jsonb((earlier->>'untilMs')::bigint - 86400001)) where id = ?`,
+      [id],
+    );
+    await put(id, { audiences: ['postern', 'b', 'c'] });
+    expect((await hiddenOf(id))['earlier']).toMatchObject({ audiences: ['postern', 'b'], maxAgeSeconds: 120 });
+  });
+
+  test('other keys leave the former ones as what older tokens must satisfy', async () => {
+    const id = await made();
+    await put(id, { jwks: { keys: [{ ...keys.key.jwk, kid: 'other' }] } });
+    expect((await hiddenOf(id))['earlier']).toMatchObject({ keys: [{ kid: keys.key.kid }] });
+    await put(id, { jwks: null, jwks_uri: 'https://login.example/keys' });
+    expect((await hiddenOf(id))['earlier']).toMatchObject({ keys: [] });
+    expect((await get(id)).json['keys']).toMatchObject({ count: 0, pasted: false, fetched_at: null });
+  });
+
+  test.each([
+    ['issuer', () => ({ issuer: `${url}/other` })],
+    ['users.subject_claim', () => ({ users: { subject_claim: 'oid' } })],
+  ])('a change of %s refuses older tokens', async (_name, changes) => {
+    const id = await made({ users: {} });
+    expect((await put(id, changes())).json['revoked_before']).toMatch(/:\d\d\.000Z$/);
+  });
+});
+
+describe('the end of tokens', () => {
+  async function session(issuer: string, user: Person, sso = false): Promise<string> {
+    const id = `ses_${Math.random()
+      .toString(36)
+      .slice(2)
+      .padEnd(26, '0')
+      .replace(/[ilou]/g, '0')}`;
+    const expires_at = new Date(Date.now() + 3_600_000);
+    const row = { id, user_id: user.id, issuer_id: issuer, expires_at, sso_subject: sso ? 'subject' : null };
+    await h.db.knex('sessions').insert(row);
+    return id;
+  }
+  const isEnded = async (id: string): Promise<boolean> => {
+    const { rows: found } = await h.db.knex.raw<{ rows: { ended: boolean }[] }>(
+      'select ended_at is not null as ended from sessions where id = ?',
+      [id],
+    );
+    return found[0]?.ended ?? true;
+  };
+
+  test('revoke-before refuses older tokens and ends the sessions, and moving it back gives nothing back', async () => {
+    const id = await made({ users: {} });
+    const user = await linked(id, []);
+    const other = await made({ name: `${name}-other`, issuer: `${url}/other`, users: {} });
+    const [ours, others] = [await session(id, user), await session(other, user)];
+    const reply = await post(id, 'revoke-before', {}, clerk.token);
+    const time = text(reply.json, 'revoked_before');
+    expect([outcome(reply), time]).toEqual(['200', expect.stringMatching(/:\d\d\.000Z$/)]);
+    expect([await isEnded(ours), await isEnded(others)]).toEqual([true, false]);
+    const back = await post(id, 'revoke-before', { time: '2020-01-01T00:00:00Z' });
+    expect([outcome(back), back.json['revoked_before']]).toEqual(['200', time]);
+    expect(failed(await post(id, 'revoke-before', { time: '2999-01-01T00:00:00Z' }))).toMatchObject([
+      '422 invalid_field',
+      [{ path: '/time' }],
+    ]);
+  });
+
+  test.each<[string, object, readonly [boolean, boolean]]>([
+    ['disabling', { enabled: false }, [true, true]],
+    ['removing its users', { users: null, sso: null }, [true, true]],
+    ['removing its login', { sso: null }, [false, true]],
+    ['another label', { sso: { client_id: 'console', label: 'Other' } }, [false, false]],
+  ])('%s ends the sessions that began with it', async (_name, changes, ended) => {
+    const id = await made({ users: {}, sso: { client_id: 'console', label: 'Log in' } });
+    const user = await linked(id, []);
+    const [exchanged, login] = [await session(id, user), await session(id, user, true)];
+    expect(outcome(await put(id, changes))).toBe('200');
+    expect([await isEnded(exchanged), await isEnded(login)]).toEqual(ended);
+  });
+
+  test('an issuer with keys or linked users is deleted with force only, which ends all of them', async () => {
+    const id = await made({ users: { default_roles: ['analyst'] } });
+    const user = await linked(id, []);
+    await h.db.knex.raw(
+      `insert into user_roles (user_id, role_name, source, tenant_id, status) values (?, 'analyst', ?, ?, 'active')`,
+      [user.id, `issuer:${id}`, ACME],
+    );
+    const key = await provedKey(id, ['chat:write']);
+    const began = await session(id, user);
+    expect(outcome(await remove(id))).toBe('409 in_use');
+    expect(outcome(await remove(id, '?force=true', clerk.token))).toBe('403 escalation');
+    expect(await isEnded(began)).toBe(false);
+    expect(outcome(await remove(id, '?force=true'))).toBe('204');
+    expect(await isEnded(began)).toBe(true);
+    const shown = await h.api('GET', `/v1/iam/api-keys/${key}`, { as: boss.token });
+    expect(shown.json).toMatchObject({ status: 'revoked', proof: null });
+    const person = await h.api('GET', `/v1/iam/users/${user.id}`, { as: boss.token });
+    expect(person.json).toMatchObject({ issuer_roles: [], identities: [], status: 'active' });
+  });
+
+  test('a revoked key does not keep an issuer', async () => {
+    const id = await made();
+    const key = await provedKey(id, ['chat:write']);
+    await h.api('DELETE', `/v1/iam/api-keys/${key}`, { as: boss.token });
+    expect(outcome(await remove(id, '', clerk.token))).toBe('204');
+  });
+
+  test('a role that a mapping names is deleted with force only, and the mapping loses it', async () => {
+    const role = { name, permissions: ['chat:read'] };
+    await h.api('POST', '/v1/iam/roles', { as: boss.token, body: role });
+    const users = { roles: [rule([name]), rule([name, 'analyst'], 'b')], default_roles: [name] };
+    const id = await made({ users });
+    const drop = (query = '') => h.api('DELETE', `/v1/iam/roles/${name}${query}`, { as: boss.token });
+    expect(outcome(await drop())).toBe('409 in_use');
+    expect(outcome(await drop('?force=true'))).toBe('204');
+    expect((await get(id)).json['users']).toMatchObject({ roles: [rule(['analyst'], 'b')], default_roles: [] });
+  });
+
+  test('the issuers of a deleted tenant are deleted, so another tenant may have their value', async () => {
+    const gone = unique('gone');
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: gone, name: gone } });
+    await h.api('POST', ISSUERS, { as: h.root.token, tenant: gone, body: body() });
+    expect(outcome(await create())).toBe('409 already_exists');
+    expect(outcome(await h.api('DELETE', `/v1/iam/tenants/${gone}`, { as: h.root.token }))).toBe('204');
+    expect(outcome(await create())).toBe('201');
+  });
+});
+
+describe('the secret of a client', () => {
+  const sso = (members: object = {}) => ({ client_id: 'console', label: 'Log in', ...members });
+
+  test('is in no answer, and stays while requests do not name it', async () => {
+    const reply = await create({ users: {}, sso: sso({ client_secret: SECRET }) });
+    const id = text(reply.json, 'id');
+    expect(reply.json['sso']).toEqual({
+      client_id: 'console',
+      scopes: ['openid', 'profile', 'email'],
+      label: 'Log in',
+      client_secret_set: true,
+    });
+    const { sso_secret_sealed: sealed } = await hiddenOf(id);
+    const changed = await put(id, { sso: sso({ label: 'Other' }) });
+    expect(changed.json['sso']).toMatchObject({ label: 'Other', client_secret_set: true });
+    expect((await hiddenOf(id))['sso_secret_sealed']).toEqual(sealed);
+    const list = await h.api('GET', `${ISSUERS}?q=${name}`, { as: boss.token });
+    for (const answer of [reply, changed, list, await get(id)]) expect(answer.text).not.toContain(SECRET);
+    const invalid = await put(id, { sso: sso({ client_secret: `${SECRET}é` }) });
+    expect([outcome(invalid), invalid.text.includes(SECRET)]).toEqual(['422 invalid_field', false]);
+    await put(id, { sso: null });
+    expect((await hiddenOf(id))['sso_secret_sealed']).toBeNull();
+  });
+
+  test('is not sent to another issuer: a change of the value needs it again', async () => {
+    const id = await made({ users: {}, sso: sso({ client_secret: SECRET }) });
+    const issuer = `${url}/other`;
+    expect(failed(await put(id, { issuer }))).toMatchObject(['422 invalid_field', [{ path: '/sso/client_secret' }]]);
+    expect(failed(await put(id, { issuer, sso: sso() }))).toMatchObject([
+      '422 invalid_field',
+      [{ path: '/sso/client_secret' }],
+    ]);
+    expect(outcome(await put(id, { issuer, sso: sso({ client_secret: SECRET }) }))).toBe('200');
+    expect(outcome(await put(id, { issuer: `${url}/third`, sso: null }))).toBe('200');
+  });
+});
+
+describe('another tenant', () => {
+  test('finds no issuer of this one, by any method', async () => {
+    const id = await made();
+    const all = await Promise.all([
+      get(id, theirs.token),
+      put(id, { enabled: false }, theirs.token),
+      remove(id, '', theirs.token),
+      post(id, 'refresh', {}, theirs.token),
+      post(id, 'revoke-before', {}, theirs.token),
+      post(id, 'test', { token: keys.sign() }, theirs.token),
+    ]);
+    expect(new Set(all.map(outcome))).toEqual(new Set(['404 not_found']));
+    expect(column(await h.api('GET', `${ISSUERS}?limit=200`, { as: theirs.token }), 'id')).not.toContain(id);
+    const everywhere = await h.api('GET', `${ISSUERS}?tenant_id=*&q=${name}`, { as: h.root.token });
+    expect(column(everywhere, 'id')).toContain(id);
+    expect((await get(id)).json).toMatchObject({ enabled: true, revoked_before: null });
+  });
+});
+
+test('a tenant has at most 100 issuers', async () => {
+  const full = unique('full');
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: full, name: full } });
+  await h.db.knex.raw(
+    `insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms, enabled)
+     select 'iss_' || lpad(i::text, 26, '0'), ?, 'one-' || i, 'oidc', 'https://login.example', '{postern}', '{ES256}', false
+     from generate_series(1, 99) i`,
+    [full],
+  );
+  const one = () => h.api('POST', ISSUERS, { as: h.root.token, tenant: full, body: body({ enabled: false }) });
+  expect(outcome(await one())).toBe('201');
+  name = `${name}-next`;
+  expect(outcome(await one())).toBe('409 quota_exceeded');
 });

@@ -298,3 +298,15 @@ export const issuerChanges = component(
 
 export type NewIssuer = Static<typeof newIssuer>;
 export type IssuerChanges = Static<typeof issuerChanges>;
+
+/** Returns the mapping without a role. A rule that gave nothing else goes with it. */
+export function withoutRole(users: IssuerUsers, role: RoleName): IssuerUsers {
+  const without = (roles: readonly RoleName[]): readonly RoleName[] => roles.filter((name) => name !== role);
+  return {
+    ...users,
+    roles: users.roles
+      .map((rule) => ({ ...rule, roles: without(rule.roles) }))
+      .filter((rule, i) => rule.roles.length > 0 || users.roles[i]?.roles.length === 0),
+    default_roles: without(users.default_roles),
+  };
+}

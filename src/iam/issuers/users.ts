@@ -55,15 +55,3 @@ export async function unknownRoles(
     .filter(({ role }) => !isBuiltinRole(role) && !found.has(role))
     .map(({ path }) => ({ path, message: 'This role does not exist in the tenant.' }));
 }
-
-/** Returns the mapping without a role. A rule that gave nothing else goes with it. */
-export function withoutRole(users: IssuerUsers, role: RoleName): IssuerUsers {
-  const without = (roles: readonly RoleName[]): readonly RoleName[] => roles.filter((name) => name !== role);
-  return {
-    ...users,
-    roles: users.roles
-      .map((rule) => ({ ...rule, roles: without(rule.roles) }))
-      .filter((rule, i) => rule.roles.length > 0 || users.roles[i]?.roles.length === 0),
-    default_roles: without(users.default_roles),
-  };
-}

@@ -8,6 +8,8 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWiden } from '../caller/escalation.ts';
 import { notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
+import { withoutRole } from '../issuers/entity.ts';
+import { issuersMapping, updateIssuerRow } from '../issuers/queries.ts';
 import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
 import { isRoleGiven } from '../users/queries.ts';
 import { type RoleChanges, type RoleResource, type RoleRow, roleRecord, roleResource } from './entity.ts';
@@ -52,7 +54,7 @@ export async function updateRole(
 
 /**
  * Deletes a role. Its users lose it with the commit, and auth/upkeep.ts removes their rows afterwards.
- * @param force deletes the role even if users or policies have it
+ * @param force deletes the role even if users, policies or mappings of issuers have it
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
 export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
@@ -62,15 +64,19 @@ export async function deleteRole(parts: AdminParts, caller: Caller, text: string
     { action: 'role.delete', target: { type: 'role', id: text } },
     async ({ trx, caller, audit, checkPreconditions }) => {
       const role = await holdRole(trx, caller, text);
+      const mappings = await issuersMapping(trx, role.tenant_id, role.name);
       const used =
-        (await isRoleGiven(trx, role.tenant_id, role.name)) || (await isRoleAttached(trx, role.tenant_id, role.name));
+        mappings.length > 0 ||
+        (await isRoleGiven(trx, role.tenant_id, role.name)) ||
+        (await isRoleAttached(trx, role.tenant_id, role.name));
       if (used && !force) {
         throw new Refusal(
           'in_use',
-          'Users have this role, or policies are attached to it. Use force=true to remove it from them.',
+          'Users have this role, policies are attached to it, or issuers map to it. Use force=true to remove it from them.',
         );
       }
       checkPreconditions(roleResource(role));
+      for (const { id, users } of mappings) await updateIssuerRow(trx, id, { users: withoutRole(users, role.name) });
       await detachRoleFromAll(trx, role.tenant_id, role.name);
       await deleteRoleRow(trx, role.tenant_id, role.name);
       audit.before = roleResource(role);

@@ -7,6 +7,7 @@ import type { TenantId } from '../../domain/ids.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
+import { deleteIssuersOfTenant } from '../issuers/reference-queries.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
 import { type TenantRow, type TenantValues, tenant } from './entity.ts';
 
@@ -66,10 +67,11 @@ export async function updateTenantRow(q: Queryable, values: TenantValues): Promi
   return writtenRow(await tenants(q).where({ id, deleted_at: null }).update(changes, COLUMNS));
 }
 
-/** Marks a tenant as deleted, and deletes its roles and policies. */
+/** Marks a tenant as deleted, and deletes its roles, policies and issuers. */
 export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q('roles').where('tenant_id', id).delete();
+  await deleteIssuersOfTenant(q, id);
   await q('key_counts').where({ owner: id }).delete();
   const now = q.raw('clock_timestamp()');
   await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
