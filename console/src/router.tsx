@@ -20,6 +20,8 @@ import { accessSearch } from './screens/access/search.ts';
 import { auditSearch } from './screens/audit/search.ts';
 import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
+import { issuerSearch, newIssuerSearch } from './screens/issuer/search.ts';
+import { issuersSearch } from './screens/issuers/search.ts';
 import { keysSearch } from './screens/keys/search.ts';
 import { overviewSearch } from './screens/overview/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
@@ -149,6 +151,30 @@ const newPolicy = createRoute({
   component: lazyRouteComponent(() => import('./screens/policy/new-policy.tsx'), 'NewPolicy'),
 });
 
+const issuers = createRoute({
+  getParentRoute: () => inside,
+  path: '/issuers',
+  staticData: { guarded: 'issuers' },
+  validateSearch: issuersSearch,
+  component: lazyRouteComponent(() => import('./screens/issuers/issuers.tsx'), 'Issuers'),
+});
+
+const issuer = createRoute({
+  getParentRoute: () => inside,
+  path: '/issuers/$id',
+  staticData: { guarded: 'issuers' },
+  validateSearch: issuerSearch,
+  component: lazyRouteComponent(() => import('./screens/issuer/issuer.tsx'), 'Issuer'),
+});
+
+const newIssuer = createRoute({
+  getParentRoute: () => inside,
+  path: '/new-issuer',
+  staticData: { guarded: 'issuers' },
+  validateSearch: newIssuerSearch,
+  component: lazyRouteComponent(() => import('./screens/issuer/new-issuer.tsx'), 'NewIssuer'),
+});
+
 const explain = createRoute({
   getParentRoute: () => inside,
   path: '/explain',
@@ -223,6 +249,9 @@ const screens = [
   policies,
   policy,
   newPolicy,
+  issuers,
+  issuer,
+  newIssuer,
   explain,
   access,
   usage,

@@ -21,6 +21,9 @@ const SCREENS = [
   { path: '/policies', title: 'Policies', needs: 'admin:policies' },
   { path: '/policies/none-of-this-name', title: 'Policies', needs: 'admin:policies' },
   { path: '/new-policy', title: 'Policies', needs: 'admin:policies' },
+  { path: '/issuers', title: 'Issuers', needs: 'admin:issuers' },
+  { path: '/issuers/iss_01k0000000000000000000000a', title: 'Issuers', needs: 'admin:issuers' },
+  { path: '/new-issuer', title: 'Issuers', needs: 'admin:issuers' },
   { path: '/explain', title: 'Explain access' },
   { path: '/access', title: 'Access review', needs: 'admin:policies' },
   { path: '/usage', title: 'Usage', needs: 'usage:read' },
@@ -36,7 +39,10 @@ const ALL_SCREENS_MS = 180_000;
 const ROLES = [
   { role: 'auditor', has: ['audit:read', 'usage:read'] },
   { role: 'developer', has: [] },
-  { role: 'tenant-admin', has: ['admin:users', 'admin:roles', 'admin:policies', 'usage:read', 'audit:read'] },
+  {
+    role: 'tenant-admin',
+    has: ['admin:users', 'admin:roles', 'admin:policies', 'admin:issuers', 'usage:read', 'audit:read'],
+  },
 ] as const;
 
 const heading = (page: Page) => page.getByRole('heading', { level: 1 });

@@ -154,7 +154,7 @@ describe('the palette', () => {
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByText('Nothing is called jonas.').waitFor();
-    await page.getByText(/^Not searched: users, roles,? and policies/).waitFor();
+    await page.getByText(/^Not searched: users, roles, policies,? and issuers/).waitFor();
     await field(page).fill('create a p');
     await expect.poll(() => options(page).allTextContents()).toEqual([expect.stringContaining('needs admin:policies')]);
     expect(problems).toEqual([]);

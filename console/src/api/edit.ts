@@ -77,6 +77,12 @@ export function useEdit<T, F extends object>(options: EditOptions<T, F>): Edit<T
   const [newest, setNewest] = useState<Tagged<T>>();
   const changes = changedMembers(fieldsOf(base.data), draft);
   const isChanged = isDifferent(fieldsOf(base.data), draft);
+  // While nothing is changed here, a newer read takes the place of the base. Another action of the page may have made it.
+  const [seen, setSeen] = useState(loaded);
+  if (seen !== loaded) {
+    setSeen(loaded);
+    if (!isChanged) setState(() => ({ base: loaded, draft: fieldsOf(loaded.data) }));
+  }
   const saving = useMutation({
     mutationFn: (how: SaveOptions) => (isChanged ? write(changes, base.etag, how) : Promise.resolve(base)),
     onSuccess: (saved) => {

@@ -38,6 +38,15 @@ export function nameOf({ name, description }: Pick<ApiKey, 'name' | 'description
   return name ?? description;
 }
 
+/** The part of a key that lists show: the beginning and the end of its secret, or the tokens that prove it. */
+export function shownKey({
+  prefix,
+  last_four: lastFour,
+  proof,
+}: Pick<ApiKey, 'prefix' | 'last_four' | 'proof'>): string {
+  return proof === null ? `${prefix}…${lastFour}` : `${proof.issuer}: ${proof.subject}`;
+}
+
 interface PrincipalProps {
   readonly type: PrincipalType;
   readonly id: string;

@@ -23,6 +23,7 @@ const GROUPS: readonly (readonly Way[])[] = [
     { screen: 'users', to: '/users', icon: 'user' },
     { screen: 'roles', to: '/roles', icon: 'role' },
     { screen: 'policies', to: '/policies', icon: 'policy' },
+    { screen: 'issuers', to: '/issuers', icon: 'issuer' },
     { screen: 'explain', to: '/explain', icon: 'explain' },
     { screen: 'access', to: '/access', icon: 'access' },
   ],

@@ -37,6 +37,12 @@ export const NEEDS = {
     request: 'GET /v1/iam/policies?limit=1',
     ask: (client, signal) => client.request('GET', '/v1/iam/policies', { query, signal }),
   },
+  issuers: {
+    permission: 'admin:issuers',
+    isPlatform: false,
+    request: 'GET /v1/iam/issuers?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/issuers', { query, signal }),
+  },
   access: {
     permission: 'admin:policies',
     isPlatform: false,

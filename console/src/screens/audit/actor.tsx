@@ -31,6 +31,12 @@ export function Target({ target: { type, id, name } }: { readonly target: AuditR
           {`${type}/${id}`}
         </Link>
       );
+    case 'issuer':
+      return (
+        <Link to="/issuers/$id" params={{ id }}>
+          {`${type}/${name ?? shortened(id)}`}
+        </Link>
+      );
     case 'tenant':
       return (
         <Link to="/tenants" search={{ open: id }}>

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { whileSearching } from '../../api/queries.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { wantedOf } from '../../api/wanted.ts';
@@ -59,7 +59,7 @@ export function ChooseActor({ onChoose }: { readonly onChoose: (actor: string) =
     ...(isId || q === '' ? [] : (keys.data?.data ?? [])).map((key) => ({
       id: key.id,
       name: nameOf(key),
-      small: `${key.prefix}…${key.last_four}`,
+      small: shownKey(key),
     })),
   ];
   return (

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey } from '../../../../client/index.ts';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { connect as text } from '../../text/en/connect.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
@@ -141,7 +141,7 @@ function ForKey({ apiKey }: { readonly apiKey: ApiKey | undefined }) {
       <Link to="/keys" search={{ open: apiKey.id }}>
         {nameOf(apiKey)}
       </Link>
-      <code>{`${apiKey.prefix}…${apiKey.last_four}`}</code>
+      <code>{shownKey(apiKey)}</code>
       <Tags values={apiKey.scopes} atMost={4} />
       {apiKey.status === 'active' ? null : <b>{keyText.states[apiKey.status]}</b>}
     </p>

@@ -6,7 +6,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../../client/index.ts';
-import { useName } from '../../api/principal.tsx';
+import { shownKey, useName } from '../../api/principal.tsx';
 import { whileSearching } from '../../api/queries.ts';
 import { keySearch, type SearchText } from '../../api/search-text.ts';
 import { useTenant } from '../../api/session.ts';
@@ -94,9 +94,9 @@ async function keysFor(client: Client, q: SearchText, signal: AbortSignal): Prom
     query: { limit: FOUND, ...keySearch(q) },
     signal,
   });
-  return data.map(({ id, name, description, prefix, last_four: lastFour }) => ({
-    id,
-    name: name ?? (description === '' ? shortened(id) : description),
-    small: `${prefix}…${lastFour}`,
+  return data.map((key) => ({
+    id: key.id,
+    name: key.name ?? (key.description === '' ? shortened(key.id) : key.description),
+    small: shownKey(key),
   }));
 }

@@ -5,14 +5,16 @@ import type { IssuedApiKey } from '../../../../client/index.ts';
 import { useCreation } from '../../api/edit.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { useNow } from '../../ui/time.tsx';
 import { SubjectField } from '../explain/subject-field.tsx';
-import { type KeyFields, KeyForm, membersOf, missingOf, NEW_KEY } from './fields.tsx';
+import { type KeyFields, KeyForm, membersOf, missingOf, NEW_KEY, type ProofFields as Proof } from './fields.tsx';
 import styles from './keys.module.css';
+import { ProofFields } from './proof-fields.tsx';
 import { keysChanged } from './queries.ts';
 
 const FORM = 'create-key';
@@ -22,14 +24,17 @@ interface NewKeyFields extends KeyFields {
   readonly owner: string | undefined;
 }
 
+const NEW_PROOF: Proof = { issuer: '', subject: '', claims: [] };
 const EMPTY: NewKeyFields = { ...NEW_KEY, owner: undefined };
 
 interface CreateKeyProps {
+  /** The name of the issuer whose tokens prove the key; undefined: it begins with a secret. */
+  readonly issuer: string | undefined;
   readonly onClose: () => void;
   readonly onCreated: (issued: IssuedApiKey) => void;
 }
 
-export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
+export function CreateKey({ issuer, onClose, onCreated }: CreateKeyProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const me = useMe();
@@ -38,7 +43,7 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
   const isManager = useDenied('admin:keys') === undefined;
   const create = useCreation({
     form: 'new key',
-    start: EMPTY,
+    start: issuer === undefined ? EMPTY : { ...EMPTY, proof: { ...NEW_PROOF, issuer } },
     send: ({ owner, ...fields }) => {
       const { description, scopes } = fields;
       return client.apiKeys.create({
@@ -71,6 +76,7 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
         }}
       >
         <KeyForm draft={draft} set={set} error={error}>
+          {isManager ? <HowProved proof={draft.proof} onChange={(proof) => set({ proof })} error={error} /> : null}
           {isManager ? (
             <div className={styles.group}>
               <SubjectField
@@ -86,5 +92,35 @@ export function CreateKey({ onClose, onCreated }: CreateKeyProps) {
         </KeyForm>
       </form>
     </Drawer>
+  );
+}
+
+interface HowProvedProps {
+  /** Undefined: by a secret. */
+  readonly proof: Proof | undefined;
+  readonly onChange: (proof: Proof | undefined) => void;
+  readonly error: unknown;
+}
+
+/** Chooses between a secret and the tokens of an issuer. */
+function HowProved({ proof, onChange, error }: HowProvedProps) {
+  const how = proof === undefined ? 'secret' : 'proof';
+  return (
+    <div className={styles.form}>
+      <div className={styles.group}>
+        <span>{text.how}</span>
+        <Segments
+          label={text.how}
+          value={how}
+          onChange={(next) => onChange(next === 'secret' ? undefined : (proof ?? NEW_PROOF))}
+          options={[
+            { value: 'secret', label: text.hows.secret },
+            { value: 'proof', label: text.hows.proof },
+          ]}
+        />
+        <Small>{text.howsSay[how]}</Small>
+      </div>
+      {proof === undefined ? null : <ProofFields proof={proof} onChange={onChange} error={error} />}
+    </div>
   );
 }

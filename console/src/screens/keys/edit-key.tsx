@@ -12,11 +12,20 @@ import { SaveBar } from '../../ui/save-bar.tsx';
 import { useNow } from '../../ui/time.tsx';
 import { fieldsOf, type KeyFields, KeyForm, membersOf, missingOf } from './fields.tsx';
 import styles from './keys.module.css';
+import { ProofFields } from './proof-fields.tsx';
 import { keysChanged, readKey } from './queries.ts';
+import type { KeyEdit } from './search.ts';
 
 const FORM = 'edit-key';
 
-export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; readonly onClose: () => void }) {
+interface EditKeyProps {
+  readonly loaded: Tagged<ApiKey>;
+  /** proof: only the tokens that prove the key. */
+  readonly part: KeyEdit;
+  readonly onClose: () => void;
+}
+
+export function EditKey({ loaded, part, onClose }: EditKeyProps) {
   const tenant = useTenant();
   const queries = useQueryClient();
   const now = useNow();
@@ -35,9 +44,10 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
   });
   const { draft, set, error } = edit;
   const missing = edit.isChanged ? missingOf(draft, now) : common.noChange;
+  const name = nameOf(loaded.data);
   return (
     <Drawer
-      title={text.editOf(nameOf(loaded.data))}
+      title={part === 'proof' ? text.editProofOf(name) : text.editOf(name)}
       onClose={onClose}
       foot={<SaveBar work={edit} form={FORM} action={common.save} disabledReason={missing} onClose={onClose} />}
     >
@@ -50,7 +60,11 @@ export function EditKey({ loaded, onClose }: { readonly loaded: Tagged<ApiKey>; 
           if (missing === undefined) edit.save();
         }}
       >
-        <KeyForm draft={draft} set={set} error={error} kept={edit.base.expires_at} />
+        {part === 'proof' && draft.proof !== undefined ? (
+          <ProofFields proof={draft.proof} onChange={(proof) => set({ proof })} error={error} />
+        ) : (
+          <KeyForm draft={draft} set={set} error={error} kept={edit.base.expires_at} />
+        )}
       </form>
     </Drawer>
   );

@@ -10,11 +10,21 @@ import { NumberField } from '../../ui/number-field.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
+import { type ClaimRule, isPart } from '../issuer/draft.ts';
 import { ConstraintFields, orderedConstraints } from '../role/fields.tsx';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
 import { type Expiry, expiryMembers } from './expiry.ts';
 import { ExpiryField, faultOf } from './expiry-field.tsx';
 import styles from './keys.module.css';
+
+/** The tokens of an issuer that prove the key, in place of a secret. */
+export interface ProofFields {
+  /** The issuer's name. */
+  readonly issuer: string;
+  /** Exact, or a glob. */
+  readonly subject: string;
+  readonly claims: readonly ClaimRule[];
+}
 
 export interface KeyFields {
   readonly name: string;
@@ -27,6 +37,8 @@ export interface KeyFields {
   readonly resource_constraints: ResourceConstraints;
   /** In the order of their names. */
   readonly metadata: readonly Pair[];
+  /** Undefined: the key has a secret. */
+  readonly proof: ProofFields | undefined;
 }
 
 export const NEW_KEY: KeyFields = {
@@ -37,13 +49,14 @@ export const NEW_KEY: KeyFields = {
   rate_limit_rpm: undefined,
   resource_constraints: {},
   metadata: [],
+  proof: undefined,
 };
 
 const MAX_NAME = 100;
 const MAX_DESCRIPTION = 500;
 
 export function fieldsOf(key: ApiKey): KeyFields {
-  const { name, description, scopes, rate_limit_rpm: rate, resource_constraints: constraints, metadata } = key;
+  const { name, description, scopes, rate_limit_rpm: rate, resource_constraints: constraints, metadata, proof } = key;
   return {
     name: name ?? '',
     description,
@@ -54,11 +67,12 @@ export function fieldsOf(key: ApiKey): KeyFields {
       Object.fromEntries(Object.entries(constraints).filter(([, names]) => names !== null)),
     ),
     metadata: pairsIn(metadata),
+    proof: proof === null ? undefined : { issuer: proof.issuer, subject: proof.subject, claims: proof.claims },
   };
 }
 
 /** The fields as members of a request. An absent field is an absent member. */
-export function membersOf({ name, expiry, metadata, ...rest }: Partial<KeyFields>) {
+export function membersOf({ name, expiry, metadata, proof, ...rest }: Partial<KeyFields>) {
   const { rate_limit_rpm: rate, ...plain } = rest;
   return {
     ...plain,
@@ -67,13 +81,24 @@ export function membersOf({ name, expiry, metadata, ...rest }: Partial<KeyFields
     ...(expiry === undefined ? {} : expiryMembers(expiry)),
     ...('rate_limit_rpm' in rest ? { rate_limit_rpm: rate ?? null } : {}),
     ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
+    ...(proof === undefined ? {} : { proof }),
   };
 }
 
 /** Returns why the key cannot be sent; undefined: it can. */
-export function missingOf({ description, scopes, expiry, metadata }: KeyFields, nowMs: number): string | undefined {
+export function missingOf(
+  { description, scopes, expiry, metadata, proof }: KeyFields,
+  nowMs: number,
+): string | undefined {
   if (description.trim() === '' || scopes.length === 0) return text.needs;
-  return faultOf(expiry, nowMs) ?? metadataFault(metadata);
+  return faultOf(expiry, nowMs) ?? metadataFault(metadata) ?? proofFault(proof);
+}
+
+/** Returns why a proof cannot be sent; undefined: it can. */
+export function proofFault(proof: ProofFields | undefined): string | undefined {
+  if (proof === undefined) return undefined;
+  const isWhole = proof.issuer !== '' && proof.subject !== '' && !proof.claims.some(isPart);
+  return isWhole ? undefined : text.needsProof;
 }
 
 interface KeyFormProps {

@@ -4,12 +4,12 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useCatalog } from '../../api/catalog.ts';
-import { nameOf, Principal } from '../../api/principal.tsx';
+import { nameOf, Principal, shownKey } from '../../api/principal.tsx';
 import { useDenied, useMe } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
-import { Facts } from '../../ui/facts.tsx';
-import { Id, Skeleton, Tags } from '../../ui/mark.tsx';
+import { type Fact, Facts } from '../../ui/facts.tsx';
+import { Id, Note, Skeleton, Tags } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -23,6 +23,7 @@ import styles from './keys.module.css';
 import { useKey } from './queries.ts';
 import { RevokeKey } from './revoke-key.tsx';
 import { RotateKey } from './rotate-key.tsx';
+import type { KeyEdit } from './search.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { KeyState } from './state.tsx';
 import { summaryOf } from './summary.ts';
@@ -32,12 +33,13 @@ const ALL_SCOPES = 60;
 
 interface KeyDrawerProps {
   readonly id: string;
-  readonly isEdited: boolean;
-  readonly onEdit: (isEdited: boolean) => void;
+  /** The open editor; undefined: none. */
+  readonly edited: KeyEdit | undefined;
+  readonly onEdit: (part: KeyEdit | undefined) => void;
   readonly onClose: () => void;
 }
 
-export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
+export function KeyDrawer({ id, edited, onEdit, onClose }: KeyDrawerProps) {
   const found = useKey(id);
   const apiKey = found.data?.data;
   const [asking, setAsking] = useState<'rotate' | 'revoke' | 'disable' | 'enable'>();
@@ -65,8 +67,8 @@ export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
   }
   const own = apiKey?.user_id === me.id;
   const reason = apiKey === undefined || apiKey.status === 'revoked' ? text.notActive : own ? undefined : denied;
-  if (found.data !== undefined && isEdited && reason === undefined) {
-    return <EditKey loaded={found.data} onClose={() => onEdit(false)} />;
+  if (found.data !== undefined && edited !== undefined && reason === undefined) {
+    return <EditKey key={edited} loaded={found.data} part={edited} onClose={() => onEdit(undefined)} />;
   }
   return (
     <Drawer
@@ -83,10 +85,16 @@ export function KeyDrawer({ id, isEdited, onEdit, onClose }: KeyDrawerProps) {
           >
             {apiKey?.status === 'disabled' ? text.enable : text.disable}
           </Button>
-          <Button disabledReason={reason} onPress={() => setAsking('rotate')}>
-            {text.rotate}
-          </Button>
-          <Button disabledReason={reason} onPress={() => onEdit(true)}>
+          {apiKey === undefined || apiKey.proof === null ? (
+            <Button disabledReason={reason} onPress={() => setAsking('rotate')}>
+              {text.rotate}
+            </Button>
+          ) : (
+            <Button disabledReason={reason ?? denied} onPress={() => onEdit('proof')}>
+              {text.editProof}
+            </Button>
+          )}
+          <Button disabledReason={reason} onPress={() => onEdit('edit')}>
             {text.edit}
           </Button>
         </>
@@ -105,12 +113,15 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
       <Notices notices={notices} />
+      {apiKey.proof?.ambiguous === true ? <Note tone="care">{text.ambiguous}</Note> : null}
       <p>{summaryOf(apiKey, meaning)}</p>
       <Facts
         facts={[
           { name: text.state, value: <KeyState apiKey={apiKey} /> },
           { name: text.description, value: apiKey.description },
-          { name: text.key, value: <Id value={apiKey.prefix} shown={`${apiKey.prefix}…${apiKey.last_four}`} /> },
+          ...(apiKey.proof === null
+            ? [{ name: text.key, value: <Id value={apiKey.prefix} shown={shownKey(apiKey)} /> }]
+            : proofFacts(apiKey.proof)),
           { name: text.owner, value: owner === null ? text.tenantItself : <Principal type="user" id={owner} /> },
           { name: text.scopes, value: <Tags values={apiKey.scopes} atMost={ALL_SCOPES} /> },
           { name: text.lastUse, value: <Ago time={apiKey.last_used_at} /> },
@@ -122,7 +133,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
         ]}
       />
       <p className={styles.ways}>
-        {apiKey.status === 'active' ? (
+        {apiKey.status === 'active' && apiKey.proof === null ? (
           <Link to="/connect" search={{ key: id }}>
             {text.connect}
           </Link>
@@ -137,6 +148,14 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
       <KeyActivity apiKey={apiKey} />
     </>
   );
+}
+
+function proofFacts({ issuer, subject, claims }: NonNullable<ApiKey['proof']>): readonly Fact[] {
+  const rules = claims.map(({ claim, in: values }) => text.claimIs(claim, text.or(values)));
+  return [
+    { name: text.proof, value: text.proofSays(subject, issuer) },
+    { name: text.proofClaims, value: rules.length === 0 ? null : rules.join('; ') },
+  ];
 }
 
 function Creator({ creator }: { readonly creator: ApiKey['created_by'] }) {

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { nameOf, Principal, useName } from '../../api/principal.tsx';
+import { nameOf, Principal, shownKey, useName } from '../../api/principal.tsx';
 import { keySearch } from '../../api/search-text.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -15,7 +15,7 @@ import { Chosen } from '../../ui/chosen.tsx';
 import { SearchField, Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
-import { Id, Small, shortened, Tags } from '../../ui/mark.tsx';
+import { Id, Small, State, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Select } from '../../ui/select.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
@@ -97,7 +97,7 @@ export function Keys() {
   };
   const showAll = (): void => {
     setTyped('');
-    show({ q: undefined, status: undefined, care: undefined, user: undefined, creator: undefined });
+    show({ q: undefined, status: undefined, care: undefined, user: undefined, creator: undefined, issuer: undefined });
   };
   const query = queryOf(search);
   const sort = search.sort ?? NEWEST_FIRST;
@@ -149,6 +149,11 @@ export function Keys() {
             onRemove={() => show({ creator: undefined })}
           />
         )}
+        {search.issuer === undefined ? null : (
+          <Chip label={common.removeOf(text.byIssuer)} onRemove={() => show({ issuer: undefined })}>
+            {`${text.issuer}: ${search.issuer}`}
+          </Chip>
+        )}
       </Tools>
       <Chosen
         list={list}
@@ -178,10 +183,12 @@ export function Keys() {
       />
       {search.open === 'new' ? (
         <CreateKey
+          issuer={search.issuer}
           onClose={() => show({})}
           onCreated={(key) => {
-            show({});
-            setIssued(key);
+            // A key without a secret has nothing to show once.
+            show(key.proof === null ? {} : { open: key.id });
+            if (key.proof === null) setIssued(key);
           }}
         />
       ) : null}
@@ -189,8 +196,8 @@ export function Keys() {
         <KeyDrawer
           key={search.open}
           id={search.open}
-          isEdited={search.act === 'edit'}
-          onEdit={(isEdited) => show({ open: search.open, act: isEdited ? 'edit' : undefined })}
+          edited={search.act}
+          onEdit={(act) => show({ open: search.open, act })}
           onClose={() => show({})}
         />
       )}
@@ -210,10 +217,12 @@ export function Keys() {
 }
 
 /** The shown part of the key, and its rate limit. */
-function KeyText({ apiKey: { prefix, last_four: lastFour, rate_limit_rpm: rate } }: { readonly apiKey: ApiKey }) {
+function KeyText({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { prefix, proof, rate_limit_rpm: rate } = apiKey;
   return (
-    <span className={styles.nowrap}>
-      <Id value={prefix} shown={`${prefix}…${lastFour}`} />
+    <span className={proof === null ? styles.nowrap : styles.proof}>
+      {proof === null ? <Id value={prefix} shown={shownKey(apiKey)} /> : <code>{shownKey(apiKey)}</code>}
+      {proof?.ambiguous === true ? <State tone="care">{text.isAmbiguous}</State> : null}
       {rate === null ? null : <Small>{text.rateOf(rate)}</Small>}
     </span>
   );
@@ -246,7 +255,7 @@ function UserChip({ label, name, id, onRemove }: UserChipProps) {
 }
 
 /** A text that begins as keys do is a prefix; anything else is searched for. */
-function queryOf({ q, status, care, user, creator }: KeysSearch) {
+function queryOf({ q, status, care, user, creator, issuer }: KeysSearch) {
   return {
     ...(q === undefined ? {} : keySearch(q)),
     ...(status === undefined ? {} : { status: status === 'expiring' ? ('active' as const) : status }),
@@ -254,6 +263,7 @@ function queryOf({ q, status, care, user, creator }: KeysSearch) {
     ...(care === undefined ? {} : CARES[care]),
     ...(user === undefined ? {} : { user_id: user }),
     ...(creator === undefined ? {} : { created_by: creator }),
+    ...(issuer === undefined ? {} : { issuer }),
   };
 }
 

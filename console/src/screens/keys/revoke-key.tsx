@@ -27,7 +27,8 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
       await keysChanged(queries, tenant, apiKey.id);
     },
   });
-  const wanted = apiKey.last_four;
+  // A key without a secret has no last four characters.
+  const wanted = apiKey.proof === null ? apiKey.last_four : nameOf(apiKey);
   return (
     <Ask
       title={text.revokeTitle(nameOf(apiKey))}

@@ -15,6 +15,9 @@ export const KEY_SORTS = [
   'name',
   '-name',
 ] as const;
+/** The editors of a key: its members, or the tokens that prove it. */
+export const KEY_EDITS = ['edit', 'proof'] as const;
+export type KeyEdit = (typeof KEY_EDITS)[number];
 export type KeyFilter = (typeof KEY_FILTERS)[number];
 
 export interface KeysSearch {
@@ -27,10 +30,12 @@ export interface KeysSearch {
   readonly user?: string;
   /** The id of the user that created the keys. */
   readonly creator?: string;
+  /** The name of the issuer whose tokens prove the keys. */
+  readonly issuer?: string;
   /** The open drawer: a key's id, or `new`. */
   readonly open?: string;
   /** The view that the drawer shows instead of the key. */
-  readonly act?: 'edit';
+  readonly act?: KeyEdit;
 }
 
 export function keysSearch(given: Given): KeysSearch {
@@ -41,7 +46,8 @@ export function keysSearch(given: Given): KeysSearch {
     ...oneOf(given, 'sort', KEY_SORTS),
     ...text(given, 'user'),
     ...text(given, 'creator'),
+    ...text(given, 'issuer'),
     ...text(given, 'open'),
-    ...oneOf(given, 'act', ['edit'] as const),
+    ...oneOf(given, 'act', KEY_EDITS),
   };
 }

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { IssuedApiKey } from '../../../../client/index.ts';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
 import { onboarding as text } from '../../text/en/onboarding.ts';
@@ -42,9 +42,7 @@ export function FirstKey() {
           <Link to="/keys" search={{ open: key.id }}>
             {nameOf(key)}
           </Link>{' '}
-          <code>
-            {key.prefix}…{key.last_four}
-          </code>
+          <code>{shownKey(key)}</code>
         </p>
       )}
       {issued?.key === undefined ? null : (

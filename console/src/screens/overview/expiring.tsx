@@ -1,7 +1,7 @@
 /** Keys that expire within two weeks, the first to expire first. */
 
 import { Link } from '@tanstack/react-router';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { overview as text } from '../../text/en/overview.ts';
 import { Entry } from '../../ui/courses.tsx';
 import { count } from '../../ui/number.ts';
@@ -39,9 +39,7 @@ export function Expiring() {
             }
             second={
               <>
-                <code>
-                  {key.prefix}…{key.last_four}
-                </code>
+                <code>{shownKey(key)}</code>
                 {' · '}
                 {key.last_used_at === null ? (
                   text.neverUsed

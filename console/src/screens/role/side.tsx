@@ -74,8 +74,8 @@ function Affected({ name }: { readonly name: string }) {
                 }
                 second={user.email ?? userText.noEmail}
                 end={
-                  user.status === 'active' && user.directory_roles.includes(name) ? (
-                    <Tag isWord>{userText.byDirectory}</Tag>
+                  user.status === 'active' && !user.roles.includes(name) ? (
+                    <Tag isWord>{user.directory_roles.includes(name) ? userText.byDirectory : userText.byIssuer}</Tag>
                   ) : (
                     <UserState user={user} />
                   )

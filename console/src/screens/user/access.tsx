@@ -27,7 +27,7 @@ const POLICIES = 50;
 export function Access({ user }: { readonly user: User }) {
   const { id: tenant, client } = useTenant();
   const catalog = useCatalog();
-  const names = [...new Set([...user.roles, ...user.directory_roles])];
+  const names = [...new Set([...user.roles, ...user.directory_roles, ...user.issuer_roles])];
   const found = useQueries({
     queries: names.map((name) => ({
       queryKey: [tenant, 'role', name, 'held'],
@@ -147,10 +147,12 @@ function failureOf(failed: Failed | undefined) {
   return failed === undefined ? undefined : { error: failed.error, retry: () => void failed.refetch() };
 }
 
-function giverOf({ roles, directory_roles: directory }: User, name: string): string {
-  const byHand = roles.includes(name);
-  if (byHand && directory.includes(name)) return `${text.byHand}, ${text.byDirectory}`;
-  return byHand ? text.byHand : text.byDirectory;
+function giverOf({ roles, directory_roles: directory, issuer_roles: issuers }: User, name: string): string {
+  return [
+    ...(roles.includes(name) ? [text.byHand] : []),
+    ...(directory.includes(name) ? [text.byDirectory] : []),
+    ...(issuers.includes(name) ? [text.byIssuer] : []),
+  ].join(', ');
 }
 
 /** The enabled denies attached to the role that name the permission. */

@@ -17,6 +17,7 @@ import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
+import { IdentitiesField, type Identity } from './identities-field.tsx';
 import { readUser, userChanged } from './queries.ts';
 import styles from './user.module.css';
 
@@ -28,16 +29,18 @@ interface Fields {
   readonly department: string;
   readonly roles: readonly string[];
   readonly metadata: readonly Pair[];
+  readonly identities: readonly Identity[];
 }
 
 /** Roles in one order, so that taking one away and giving it again is no change. */
-function fieldsOf({ email, name, department, roles, metadata }: User): Fields {
+function fieldsOf({ email, name, department, roles, metadata, identities }: User): Fields {
   return {
     email: email ?? '',
     name,
     department: department ?? '',
     roles: roles.toSorted(),
     metadata: pairsIn(metadata),
+    identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
   };
 }
 
@@ -57,7 +60,9 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
         ...changes,
         ...(department === undefined ? {} : { department: department === '' ? null : department }),
         ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
-        ...(isOwn && changes.email !== undefined ? { current_password: password } : {}),
+        ...(isOwn && (changes.email !== undefined || changes.identities !== undefined)
+          ? { current_password: password }
+          : {}),
       };
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
@@ -68,9 +73,17 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
     },
   });
   const { draft, set, error } = edit;
-  const { source, name, directory_roles: directory } = loaded.data;
-  const fault = metadataFault(draft.metadata);
+  const { source, name, directory_roles: directory, issuer_roles: issuers } = loaded.data;
+  const given = [
+    ...(directory.length === 0 ? [] : [text.directoryRolesSay(words.list(directory))]),
+    ...(issuers.length === 0 ? [] : [text.issuerRolesSay(words.list(issuers))]),
+  ];
+  const isIdentityPart = draft.identities.some(({ issuer, subject }) => issuer === '' || subject === '');
+  const fault = isIdentityPart ? text.identityNeeds : metadataFault(draft.metadata);
   const isKept = source === 'ldap';
+  const before = fieldsOf(edit.base);
+  const isProofChanged =
+    draft.email !== before.email || JSON.stringify(draft.identities) !== JSON.stringify(before.identities);
   const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const errorOf = (pointer: string): string | undefined => fieldError(error, pointer);
   return (
@@ -117,7 +130,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           maxLength={254}
           isRequired={!isKept}
         />
-        {isOwn && draft.email !== fieldsOf(edit.base).email ? (
+        {isOwn && isProofChanged ? (
           <TextField
             label={text.currentPassword}
             type="password"
@@ -143,15 +156,20 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           selected={draft.roles}
           onChange={(roles) => set({ roles: roles.toSorted() })}
           error={errorOf('/roles')}
-          below={directory.length === 0 ? undefined : text.directoryRolesSay(words.list(directory))}
+          below={given.length === 0 ? undefined : given.join(' ')}
         />
         <PairsField
           label={metadataText.label}
           hint={metadataText.hint}
           pairs={draft.metadata}
           onChange={(metadata) => set({ metadata })}
-          error={fault ?? errorOf('/metadata')}
+          error={metadataFault(draft.metadata) ?? errorOf('/metadata')}
           {...METADATA_BOUNDS}
+        />
+        <IdentitiesField
+          identities={draft.identities}
+          onChange={(identities) => set({ identities })}
+          error={errorOf('/identities')}
         />
       </form>
     </Drawer>

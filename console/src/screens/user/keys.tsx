@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { nameOf, Principal } from '../../api/principal.tsx';
+import { nameOf, Principal, shownKey } from '../../api/principal.tsx';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
 import { users as text } from '../../text/en/users.ts';
@@ -94,7 +94,7 @@ function KeyList({ title, says, query, search, empty }: KeyListProps) {
           {
             id: 'key',
             title: keyText.key,
-            cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…${key.last_four}`} />,
+            cell: (key) => <Id value={key.proof?.subject ?? key.prefix} shown={shownKey(key)} />,
           },
           { id: 'owner', title: keyText.owner, rank: 'second', cell: ({ user_id: owner }) => <Owner id={owner} /> },
           { id: 'scopes', title: keyText.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },

@@ -3,7 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { User } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Entry } from '../../ui/courses.tsx';
@@ -46,7 +46,7 @@ export function SideKeys({ user }: { readonly user: User }) {
               }
               second={
                 <>
-                  <code>{`${key.prefix}…${key.last_four}`}</code> ·{' '}
+                  <code>{shownKey(key)}</code> ·{' '}
                   {key.last_used_at === null ? (
                     text.neverUsed
                   ) : (

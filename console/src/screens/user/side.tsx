@@ -27,13 +27,18 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             {text.change}
           </Button>
         </div>
-        {user.roles.length + user.directory_roles.length === 0 ? <Small>{text.noRoles}</Small> : null}
+        {user.roles.length + user.directory_roles.length + user.issuer_roles.length === 0 ? (
+          <Small>{text.noRoles}</Small>
+        ) : null}
         <ul>
           {user.directory_roles.map((name) => (
-            <RoleEntry key={`directory ${name}`} name={name} isDirectory />
+            <RoleEntry key={`directory ${name}`} name={name} by="directory" />
+          ))}
+          {user.issuer_roles.map((name) => (
+            <RoleEntry key={`issuer ${name}`} name={name} by="issuer" />
           ))}
           {user.roles.map((name) => (
-            <RoleEntry key={name} name={name} />
+            <RoleEntry key={name} name={name} by="user" />
           ))}
         </ul>
       </section>
@@ -57,6 +62,21 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
         />
         {user.source === 'ldap' ? <Small>{text.keptSays}</Small> : null}
       </section>
+      {user.identities.length === 0 ? null : (
+        <section>
+          <SectionHead title={text.identities} />
+          <ul>
+            {user.identities.map(({ issuer, subject }) => (
+              <Entry
+                key={`${issuer} ${subject}`}
+                icon={<Icon name="issuer" />}
+                name={issuer}
+                second={<Id value={subject} shown={subject} />}
+              />
+            ))}
+          </ul>
+        </section>
+      )}
       {Object.keys(user.metadata).length === 0 ? null : (
         <section>
           <SectionHead title={metadataText.label} />
@@ -68,16 +88,18 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
   );
 }
 
-function RoleEntry({ name, isDirectory = false }: { readonly name: string; readonly isDirectory?: boolean }) {
+const GIVERS = { user: text.byHand, directory: text.byDirectory, issuer: text.byIssuer } as const;
+
+function RoleEntry({ name, by }: { readonly name: string; readonly by: keyof typeof GIVERS }) {
   return (
     <Entry
-      icon={<Icon name={isDirectory ? 'directory' : 'user'} />}
+      icon={<Icon name={by} />}
       name={
         <Link to="/roles/$name" params={{ name }} className={styles.role}>
           {name}
         </Link>
       }
-      end={<Tag isWord>{isDirectory ? text.byDirectory : text.byHand}</Tag>}
+      end={<Tag isWord>{GIVERS[by]}</Tag>}
     />
   );
 }

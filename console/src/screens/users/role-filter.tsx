@@ -37,7 +37,7 @@ export function RoleFilter({ role, onChange }: RoleFilterProps) {
       <Popover placement="bottom start">
         <Dialog aria-label={text.chooseRole} className={styles.chooser}>
           {({ close }) => (
-            <Chooser
+            <RoleChooser
               onChoose={(chosen) => {
                 close();
                 onChange(chosen);
@@ -50,7 +50,8 @@ export function RoleFilter({ role, onChange }: RoleFilterProps) {
   );
 }
 
-function Chooser({ onChoose }: { readonly onChoose: (role: string) => void }) {
+/** A search over the tenant's roles. A press chooses. */
+export function RoleChooser({ onChoose }: { readonly onChoose: (role: string) => void }) {
   const [typed, setTyped] = useState('');
   const list = useRoles(useSearchText(typed));
   if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;

@@ -23,20 +23,23 @@ export function UserState({ user }: { readonly user: User }) {
 
 const SHOWN = 3;
 
-/** The roles given by hand, then those that the directory gives, marked so. */
+const MARKS = { hand: (name: string) => name, directory: text.directoryMark, issuer: text.issuerMark } as const;
+
+/** The roles given by hand, then those that the directory and issuers give, marked so. */
 export function RoleTags({ user }: { readonly user: User }) {
   const all = [
-    ...user.roles.map((name) => ({ name, isDirectory: false })),
-    ...user.directory_roles.map((name) => ({ name, isDirectory: true })),
+    ...user.roles.map((name) => ({ name, by: 'hand' as const })),
+    ...user.directory_roles.map((name) => ({ name, by: 'directory' as const })),
+    ...user.issuer_roles.map((name) => ({ name, by: 'issuer' as const })),
   ];
   const left = all.length - SHOWN;
   if (all.length === 0) return <span>{text.noRoles}</span>;
   return (
     <span className={styles.roles}>
-      {all.slice(0, SHOWN).map(({ name, isDirectory }) => (
-        <Tag key={`${name} ${isDirectory}`}>
-          {isDirectory ? <Icon name="directory" size={12} /> : null}
-          {isDirectory ? text.directoryMark(name) : name}
+      {all.slice(0, SHOWN).map(({ name, by }) => (
+        <Tag key={`${name} ${by}`}>
+          {by === 'hand' ? null : <Icon name={by} size={12} />}
+          {MARKS[by](name)}
         </Tag>
       ))}
       {left > 0 ? <Tag>+{left}</Tag> : null}

@@ -17,7 +17,16 @@ export interface Entry {
   readonly go: () => void;
 }
 
-export type GroupName = 'request' | 'places' | 'actions' | 'users' | 'keys' | 'roles' | 'policies' | 'tenants';
+export type GroupName =
+  | 'request'
+  | 'places'
+  | 'actions'
+  | 'users'
+  | 'keys'
+  | 'roles'
+  | 'policies'
+  | 'issuers'
+  | 'tenants';
 
 export interface Group {
   readonly id: GroupName;

@@ -4,6 +4,7 @@ import { useQueries } from '@tanstack/react-query';
 import {
   type ApiKey,
   type Client,
+  type Issuer,
   type Policy,
   ProblemError,
   type Role,
@@ -18,13 +19,14 @@ import { useMayOpen } from '../needs.ts';
 
 const PAGE = 5;
 
-type Kind = 'users' | 'keys' | 'roles' | 'policies' | 'tenants';
+type Kind = 'users' | 'keys' | 'roles' | 'policies' | 'issuers' | 'tenants';
 
 export interface Found {
   readonly users: readonly User[];
   readonly keys: readonly ApiKey[];
   readonly roles: readonly Role[];
   readonly policies: readonly Policy[];
+  readonly issuers: readonly Issuer[];
   readonly tenants: readonly Tenant[];
   readonly isSearching: boolean;
   readonly error: unknown;
@@ -48,7 +50,7 @@ export function useFound(wanted: Wanted): Found {
     enabled: one.isAllowed && asks(one.kind, wanted),
     retry: false,
   });
-  const [users, keys, roles, policies, tenants] = useQueries({
+  const [users, keys, roles, policies, issuers, tenants] = useQueries({
     queries: [
       source<User>({ kind: 'users', isAllowed: mayOpen('users'), load: (signal) => loadUsers(client, wanted, signal) }),
       source<ApiKey>({ kind: 'keys', isAllowed: true, load: (signal) => loadKeys(client, wanted, signal) }),
@@ -64,6 +66,12 @@ export function useFound(wanted: Wanted): Found {
         load: async (signal) =>
           (await client.request('GET', '/v1/iam/policies', { query: { q: textOf(wanted), limit: PAGE }, signal })).data,
       }),
+      source<Issuer>({
+        kind: 'issuers',
+        isAllowed: mayOpen('issuers'),
+        load: async (signal) =>
+          (await client.request('GET', '/v1/iam/issuers', { query: { q: textOf(wanted), limit: PAGE }, signal })).data,
+      }),
       source<Tenant>({
         kind: 'tenants',
         isAllowed: isPlatformAdmin,
@@ -71,16 +79,17 @@ export function useFound(wanted: Wanted): Found {
       }),
     ],
   });
-  const all = [users, keys, roles, policies, tenants];
+  const all = [users, keys, roles, policies, issuers, tenants];
   return {
     users: users.data ?? [],
     keys: keys.data ?? [],
     roles: roles.data ?? [],
     policies: policies.data ?? [],
+    issuers: issuers.data ?? [],
     tenants: tenants.data ?? [],
     isSearching: all.some(({ isFetching, data }) => isFetching && data === undefined),
     error: all.find(({ isError }) => isError)?.error ?? undefined,
-    left: (['users', 'roles', 'policies'] as const).filter((kind) => asks(kind, wanted) && !mayOpen(kind)),
+    left: (['users', 'roles', 'policies', 'issuers'] as const).filter((kind) => asks(kind, wanted) && !mayOpen(kind)),
   };
 }
 

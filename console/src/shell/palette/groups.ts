@@ -1,7 +1,7 @@
 /** The palette's entries for a typed text: screens and commands at once, and what the server found. */
 
 import { useNavigate } from '@tanstack/react-router';
-import { nameOf } from '../../api/principal.tsx';
+import { nameOf, shownKey } from '../../api/principal.tsx';
 import { useMe } from '../../api/session.ts';
 import type { Wanted } from '../../api/wanted.ts';
 import { palette as text } from '../../text/en/palette.ts';
@@ -99,6 +99,7 @@ function useActions(): readonly Entry[] {
     }),
     action('createRole', 'plus', () => void navigate({ to: '/new-role' }), { aside: aside('roles') }),
     action('createPolicy', 'plus', () => void navigate({ to: '/new-policy' }), { aside: aside('policies') }),
+    action('createIssuer', 'plus', () => void navigate({ to: '/new-issuer' }), { aside: aside('issuers') }),
     action('createTenant', 'plus', () => void navigate({ to: '/tenants', search: { open: '_new' } }), {
       aside: aside('tenants'),
     }),
@@ -120,7 +121,7 @@ function isGuarded(screen: string): screen is GuardedScreen {
   return Object.hasOwn(NEEDS, screen);
 }
 
-function useFoundGroups({ users, keys, roles, policies, tenants }: Found): readonly Group[] {
+function useFoundGroups({ users, keys, roles, policies, issuers, tenants }: Found): readonly Group[] {
   const navigate = useNavigate();
   const actIn = useActIn();
   const { tenant_id: own } = useMe();
@@ -143,7 +144,7 @@ function useFoundGroups({ users, keys, roles, policies, tenants }: Found): reado
         id: key.id,
         icon: 'key',
         name: nameOf(key),
-        detail: `${key.prefix}…${key.last_four}`,
+        detail: shownKey(key),
         isMono: true,
         aside: key.status === 'active' ? undefined : key.status,
         go: () => void navigate({ to: '/keys', search: { open: key.id } }),
@@ -169,6 +170,17 @@ function useFoundGroups({ users, keys, roles, policies, tenants }: Found): reado
         detail: description,
         aside: enabled ? undefined : text.disabled,
         go: () => void navigate({ to: '/policies/$name', params: { name } }),
+      })),
+    },
+    {
+      id: 'issuers',
+      entries: issuers.map(({ id, name, issuer, enabled }) => ({
+        id: `issuer ${id}`,
+        icon: 'issuer',
+        name,
+        detail: issuer,
+        aside: enabled ? undefined : text.disabled,
+        go: () => void navigate({ to: '/issuers/$id', params: { id } }),
       })),
     },
     {

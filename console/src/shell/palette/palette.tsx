@@ -108,7 +108,7 @@ function Search({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-const NONE = { users: [], keys: [], roles: [], policies: [], tenants: [] } as const;
+const NONE = { users: [], keys: [], roles: [], policies: [], issuers: [], tenants: [] } as const;
 
 function Section({ group, typed }: { readonly group: Group; readonly typed: string }) {
   return (

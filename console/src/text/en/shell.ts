@@ -28,6 +28,7 @@ export const shell = {
     users: 'Users',
     roles: 'Roles',
     policies: 'Policies',
+    issuers: 'Issuers',
     explain: 'Explain',
     access: 'Access review',
     usage: 'Usage',

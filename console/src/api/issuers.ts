@@ -1,0 +1,73 @@
+/** Issuers as lists, pickers and editors need them. */
+
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import type { Issuer } from '../../../client/index.ts';
+import type { Tagged } from './edit.ts';
+import { type List, useList } from './list.ts';
+import type { SearchText } from './search-text.ts';
+import { type Tenant, useTenant } from './session.ts';
+
+const PAGE = 50;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+const ISSUER = '/v1/iam/issuers/{id}';
+const DAY_MS = 86_400_000;
+/** A pasted key set that is older needs care. */
+const OLD_PASTE_DAYS = 90;
+
+/** Reports whether the server takes the text as the name of an issuer. */
+export function isIssuerName(name: string): boolean {
+  return NAME.test(name);
+}
+
+interface IssuersFilter {
+  readonly q?: SearchText | undefined;
+  readonly enabled?: boolean | undefined;
+}
+
+/** A list of the tenant's issuers, a page at a time. */
+export function useIssuers(filter: IssuersFilter): List<Issuer> {
+  const { id: tenant, client } = useTenant();
+  return useList<'/v1/iam/issuers'>([tenant, 'issuers', filter], (cursor, signal) =>
+    client.request('GET', '/v1/iam/issuers', {
+      query: { ...filter, limit: PAGE, cursor, ...(cursor === undefined ? { count: true } : {}) },
+      signal,
+    }),
+  );
+}
+
+/** Reads one issuer with the ETag that an edit sends. */
+export async function readIssuer({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<Issuer>> {
+  const { data, etag } = await client.send('GET', ISSUER, { path: { id }, signal });
+  return { data, etag };
+}
+
+export function useIssuer(id: string) {
+  const tenant = useTenant();
+  return useQuery({
+    queryKey: [tenant.id, 'issuer', id],
+    queryFn: ({ signal }) => readIssuer(tenant, id, signal),
+  });
+}
+
+/** Invalidates every query that shows issuers. */
+export async function issuersChanged(queries: QueryClient, tenant: string): Promise<void> {
+  const keys = ['issuers', 'issuer', 'keys', 'users', 'user', 'audit'];
+  await Promise.all(keys.map((key) => queries.invalidateQueries({ queryKey: [tenant, key] })));
+}
+
+/** The state of the keys that an issuer's tokens are verified by. */
+export type KeysHealth =
+  | { readonly kind: 'fine' }
+  | { readonly kind: 'never' }
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'failing' }
+  | { readonly kind: 'old'; readonly days: number };
+
+export function keysHealth({ keys }: Pick<Issuer, 'keys'>, nowMs: number): KeysHealth {
+  const { pasted: isPasted, fetched_at: at, error, stale: isStale } = keys;
+  if (isStale) return { kind: 'stale' };
+  if (at === null) return { kind: 'never' };
+  const days = Math.floor((nowMs - Date.parse(at)) / DAY_MS);
+  if (isPasted) return days >= OLD_PASTE_DAYS ? { kind: 'old', days } : { kind: 'fine' };
+  return error === null ? { kind: 'fine' } : { kind: 'failing' };
+}

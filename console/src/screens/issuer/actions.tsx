@@ -1,0 +1,147 @@
+/** The actions on an issuer: its test as a button, those that take something away in a menu. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type Issuer, ProblemError } from '../../../../client/index.ts';
+import { issuersChanged } from '../../api/issuers.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { issuers as text } from '../../text/en/issuers.ts';
+import buttonStyles from '../../ui/button.module.css';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Note, Small } from '../../ui/mark.tsx';
+import { Menu } from '../../ui/overlay.tsx';
+import { Refused } from '../../ui/refused.tsx';
+
+type Asking = 'switch' | 'revoke' | 'delete';
+
+interface ActionsProps {
+  readonly issuer: Issuer;
+}
+
+export function Actions({ issuer }: ActionsProps) {
+  const denied = useDenied('admin:issuers');
+  const [asking, setAsking] = useState<Asking>();
+  const close = (): void => setAsking(undefined);
+  return (
+    <>
+      <Menu
+        label={text.moreActions}
+        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        choices={[
+          { id: 'revoke', label: text.revoke, disabledReason: denied, onChoose: () => setAsking('revoke') },
+          {
+            id: 'delete',
+            label: text.remove,
+            isDanger: true,
+            disabledReason: denied,
+            onChoose: () => setAsking('delete'),
+          },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+      <Button disabledReason={denied} onPress={() => setAsking('switch')}>
+        {issuer.enabled ? text.disable : text.enable}
+      </Button>
+      {asking === 'switch' ? <Switch issuer={issuer} onClose={close} /> : null}
+      {asking === 'revoke' ? <Revoke issuer={issuer} onClose={close} /> : null}
+      {asking === 'delete' ? <Delete issuer={issuer} onClose={close} /> : null}
+    </>
+  );
+}
+
+interface QuestionProps {
+  readonly issuer: Issuer;
+  readonly onClose: () => void;
+}
+
+function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const run = useMutation({
+    mutationFn: () => client.request('PUT', '/v1/iam/issuers/{id}', { path: { id }, body: { enabled: !enabled } }),
+    onSuccess: async () => {
+      await issuersChanged(queries, tenant);
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
+      action={enabled ? text.disable : text.enable}
+      tone={enabled ? 'danger' : 'primary'}
+      isPending={run.isPending}
+      onConfirm={() => run.mutate()}
+      onClose={onClose}
+      refusal={run.isError ? <Refused error={run.error} /> : null}
+    >
+      <p>{enabled ? text.disableSays : text.enableSays}</p>
+    </Confirm>
+  );
+}
+
+function Revoke({ issuer: { id, name }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const run = useMutation({
+    mutationFn: () => client.request('POST', '/v1/iam/issuers/{id}/revoke-before', { path: { id }, body: {} }),
+    onSuccess: async () => {
+      await issuersChanged(queries, tenant);
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      title={text.revokeTitle(name)}
+      action={text.revoke}
+      isPending={run.isPending}
+      onConfirm={() => run.mutate()}
+      onClose={onClose}
+      refusal={run.isError ? <Refused error={run.error} /> : null}
+    >
+      <p>{text.revokeSays}</p>
+    </Confirm>
+  );
+}
+
+function Delete({ issuer: { id, name }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const remove = useMutation({
+    mutationFn: (force: boolean) =>
+      client.request('DELETE', '/v1/iam/issuers/{id}', { path: { id }, ...(force ? { query: { force } } : {}) }),
+    onSuccess: async () => {
+      onClose();
+      await navigate({ to: '/issuers' });
+      await issuersChanged(queries, tenant);
+    },
+  });
+  const { error } = remove;
+  const isInUse = error instanceof ProblemError && error.code === 'in_use';
+  return (
+    <Confirm
+      title={text.removeTitle(name)}
+      action={isInUse ? text.force : text.remove}
+      word={name}
+      isPending={remove.isPending}
+      onConfirm={() => remove.mutate(isInUse)}
+      onClose={onClose}
+      refusal={
+        isInUse ? (
+          <Note tone="care" isLive>
+            <b>{text.inUse}.</b> {text.inUseSays}
+            <Small>{error.detail}</Small>
+          </Note>
+        ) : remove.isError ? (
+          <Refused error={error} />
+        ) : null
+      }
+    >
+      <p>{text.removeSays}</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,114 @@
+/** One issuer: its members, the keys that it has now, what it grants, and the test of a token. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type Issuer as IssuerResource, ProblemError } from '../../../../client/index.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
+import { isIssuerName, issuersChanged, readIssuer, useIssuer } from '../../api/issuers.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { common } from '../../text/en/common.ts';
+import { issuers as text } from '../../text/en/issuers.ts';
+import { Courses } from '../../ui/courses.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { Small } from '../../ui/mark.tsx';
+import { Page } from '../../ui/page.tsx';
+import { fieldError, Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
+import { Actions } from './actions.tsx';
+import { changesOf, faultOf, fieldsOf, type IssuerFields } from './draft.ts';
+import { IssuerForm } from './fields.tsx';
+import styles from './issuer.module.css';
+import { Side } from './side.tsx';
+
+export function Issuer() {
+  const tenant = useTenant();
+  const { id } = useParams({ from: '/inside/issuers/$id' });
+  const loaded = useIssuer(id);
+  const issuer = loaded.data?.data;
+  const crumb = <Link to="/issuers">{text.crumb}</Link>;
+  if (loaded.data === undefined || issuer === undefined) {
+    return (
+      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
+        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      </Page>
+    );
+  }
+  return (
+    <Page title={issuer.name} says={issuer.issuer} crumb={crumb} actions={<Actions issuer={issuer} />}>
+      <div className={styles.editor}>
+        <Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />
+      </div>
+    </Page>
+  );
+}
+
+function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const denied = useDenied('admin:issuers');
+  const [secret, setSecret] = useState('');
+  const { id } = loaded.data;
+  const edit = useEdit<IssuerResource, IssuerFields>({
+    form: `issuer ${id}`,
+    loaded,
+    fieldsOf,
+    read: () => readIssuer(tenant, id),
+    write: async ({ kind: _, ...changes }, ifMatch) => {
+      const body = changesOf(changes, secret);
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/issuers/{id}', { path: { id }, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: () => {
+      setSecret('');
+      void issuersChanged(queries, tenant.id);
+    },
+  });
+  const { draft, set, error } = edit;
+  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const malformed = isIssuerName(draft.name) ? undefined : text.nameFault;
+  const needsSecret = draft.sso?.replaces === true && secret === '' ? text.faults.secret : undefined;
+  const fault = malformed ?? faultOf(draft) ?? needsSecret;
+  return (
+    <Courses
+      main={
+        <form
+          noValidate
+          className={styles.form}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (fault === undefined) edit.save();
+          }}
+        >
+          <TextField
+            label={text.name}
+            value={draft.name}
+            onChange={(name) => set({ name })}
+            hint={text.nameHint}
+            error={malformed ?? (isTaken ? text.taken : fieldError(error, '/name'))}
+            maxLength={63}
+            autoComplete="off"
+            isMono
+            isRequired
+          />
+          <IssuerForm draft={draft} set={set} error={error} secret={secret} onSecret={setSecret} id={id} />
+          <SaveBar
+            work={edit}
+            action={text.save}
+            saved={text.saved}
+            disabledReason={denied ?? fault ?? (edit.isChanged ? undefined : common.noChange)}
+            comparable={comparable}
+          >
+            {edit.isChanged ? <Small>{text.widens}</Small> : null}
+          </SaveBar>
+        </form>
+      }
+      side={<Side issuer={loaded.data} users={draft.users} />}
+    />
+  );
+}
+
+/** What a conflict compares: the state of the keys changes by itself. */
+function comparable({ keys: _, ...rest }: IssuerResource) {
+  return rest;
+}
