@@ -16,8 +16,6 @@ let boss: Person;
 let clerk: Person;
 /** Holds chat:write. */
 let ada: Person;
-/** Its tokens prove no user. */
-let cluster: StoredTestIssuer;
 /** Its tokens prove users. */
 let staff: StoredTestIssuer;
 it.beforeAll(async ({ harness }) => {
@@ -30,7 +28,8 @@ it.beforeAll(async ({ harness }) => {
   boss = await h.person(ACME, ['tenant-admin']);
   clerk = await h.person(ACME, ['clerk']);
   ada = await h.person(ACME, ['writer']);
-  cluster = await storeIssuer(h.db, ACME, 'cluster');
+  // Its tokens prove no user.
+  await storeIssuer(h.db, ACME, 'cluster');
   staff = await storeIssuer(h.db, ACME, 'staff', {});
   await storeIssuer(h.db, GLOBEX, 'globex-cluster');
 });

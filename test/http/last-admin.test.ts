@@ -16,7 +16,7 @@ const USERS = '/v1/iam/users';
 async function activeLocalAdmins(): Promise<number> {
   const { rows } = await h.db.knex.raw<{ rows: unknown[] }>(
     `select from users u join user_roles r on r.user_id = u.id
-     where r.role_name = 'admin' and u.source = 'local' and u.status = 'active'`,
+     where r.role_name = 'admin' and r.source = 'manual' and u.source = 'local' and u.status = 'active'`,
   );
   return rows.length;
 }
@@ -29,9 +29,13 @@ async function waiting(): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-test('the last one is neither deactivated, deleted nor stripped; those of a directory do not count', async () => {
-  // They cannot log in when the directory is away.
+test('the last one is neither deactivated, deleted nor stripped; those of a directory or an issuer do not count', async () => {
+  // They cannot log in when the directory or the issuer is away.
   await h.person('default', ['admin'], 'ldap');
+  const made = await h.person('default', ['admin']);
+  await h.db.knex('users').where({ id: made.id }).update({ source: 'issuer:staff' });
+  const mapped = await h.person('default', []);
+  await h.db.knex('user_roles').insert({ user_id: mapped.id, role_name: 'admin', source: 'issuer:iss_1' });
   const gone = await h.person('default', ['admin']);
   expect(outcome(await h.api('POST', `${USERS}/${gone.id}/deactivate`, { as: h.root.token }))).toBe('200');
   const self = `${USERS}/${h.root.id}`;
