@@ -1,8 +1,7 @@
 /** The keys of issuers in the database: fetched by one process at a time, kept while an issuer fails, sent to gates when they change. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { IssuerId, TenantId } from '../../src/domain/ids.ts';
-import { makeId } from '../../src/domain/ids.ts';
+import { type IssuerId, makeId } from '../../src/domain/ids.ts';
 import { countKeyStates, insertKeyState, resetKeyState } from '../../src/iam/issuers/key-queries.ts';
 import {
   beginDueRefreshes,
@@ -12,12 +11,12 @@ import {
   refreshIssuerKeys,
   startKeyRefresh,
 } from '../../src/iam/issuers/refresh-keys.ts';
-import { seedTenant } from '../store/seed.ts';
+import { seedTenant, tenantId } from '../store/seed.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { makeIssuerKey, sendJson, startIssuer, type TestIssuer } from '../support/issuer.ts';
 
 const HOUR_MS = 3_600_000;
-const ACME = 'acme' as TenantId;
+const ACME = tenantId('acme');
 let database: FreshDatabase;
 let provider: TestIssuer;
 let secure: TestIssuer;
@@ -403,14 +402,12 @@ describe('turns', () => {
     };
   }
 
-  async function addSlow(count: number): Promise<void> {
-    for (let n = 0; n < count; n++)
-      await addIssuer({ issuer: `https://${n}.example`, jwksUri: `${provider.url}/slow/${n}` });
-  }
+  const addSlow = (n = 0): Promise<IssuerId> =>
+    addIssuer({ issuer: `https://${n}.example`, jwksUri: `${provider.url}/slow/${n}` });
 
   test('a tenant with many slow issuers holds half of the turns, and the issuers of others are refreshed', async () => {
     const slow = holding();
-    await addSlow(20);
+    for (let n = 0; n < 20; n++) await addSlow(n);
     const parts = processParts();
     const first = await beginDueRefreshes(parts);
     await expect.poll(slow.held).toBe(4);
@@ -426,9 +423,7 @@ describe('turns', () => {
 
   test('requests for a refresh beyond the queue are refused, and those in it get their turn', async () => {
     const slow = holding();
-    await addSlow(1);
-    const [id] = (await run('select id from issuers')).map((row) => row['id'] as IssuerId);
-    if (id === undefined) throw new Error('there is no issuer');
+    const id = await addSlow();
     const parts = processParts();
     const refreshes = Array.from({ length: 30 }, () => refreshIssuerKeys(parts, { id, tenantId: ACME }));
     await expect.poll(slow.held).toBe(4);
@@ -445,7 +440,7 @@ describe('turns', () => {
 
   test('the job refreshes a new issuer while another one does not answer, and ends with its fetches', async () => {
     const slow = holding();
-    await addSlow(1);
+    await addSlow();
     const stopped = new AbortController();
     const faults: unknown[] = [];
     const parts = processParts({ fetch: { allowedHosts: ['127.0.0.1'], signal: stopped.signal } });
