@@ -51,6 +51,7 @@ export async function openStand(): Promise<Stand> {
   const snapshot = fullSnapshot();
   const live = {
     resolve: (): Resolution => ({ identity: caller.identity, snapshot }),
+    examine: (): Resolution => ({ identity: caller.identity, snapshot }),
     resolveUser: (): Resolution => ({ identity: caller.identity, snapshot }),
     resolveKey: (): Resolution => ({ identity: caller.identity, snapshot }),
   };

@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { type KeyDigest, parseKeyDigest } from '../../src/domain/ids.ts';
 import { builtinRoles } from '../../test/support/builtin-roles.ts';
-import { given, memorySource } from './memory-source.ts';
+import { given, memorySource, withoutTokens } from './memory-source.ts';
 
 const KEYS = Number(process.argv[2] ?? 100_000);
 const TENANTS = Number(process.argv[3] ?? 10_000);
@@ -21,7 +21,7 @@ const indexOf = new Map<string, number>();
 const live = new CredentialCache({
   builtinRoles,
   source: memorySource(indexOf, TENANTS),
-  verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
+  ...withoutTokens,
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },
   maxCredentials: 200_000,
   maxStalenessMs: 300_000,

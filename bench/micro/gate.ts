@@ -17,7 +17,7 @@ import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { builtinRoles } from '../../test/support/builtin-roles.ts';
 import { chatBody, encodeFrame } from '../frames.ts';
 import { keyText } from '../population.ts';
-import { memorySource } from './memory-source.ts';
+import { memorySource, withoutTokens } from './memory-source.ts';
 
 const KEYS = Number(process.argv[2] ?? 10_000);
 const TENANTS = Number(process.argv[3] ?? 100);
@@ -30,7 +30,7 @@ const numbers = Array.from({ length: KEYS }, (_, index) => index);
 const live = new CredentialCache({
   builtinRoles,
   source: memorySource(new Map(numbers.map((index) => [hash('sha256', keyText(index), 'hex'), index])), TENANTS),
-  verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
+  ...withoutTokens,
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },
   maxCredentials: 2 * KEYS,
   maxStalenessMs: 300_000,

@@ -3,6 +3,7 @@
  * by a user of its tenant.
  */
 
+import type { CredentialCacheParts } from '../../src/credential-cache/credential-cache.ts';
 import type { CacheLoader, Loaded } from '../../src/credential-cache/ports.ts';
 import {
   type KeyDigest,
@@ -76,6 +77,17 @@ function* inSteps<T>(value: T): Steps<T> {
   yield;
   return value;
 }
+
+/** The parts of a cache that resolves no token. */
+export const withoutTokens: Pick<CredentialCacheParts, 'verifier' | 'issuers'> = {
+  verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }), hasOwnHeader: () => true },
+  issuers: {
+    reader: { read: () => undefined },
+    admission: { admit: async () => ({ kind: 'refused', reason: 'no_principal' }) },
+    refresh: { request: () => undefined },
+    maxKeyAgeMs: 86_400_000,
+  },
+};
 
 const asLoaded = async <T>(value: T): Promise<Loaded<T>> => ({ value, asOf: 1 });
 

@@ -10,7 +10,7 @@ import { type KeyDigest, parseKeyDigest, parsePolicyName } from '../../src/domai
 import type { PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
 import type { Steps } from '../../src/domain/steps.ts';
 import { builtinRoles } from '../../test/support/builtin-roles.ts';
-import { given, memorySource } from './memory-source.ts';
+import { given, memorySource, withoutTokens } from './memory-source.ts';
 
 const TENANTS = Number(process.argv[2] ?? 100);
 const CREDENTIALS = Number(process.argv[3] ?? 200_000);
@@ -57,7 +57,7 @@ const live = new CredentialCache({
       return { value: rulesOf({ id, status: 'active', settings, quotas: {}, roles: [], policies: [] }), asOf: 1 };
     },
   },
-  verifier: { verify: async () => ({ kind: 'invalid', reason: 'malformed' }) },
+  ...withoutTokens,
   feed: { polledAtMs: Number.POSITIVE_INFINITY, catchUp: async () => {} },
   maxCredentials: CREDENTIALS,
   maxStalenessMs: 300_000,

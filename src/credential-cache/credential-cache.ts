@@ -17,7 +17,7 @@ import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
 import type { LimiterStats, Patience } from './load-limiter.ts';
 import { DEPTH, GLOBAL, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
-import type { Change, ChangeListener, FeedClock } from './ports.ts';
+import type { Change, ChangeListener } from './ports.ts';
 import type { MapStats } from './read-through-cache.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
 import { WaitingResolutions, type WaitingStats } from './waiting.ts';
@@ -32,13 +32,30 @@ const DEFAULT_MAX_WAIT_MS = 2000;
 const STEPS_PER_ROUND = 1 + DEPTH + 1;
 
 export interface CredentialCacheParts extends MapsParts {
-  readonly feed: FeedClock;
   /** Without a successful poll of the feed for this time, nothing cached is trusted. */
   readonly maxStalenessMs: number;
 }
 
+type CachedKind =
+  | 'keys'
+  | 'users'
+  | 'sessions'
+  | 'tenants'
+  | 'globals'
+  | 'tokens'
+  | 'issuers'
+  | 'links'
+  | 'issuer_tokens';
+
+const VERIFICATIONS: readonly LimitedClass[] = [
+  'known_token',
+  'unseen_token',
+  'known_issuer_token',
+  'unseen_issuer_token',
+];
+
 interface CredentialCacheStats {
-  readonly maps: { readonly [Name in Exclude<keyof Maps, 'builtinRoles'>]: MapStats };
+  readonly maps: { readonly [Name in CachedKind]: MapStats };
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
   readonly waiting: number;
@@ -96,6 +113,15 @@ export class CredentialCache implements ChangeListener {
     }
   }
 
+  /**
+   * Resolves a credential as if a request had sent it, and changes nothing: a token of an issuer creates no user and
+   * gives no roles.
+   */
+  examine(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
+    if (credential.kind !== 'token') return this.resolve(credential, tenant, nowMs);
+    return this.#resolve({ ...credential, examines: true }, tenant, nowMs);
+  }
+
   /** Resolves a user as if it had authenticated, without a session. The user's status still counts. */
   resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
     return this.#resolve({ kind: 'user', id }, tenant, nowMs);
@@ -111,27 +137,32 @@ export class CredentialCache implements ChangeListener {
   }
 
   flush(position: number): void {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
     for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.flush(position);
     tokens.clear();
+    issuerTokens.clear();
   }
 
   /** Drops all entries and rejects all running fills, while the feed stays where it is. */
   forget(): void {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
     for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.forget();
     tokens.clear();
+    issuerTokens.clear();
   }
 
   stats(): CredentialCacheStats {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
-    const { rules, known, unseen, known_token, unseen_token } = this.#limiters;
+    const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
+    const limiters = this.#limiters;
     const loads = {
-      rules: rules.stats(),
-      known: known.stats(),
-      unseen: unseen.stats(),
-      known_token: known_token.stats(),
-      unseen_token: unseen_token.stats(),
+      rules: limiters.rules.stats(),
+      known: limiters.known.stats(),
+      unseen: limiters.unseen.stats(),
+      known_token: limiters.known_token.stats(),
+      unseen_token: limiters.unseen_token.stats(),
+      known_issuer_token: limiters.known_issuer_token.stats(),
+      unseen_issuer_token: limiters.unseen_issuer_token.stats(),
+      admission: limiters.admission.stats(),
     };
     return {
       maps: {
@@ -143,9 +174,10 @@ export class CredentialCache implements ChangeListener {
         tokens: tokens.stats(),
         issuers: issuers.stats(),
         links: links.stats(),
+        issuer_tokens: issuerTokens.stats(),
       },
       fillsInFlight: loads.rules.inFlight + loads.known.inFlight + loads.unseen.inFlight,
-      verificationsInFlight: loads.known_token.inFlight + loads.unseen_token.inFlight,
+      verificationsInFlight: VERIFICATIONS.reduce((sum, name) => sum + loads[name].inFlight, 0),
       waiting: this.#waiting.size,
       loads,
       rejectedResolutions: this.#waiting.stats(),

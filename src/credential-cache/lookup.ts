@@ -15,10 +15,13 @@ import type {
   UserRecord,
 } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
+import type { Admissions } from './admissions.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
+import { proveByIssuer } from './issuer-lookup.ts';
+import type { IssuerTokens } from './issuer-tokens.ts';
 import type { LinkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
-import type { VerifiedToken } from './ports.ts';
+import type { IssuerTokenReader, TokenVerifier, VerifiedToken } from './ports.ts';
 import { ABSENT, type CacheEntry, type ReadThroughCache } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
 import {
@@ -26,6 +29,7 @@ import {
   type CachedSession,
   type CachedTenant,
   type CachedUser,
+  issuerUserPrincipal,
   keySessionPrincipal,
   ownedPrincipal,
   type PrincipalMemo,
@@ -43,16 +47,28 @@ export interface Maps {
   readonly tenants: ReadThroughCache<TenantId, Steps<TenantRecord>, CachedTenant>;
   readonly globals: ReadThroughCache<'', Steps<readonly PolicyRecord[]>, PolicySet>;
   readonly tokens: VerifiedTokens;
+  readonly verifier: Pick<TokenVerifier, 'hasOwnHeader'>;
   /** By the value of `iss`. */
   readonly issuers: ReadThroughCache<string, IssuerRecord, IssuerRecord>;
   readonly links: ReadThroughCache<LinkKey, LinkRecord, LinkRecord>;
+  readonly issuerTokens: IssuerTokens;
+  readonly reader: IssuerTokenReader;
+  readonly admissions: Admissions;
+  /** The age at which fetched keys of an issuer are no longer used, in milliseconds. */
+  readonly maxKeyAgeMs: number;
   readonly builtinRoles: BuiltinRoles;
 }
 
 /** The subject of a lookup: a credential, or the id of a user that need not authenticate. */
 export type Subject =
   | { readonly kind: 'api_key'; readonly digest: KeyDigest }
-  | { readonly kind: 'token'; readonly token: string; readonly digest: string }
+  | {
+      readonly kind: 'token';
+      readonly token: string;
+      readonly digest: string;
+      /** True for an examination of the token, which neither creates a user nor gives roles. */
+      readonly examines?: boolean;
+    }
   | { readonly kind: 'user'; readonly id: UserId };
 
 /** @returns whether the loaded value may be looked up now */
@@ -67,8 +83,11 @@ export interface Missing {
 
 export type LookupResult = Resolution | Missing;
 
-/** The longest chain of dependent loads: the token, its session and user, their tenants. */
-export const DEPTH = 3;
+/**
+ * The longest chain of dependent loads: an own header, two values of `iss`, keys that seem old, the token, its link, the
+ * admission of its user, the link again, the user, the tenants.
+ */
+export const DEPTH = 10;
 
 /** The only key of the cache of global policies. */
 export const GLOBAL = '';
@@ -121,14 +140,14 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
 
 function ofToken(
   maps: Maps,
-  { digest, token }: Extract<Subject, { kind: 'token' }>,
+  subject: Extract<Subject, { kind: 'token' }>,
   header: HeaderValue,
   nowMs: number,
   monotonicMs: number,
 ): LookupResult {
-  const verified = maps.tokens.peek(digest, monotonicMs);
-  if (verified === undefined) {
-    return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
+  const verified = maps.tokens.peek(subject.digest, monotonicMs);
+  if (verified === undefined || verified.kind === 'foreign') {
+    return ofOtherToken(maps, subject, verified === undefined, header, nowMs, monotonicMs);
   }
   if (verified.kind === 'expired') return EXPIRED;
   if (verified.kind === 'invalid') return INVALID[verified.reason];
@@ -196,6 +215,28 @@ function ofKeySession(
       ? cachedResolution(maps, memo, header, monotonicMs)
       : undefined;
   return known ?? resolveInTenant(maps, principal, header, monotonicMs, { memo, user: owner });
+}
+
+/** @param mayBeOwn false if no signing key of this installation has signed the token */
+function ofOtherToken(
+  maps: Maps,
+  subject: Extract<Subject, { kind: 'token' }>,
+  mayBeOwn: boolean,
+  header: HeaderValue,
+  nowMs: number,
+  monotonicMs: number,
+): LookupResult {
+  const { digest, token } = subject;
+  if (mayBeOwn && maps.issuerTokens.find(digest, monotonicMs) === undefined && maps.verifier.hasOwnHeader(token)) {
+    return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
+  }
+  const proved = proveByIssuer(maps, subject, nowMs, monotonicMs);
+  if (!('kind' in proved)) return proved;
+  if (proved.kind === 'key') return ofKey(maps, proved.digest, header, nowMs, monotonicMs);
+  const { user, memo, issuerId } = proved;
+  const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
+  if (known !== undefined) return known;
+  return resolveInTenant(maps, issuerUserPrincipal(memo, user.value, issuerId), header, monotonicMs, { memo, user });
 }
 
 function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): LookupResult {

@@ -3,13 +3,22 @@
 import type { BuiltinRoles } from '../decision/builtin-roles.ts';
 import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compile.ts';
 import { inOneStep } from '../domain/steps.ts';
+import { Admissions } from './admissions.ts';
 import { Cooldown } from './cooldown.ts';
 import { Interner } from './interner.ts';
+import { IssuerTokens } from './issuer-tokens.ts';
 import { knownIssuers, partsOfLink, weightOfIssuer, weightOfLink } from './issuer-values.ts';
 import { KnownCredentials } from './known-credentials.ts';
 import type { Limiters } from './limits.ts';
 import type { Maps } from './lookup.ts';
-import type { CacheLoader, TokenVerifier } from './ports.ts';
+import type {
+  CacheLoader,
+  FeedClock,
+  IssuerKeyRefresh,
+  IssuerTokenReader,
+  IssuerUserAdmission,
+  TokenVerifier,
+} from './ports.ts';
 import { MAX_TOMBSTONES, ReadThroughCache } from './read-through-cache.ts';
 import { weightOfPolicies, weightOfTenant } from './rules-weight.ts';
 import { AT_ONCE, onEventLoop, Slices, type StepRunner } from './slices.ts';
@@ -33,6 +42,8 @@ export interface MapsParts {
   readonly source: CacheLoader;
   readonly verifier: TokenVerifier;
   readonly builtinRoles: BuiltinRoles;
+  readonly issuers: IssuersParts;
+  readonly feed: FeedClock;
   /** The capacity for keys, and likewise for users and for sessions; tenants have a tenth of it. */
   readonly maxCredentials: number;
   /** `performance.now()`: the clock of `feed.polledAtMs`. */
@@ -43,11 +54,21 @@ export interface MapsParts {
   readonly runner?: StepRunner;
 }
 
+/** What tokens of other issuers need. */
+export interface IssuersParts {
+  readonly reader: IssuerTokenReader;
+  readonly admission: IssuerUserAdmission;
+  readonly refresh: IssuerKeyRefresh;
+  /** The age at which fetched keys of an issuer are no longer used, in milliseconds. */
+  readonly maxKeyAgeMs: number;
+}
+
 /**
  * The global policies have no cooldown: the checks of all tenants wait for them, and only platform administrators
  * change them.
  */
-export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, unseen_token }: Limiters): Maps {
+export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
+  const { rules, known, unseen, known_token, unseen_token } = limiters;
   const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
   const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
   const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
@@ -62,8 +83,30 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
     limiter: known,
   };
   const large = { ...common, runner, limiter: rules };
+  const issuers: Maps['issuers'] = new ReadThroughCache({
+    ...credentials,
+    unseen: { known: knownIssuers(), limiter: unseen },
+    maxEntries: maxTenants,
+    maxWeight: maxRulesBytes,
+    load: (value, isKnown) => source.issuer(value, isKnown),
+    compile: (record) => inOneStep(() => ({ value: record, weight: weightOfIssuer(record) })),
+  });
+  const { reader, admission, refresh, maxKeyAgeMs } = parts.issuers;
   return {
     builtinRoles: parts.builtinRoles,
+    verifier,
+    reader,
+    maxKeyAgeMs,
+    issuers,
+    issuerTokens: new IssuerTokens({
+      capacity: maxCredentials,
+      limiter: limiters.known_issuer_token,
+      unseenLimiter: limiters.unseen_issuer_token,
+      refresh,
+      monotonicMs,
+      holds: (issuer, atMs) => issuers.holds(issuer, atMs),
+    }),
+    admissions: new Admissions({ admission, feed: parts.feed, limiter: limiters.admission, monotonicMs }),
     keys: new ReadThroughCache({
       ...credentials,
       unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
@@ -102,14 +145,6 @@ export function makeMaps(parts: MapsParts, { rules, known, unseen, known_token, 
         const records = yield* reading;
         return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
       },
-    }),
-    issuers: new ReadThroughCache({
-      ...credentials,
-      unseen: { known: knownIssuers(), limiter: unseen },
-      maxEntries: maxTenants,
-      maxWeight: maxRulesBytes,
-      load: (value, isKnown) => source.issuer(value, isKnown),
-      compile: (record) => inOneStep(() => ({ value: record, weight: weightOfIssuer(record) })),
     }),
     links: new ReadThroughCache({
       ...credentials,

@@ -88,6 +88,8 @@ export interface FeedClock {
  */
 export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken>;
+  /** Reports whether the token has the header of this installation's tokens. Another issuer may write the same. */
+  hasOwnHeader(token: string): boolean;
 }
 
 interface ValidToken {
@@ -104,7 +106,9 @@ export type VerifiedToken =
   /** The session belongs to a key without a secret. */
   | (ValidToken & { readonly userId?: undefined; readonly keyDigest: KeyDigest })
   | { readonly kind: 'expired' }
-  | { readonly kind: 'invalid'; readonly reason: 'malformed' | 'signature' };
+  | { readonly kind: 'invalid'; readonly reason: 'malformed' | 'signature' }
+  /** The key of the token is none of this installation: it may be the token of another issuer. */
+  | { readonly kind: 'foreign' };
 
 /** Why the token of an issuer is invalid, before its principal is looked up. */
 export type IssuerTokenReason = Extract<
@@ -130,12 +134,15 @@ export type CheckedIssuerToken =
       readonly unknownKey: boolean;
     };
 
-/** The user that a verified token describes. */
-export interface IssuerUser {
+/** The user that a verified token describes, or why it describes none. */
+export type DescribedUser = IssuerUser | { readonly kind: 'none'; readonly reason: 'claims' | 'no_principal' };
+
+interface IssuerUser {
+  readonly kind: 'user';
   readonly subject: string;
   /** As the token has it: nothing is known about its form. */
-  readonly email: string | undefined;
-  readonly name: string | undefined;
+  readonly email?: string;
+  readonly name?: string;
   /** The roles that the mapping gives. */
   readonly roles: readonly RoleName[];
 }
@@ -153,8 +160,7 @@ export interface IssuerToken {
   verify(issuer: IssuerRecord): Promise<CheckedIssuerToken>;
   /** Returns the proofs whose subject and claims the token matches, in order. */
   matching(proofs: readonly ProofRecord[]): readonly ProofRecord[];
-  /** Returns undefined if the token describes no user, or describes its roles by a link. */
-  user(users: IssuerUsers): IssuerUser | undefined;
+  user(users: IssuerUsers): DescribedUser;
 }
 
 /** Reads tokens of other issuers. `identity` implements it. */
@@ -164,14 +170,8 @@ export interface IssuerTokenReader {
 }
 
 /** A user whose token is the first one, or newer than the one that gave the user's roles. */
-export interface AdmittedIssuerUser {
+export interface AdmittedIssuerUser extends Omit<IssuerUser, 'kind'> {
   readonly issuer: { readonly id: IssuerId; readonly tenantId: TenantId; readonly name: IssuerName };
-  readonly subject: string;
-  /** As the token has it: bounded by the token only, and not validated. */
-  readonly email?: string;
-  readonly name?: string;
-  /** The roles that the mapping gives for this token. */
-  readonly roles: readonly RoleName[];
   readonly iatMs: number;
 }
 

@@ -4,7 +4,7 @@ import { compileGrant } from '../decision/compile.ts';
 import type { KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
 import { narrowedUser } from '../decision/narrowing.ts';
 import { compilePatterns, type PatternSet } from '../decision/permissions.ts';
-import type { KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { IssuerId, KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
 import type { Interner } from './interner.ts';
@@ -73,6 +73,7 @@ export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
     owner: undefined,
     rateLimitRpm,
     rotated: graceUntilMs !== undefined,
+    provedBy: record.issuerId,
   });
   return Object.freeze({ ownerId: userId, expiresAtMs, graceUntilMs, revoked, disabled, memo: newMemo(principal) });
 }
@@ -120,7 +121,7 @@ function bytesOf(texts: readonly string[]): number {
   return texts.reduce((bytes, text) => bytes + text.length + TEXT_BYTES, 0);
 }
 
-function newMemo<P>(principal: P): PrincipalMemo<P> {
+export function newMemo<P>(principal: P): PrincipalMemo<P> {
   return { principal, resolution: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
@@ -152,9 +153,24 @@ export function keySessionPrincipal({ id, scope, memo }: CachedSession, key: Key
   return principal;
 }
 
+/** Returns the principal of the token of an issuer with its current user. */
+export function issuerUserPrincipal(
+  memo: PrincipalMemo<UserPrincipal | undefined>,
+  user: CachedUser,
+  issuerId: IssuerId,
+): UserPrincipal {
+  const last = memo.principal;
+  if (last !== undefined && last.id === user.owner.id && last.roles === user.owner.roles) return last;
+  const principal = userPrincipal(user, undefined, issuerId);
+  memo.principal = principal;
+  return principal;
+}
+
 export function userPrincipal(
   { owner, tenantId, platformAdmin }: CachedUser,
   sessionId: SessionId | undefined,
+  provedBy?: IssuerId,
 ): UserPrincipal {
-  return Object.freeze({ kind: 'user', id: owner.id, tenantId, roles: owner.roles, platformAdmin, sessionId });
+  const { id, roles } = owner;
+  return Object.freeze({ kind: 'user', id, tenantId, roles, platformAdmin, sessionId, provedBy });
 }

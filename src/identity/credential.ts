@@ -12,7 +12,7 @@ const BAD_CHECKSUM: CredentialForm = Object.freeze({ kind: 'bad_checksum' });
 
 /** Includes the first of the spaces. */
 const SCHEME = 'Bearer ';
-const MAX_TOKEN_BYTES = 8192;
+const MAX_TOKEN_BYTES = 16_384;
 /** More spaces than clients send, and few enough that skipping them costs nothing. */
 const MAX_SPACES = 64;
 const SPACE = 0x20;

@@ -21,6 +21,12 @@ export function tokenHeader(kid: string): { readonly alg: 'ES256'; readonly typ:
   return { alg: 'ES256', typ: 'at+jwt', kid };
 }
 
+/** Reports whether the header of a token is the text that `tokenHeader` makes. */
+export function hasOwnHeader(token: string): boolean {
+  const header = decodeCanonical(token.slice(0, Math.max(0, token.indexOf('.'))));
+  return header !== undefined && HEADER.test(header.toString('latin1'));
+}
+
 /** Returns the parts of a token in this form; undefined for any other text. */
 export function readTokenForm(token: string): TokenParts | undefined {
   if (token.length > MAX_TOKEN_BYTES) {

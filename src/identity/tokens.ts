@@ -12,7 +12,7 @@ import { digestOfProof } from './api-keys.ts';
 import type { SigningKey } from './signing-key.ts';
 import type { PublishedKey } from './signing-keys.ts';
 import { readClaims } from './token-claims.ts';
-import { readTokenForm, tokenHeader } from './token-form.ts';
+import { hasOwnHeader, readTokenForm, tokenHeader } from './token-form.ts';
 
 /** The accepted difference between the clocks of two servers. */
 export const CLOCK_TOLERANCE_MS = 5000;
@@ -57,6 +57,7 @@ interface IssuedToken {
 
 const MALFORMED: VerifiedToken = Object.freeze({ kind: 'invalid', reason: 'malformed' });
 const BAD_SIGNATURE: VerifiedToken = Object.freeze({ kind: 'invalid', reason: 'signature' });
+const FOREIGN: VerifiedToken = Object.freeze({ kind: 'foreign' });
 const EXPIRED: VerifiedToken = Object.freeze({ kind: 'expired' });
 
 export class AccessTokens implements TokenVerifier {
@@ -107,6 +108,10 @@ export class AccessTokens implements TokenVerifier {
     return { token: `${signed}.${signature.toString('base64url')}`, expiresIn: ttlSeconds };
   }
 
+  hasOwnHeader(token: string): boolean {
+    return hasOwnHeader(token);
+  }
+
   /** Only a token that is otherwise valid counts as expired. */
   async verify(token: string): Promise<VerifiedToken> {
     const parts = readTokenForm(token);
@@ -114,7 +119,10 @@ export class AccessTokens implements TokenVerifier {
       return MALFORMED;
     }
     const key = await this.#parts.keys.find(parts.kid);
-    if (key === undefined || !(await isSignedBy(key, token))) {
+    if (key === undefined) {
+      return FOREIGN;
+    }
+    if (!(await isSignedBy(key, token))) {
       return BAD_SIGNATURE;
     }
     const claims = readClaims(parts.payload, this.#parts.issuer, this.#parts.audience);

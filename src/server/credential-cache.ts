@@ -2,16 +2,20 @@
  * Wires the modules that resolve a credential from memory: signing keys, access tokens, change feed, credential cache.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { CredentialCache } from '../credential-cache/credential-cache.ts';
 import type { ChangeListener } from '../credential-cache/ports.ts';
 import { buildRouteTable, type RouteTable } from '../decision/routes.ts';
 import { StoreClock } from '../domain/store-clock.ts';
+import { IssuerUsers } from '../iam/users/admit-issuer-user.ts';
+import { issuerTokenReader } from '../identity/issuer-token-reader.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
 import { AccessTokens } from '../identity/tokens.ts';
 import { PostgresCacheLoader } from '../store/cache-loader.ts';
 import { ChangeFeed, type FlushReason } from '../store/feed.ts';
+import { issuerKeyRequests } from '../store/issuer-key-requests.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
 import { tracedSource } from './traced.ts';
@@ -83,6 +87,16 @@ export async function startCredentialCache(
     builtinRoles: routes.builtinRoles,
     source: tracedSource(new PostgresCacheLoader(store.db), telemetry.tracing),
     verifier: tokens,
+    issuers: {
+      reader: issuerTokenReader,
+      admission: new IssuerUsers({ db: store.db, random: randomBytes, now }),
+      refresh: issuerKeyRequests({
+        db: store.db,
+        monotonicMs,
+        onFault: (err) => telemetry.log.warn({ part: 'issuers', err }, 'the keys of an issuer could not be asked for'),
+      }),
+      maxKeyAgeMs: config.issuers.maxStalenessMs,
+    },
     feed,
     maxCredentials: config.cache.credentials,
     maxStalenessMs: config.cache.maxStalenessMs,

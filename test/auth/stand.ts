@@ -22,6 +22,7 @@ import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { builtinRoles } from '../support/builtin-roles.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
+import { issuersParts } from '../support/issuers-parts.ts';
 
 export interface StandOptions {
   readonly login?: Partial<LoginSettings>;
@@ -112,6 +113,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
     builtinRoles,
     source: new PostgresCacheLoader(db),
     verifier: tokens,
+    issuers: issuersParts,
     feed,
     maxCredentials: 1000,
     maxStalenessMs: 300_000,

@@ -124,6 +124,7 @@ test('while made-up tokens wait, a token that was valid before is verified, and 
   const pending: { readonly token: string; readonly answer: PromiseWithResolvers<void> }[] = [];
   const { verifier: known } = aLive();
   const verifier: TokenVerifier = {
+    hasOwnHeader: () => true,
     async verify(token) {
       const answer = Promise.withResolvers<void>();
       pending.push({ token, answer });

@@ -26,6 +26,7 @@ function someTokens({ capacity = 10, maxVerifications = 10 } = {}) {
     unseenLimiter: limiter(maxVerifications),
     monotonicMs: () => 0,
     verifier: {
+      hasOwnHeader: () => true,
       verify: () => {
         const verification = Promise.withResolvers<VerifiedToken>();
         verifications.push(verification);

@@ -6,7 +6,7 @@ import { hasValidChecksum, makeApiKey } from '../../src/identity/api-keys.ts';
 import { joinApiKeys, readCredential } from '../../src/identity/credential.ts';
 
 const KEY = makeApiKey();
-const LONGEST = 'a'.repeat(8192);
+const LONGEST = 'a'.repeat(16_384);
 const WELL_FORMED = /^[A-Za-z0-9\-._~+/]+=*$/;
 const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl';
 

@@ -185,7 +185,7 @@ describe('the claims of a token, even when our own key signed them', () => {
 
 describe('a forged token is refused', () => {
   const refused = async (token: string): Promise<void> => {
-    expect((await tokens.verify(token)).kind).toBe('invalid');
+    expect(['invalid', 'foreign']).toContain((await tokens.verify(token)).kind);
   };
   const headed = (changes: Record<string, unknown>): string => signed(CLAIMS, { ...header, ...changes });
 

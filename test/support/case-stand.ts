@@ -14,6 +14,7 @@ import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { builtinRoles } from './builtin-roles.ts';
 import { freshDatabase } from './database.ts';
 import { type Answer, send, startNamedServer } from './http.ts';
+import { issuersParts } from './issuers-parts.ts';
 import { storeWorld } from './stored-world.ts';
 import { bodyOf, type CaseFile, type DecisionCase, loadCases } from './world.ts';
 
@@ -66,6 +67,7 @@ export async function startCaseStand(): Promise<CaseStand> {
     builtinRoles,
     source,
     verifier: tokens,
+    issuers: issuersParts,
     feed,
     maxCredentials: 1000,
     maxStalenessMs: HOUR_MS,

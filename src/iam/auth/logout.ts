@@ -37,6 +37,7 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
     case 'expired':
       throw new Refusal('token_expired', 'The access token has expired. Log out with the refresh token.');
     case 'invalid':
+    case 'foreign':
       throw invalidCredential();
     default:
       return verified satisfies never;

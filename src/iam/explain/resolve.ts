@@ -21,7 +21,7 @@ import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './u
 
 /** The credential cache, which resolves a subject like a credential. */
 export interface SubjectResolver {
-  resolve(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
+  examine(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
   resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
   resolveKey(digest: KeyDigest, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
 }
@@ -162,7 +162,7 @@ async function resolveCredential(
   nowMs: number,
 ): Promise<ResolvedSubject> {
   const form = readCredential(credential === undefined ? undefined : `Bearer ${credential}`);
-  const resolution = await parts.live.resolve(form, tenant, nowMs);
+  const resolution = await parts.live.examine(form, tenant, nowMs);
   const { identity } = resolution;
   const claims = verifiedClaims(form, identity);
   const bearer =

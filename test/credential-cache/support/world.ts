@@ -11,6 +11,7 @@ import type {
   UserRecord,
 } from '../../../src/domain/records.ts';
 import { builtinRoles } from '../../support/builtin-roles.ts';
+import { issuersParts } from '../../support/issuers-parts.ts';
 import { digest, issuerId, issuerName, keyId, policyName, roleName, sessionId, tenantId, userId } from './ids.ts';
 import { ModelStore, type State } from './model-store.ts';
 
@@ -133,6 +134,7 @@ export function aVerifier(): TokenVerifier & { readonly known: Map<string, Verif
       ['old', { kind: 'expired' }],
     ]),
     verified: 0,
+    hasOwnHeader: () => true,
     async verify(token) {
       this.verified++;
       return this.known.get(token) ?? { kind: 'invalid', reason: 'signature' };
@@ -151,6 +153,7 @@ export function aLive(store = new ModelStore(initialState()), overrides: Partial
     builtinRoles,
     source: store.source,
     verifier,
+    issuers: issuersParts,
     feed: {
       get polledAtMs() {
         return clock.nowMs;

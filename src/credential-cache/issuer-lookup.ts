@@ -1,0 +1,224 @@
+/**
+ * Finds what the token of another issuer proves: a key without a secret, or a user. An exact subject of a key beats a
+ * glob, and a key beats a user.
+ */
+
+import type { InvalidReason } from '../decision/model.ts';
+import { Fault } from '../domain/errors.ts';
+import type { IssuerId, KeyDigest } from '../domain/ids.ts';
+import { stateAt } from '../domain/issuer-token-times.ts';
+import type { IssuerRecord, IssuerUsers, LinkRecord, ProofRecord } from '../domain/records.ts';
+import { userInvalidReason } from './credential-status.ts';
+import type { IssuerTokenEntry, MatchedProofs } from './issuer-tokens.ts';
+import type { Load, Maps, Missing, Subject } from './lookup.ts';
+import type { AdmittedIssuerUser, IssuerToken } from './ports.ts';
+import { ABSENT, type CacheEntry } from './read-through-cache.ts';
+import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
+import type { CachedUser } from './values.ts';
+
+type TokenSubject = Extract<Subject, { kind: 'token' }>;
+
+/** The principal that a token proves. */
+export type ProvedByIssuer =
+  | { readonly kind: 'key'; readonly digest: KeyDigest }
+  | {
+      readonly kind: 'user';
+      readonly user: CacheEntry<CachedUser>;
+      readonly issuerId: IssuerId;
+      readonly memo: IssuerTokenEntry['memo'];
+    };
+
+/** How long matched keys are used without a lookup of their entries. The lookups mark the entries as used. */
+const MAX_MATCH_AGE_MS = 60_000;
+/** How often an issuer whose keys seem too old is loaded: a refresh that brings the same keys is not in the feed. */
+const RELOAD_AFTER_MS = 10_000;
+
+/** The parts of a token, for the lookups of one request. */
+const readings = new WeakMap<TokenSubject, IssuerToken>();
+
+function readingOf({ reader }: Maps, subject: TokenSubject): IssuerToken | undefined {
+  const known = readings.get(subject);
+  if (known !== undefined) return known;
+  const reading = reader.read(subject.token);
+  if (reading !== undefined) readings.set(subject, reading);
+  return reading;
+}
+
+/**
+ * Finds the principal of a token that no signing key of this installation signed.
+ * @throws Fault if the keys of the issuer are missing or too old
+ */
+export function proveByIssuer(
+  maps: Maps,
+  subject: TokenSubject,
+  nowMs: number,
+  monotonicMs: number,
+): ProvedByIssuer | Resolution | Missing {
+  const entry = maps.issuerTokens.find(subject.digest, monotonicMs);
+  if (entry === undefined) return verifyFirst(maps, subject, nowMs, monotonicMs);
+  const { checked, issuer } = entry;
+  if (checked.kind === 'invalid') return INVALID[checked.reason];
+  const state = stateAt(checked.times, nowMs);
+  if (state !== 'valid') return state === 'expired' ? EXPIRED : INVALID[state];
+  return (
+    reloadIfStale(maps, issuer, nowMs, monotonicMs) ??
+    keyOf(maps, subject, entry, nowMs, monotonicMs) ??
+    userOf(maps, subject, entry, checked.times.iatMs, monotonicMs)
+  );
+}
+
+function verifyFirst(maps: Maps, subject: TokenSubject, nowMs: number, monotonicMs: number): Resolution | Missing {
+  const reading = readingOf(maps, subject);
+  if (reading === undefined) return INVALID.malformed;
+  const { digest } = subject;
+  const unseen = !maps.issuerTokens.isKnown(digest);
+  for (const value of reading.issuers) {
+    const issuer = maps.issuers.find(value, monotonicMs);
+    if (issuer === undefined) return { missing: [(patience) => maps.issuers.fill(value, patience)], unseen };
+    if (issuer === ABSENT) continue;
+    if (!issuer.value.enabled) return INVALID.issuer_disabled;
+    const verify: Load = (patience) => maps.issuerTokens.fill(digest, reading, issuer, patience);
+    return reloadIfStale(maps, issuer, nowMs, monotonicMs) ?? { missing: [verify], unseen };
+  }
+  return INVALID.unknown_issuer;
+}
+
+/** @throws Fault if the keys are missing or too old, and the issuer was just loaded */
+function reloadIfStale(
+  maps: Maps,
+  issuer: CacheEntry<IssuerRecord>,
+  nowMs: number,
+  monotonicMs: number,
+): Missing | undefined {
+  const { keysFetchedAtMs, issuer: value } = issuer.value;
+  if (keysFetchedAtMs === undefined || nowMs - keysFetchedAtMs <= maps.maxKeyAgeMs) return undefined;
+  if (monotonicMs - issuer.loadedAtMs >= RELOAD_AFTER_MS)
+    return { missing: [(patience) => maps.issuers.fill(value, patience)] };
+  throw new Fault('the keys of an issuer were never fetched, or not within issuers.max-staleness');
+}
+
+/** Returns undefined if no key matches. */
+function keyOf(
+  maps: Maps,
+  subject: TokenSubject,
+  entry: IssuerTokenEntry,
+  nowMs: number,
+  monotonicMs: number,
+): ProvedByIssuer | Resolution | Missing | undefined {
+  const matched = holdsMatch(maps, entry.proofs, monotonicMs) ?? match(maps, subject, entry, monotonicMs);
+  if ('missing' in matched) return matched;
+  const { exact, globs } = matched;
+  if (exact.length === 0 && globs.length === 0) return undefined;
+  const proved = chooseProof(exact, globs, nowMs);
+  return typeof proved === 'string' ? INVALID[proved] : { kind: 'key', digest: proved.digest };
+}
+
+/** Returns the proof of the key that a token proves, of those that it matches, at least one. */
+export function chooseProof(
+  exact: readonly ProofRecord[],
+  globs: readonly ProofRecord[],
+  nowMs: number,
+): ProofRecord | Extract<InvalidReason, 'ambiguous' | 'key_expired'> {
+  const isOn = ({ expiresAtMs }: ProofRecord): boolean => expiresAtMs === undefined || nowMs < expiresAtMs;
+  for (const proofs of [exact, globs]) {
+    const [first, ...others] = proofs.filter(isOn);
+    if (first !== undefined) return others.length === 0 ? first : 'ambiguous';
+  }
+  return 'key_expired';
+}
+
+function holdsMatch(maps: Maps, proofs: MatchedProofs | undefined, monotonicMs: number): MatchedProofs | undefined {
+  if (proofs === undefined || monotonicMs >= proofs.untilMs) return undefined;
+  return proofs.link === undefined || maps.links.holds(proofs.link, monotonicMs) ? proofs : undefined;
+}
+
+function match(
+  maps: Maps,
+  subject: TokenSubject,
+  entry: IssuerTokenEntry,
+  monotonicMs: number,
+): MatchedProofs | Missing {
+  const { keyLink, issuer } = entry;
+  const link = keyLink === undefined ? undefined : maps.links.find(keyLink, monotonicMs);
+  if (keyLink !== undefined && (link === undefined || link === ABSENT))
+    return { missing: [(patience) => maps.links.fill(keyLink, patience)] };
+  const { globProofs, issuer: value } = issuer.value;
+  maps.issuers.find(value, monotonicMs);
+  const found = link === ABSENT ? undefined : link;
+  const exact = found?.value.proofs ?? [];
+  const reading = exact.length + globProofs.length === 0 || found === undefined ? undefined : readingOf(maps, subject);
+  entry.proofs = {
+    link: found,
+    exact: reading?.matching(exact) ?? [],
+    globs: reading?.matching(globProofs) ?? [],
+    untilMs: Math.floor(monotonicMs) + MAX_MATCH_AGE_MS,
+  };
+  return entry.proofs;
+}
+
+function userOf(
+  maps: Maps,
+  subject: TokenSubject,
+  entry: IssuerTokenEntry,
+  iatMs: number,
+  monotonicMs: number,
+): ProvedByIssuer | Resolution | Missing {
+  const { userLink, memo } = entry;
+  const { users, id: issuerId, usersSinceMs = Number.NEGATIVE_INFINITY } = entry.issuer.value;
+  if (users === undefined) return INVALID.no_principal;
+  if (typeof userLink === 'object') return INVALID[userLink.reason];
+  const link = holdsLink(maps, entry, monotonicMs) ?? maps.links.find(userLink, monotonicMs);
+  if (link === undefined || link === ABSENT) return { missing: [(patience) => maps.links.fill(userLink, patience)] };
+  entry.user = link;
+  // A token from before a wider mapping creates no user and gives no roles.
+  const admits = iatMs >= usersSinceMs && subject.examines !== true;
+  const linked = link.value.user;
+  if (linked === undefined) {
+    return users.create && admits ? admit(maps, subject, entry, link, iatMs, monotonicMs) : INVALID.no_principal;
+  }
+  const user = maps.users.find(linked.id, monotonicMs);
+  if (user === undefined) return { missing: [(patience) => maps.users.fill(linked.id, patience)] };
+  if (user === ABSENT) return INVALID.user_missing;
+  const invalid = userInvalidReason(user.value);
+  if (invalid !== undefined) return INVALID[invalid];
+  if (admits && givesRoles(users, linked.rolesAsOfMs, iatMs))
+    return admit(maps, subject, entry, link, iatMs, monotonicMs);
+  return { kind: 'user', user, issuerId, memo };
+}
+
+function holdsLink(
+  maps: Maps,
+  { user, proofs }: IssuerTokenEntry,
+  monotonicMs: number,
+): CacheEntry<LinkRecord> | undefined {
+  // `match` looks its entries up once a minute; a link that differs from that of the keys is looked up as often.
+  if (user === undefined || proofs === undefined) return undefined;
+  return proofs.link === user || maps.links.holds(user, monotonicMs) ? user : undefined;
+}
+
+/** Reports whether the roles of the user follow this token. Without a mapping, nothing does, unless there was one. */
+function givesRoles({ roles, default_roles }: IssuerUsers, asOfMs: number | undefined, iatMs: number): boolean {
+  if (asOfMs !== undefined) return iatMs > asOfMs;
+  return roles.length > 0 || default_roles.length > 0;
+}
+
+function admit(
+  maps: Maps,
+  subject: TokenSubject,
+  entry: IssuerTokenEntry,
+  link: CacheEntry<LinkRecord>,
+  iatMs: number,
+  monotonicMs: number,
+): Resolution | Missing {
+  const past = entry.admission;
+  if (past !== undefined && past.link === link && monotonicMs < past.untilMs) {
+    if (past.refused !== undefined) return INVALID[past.refused];
+    throw new Fault('the user of an issuer was admitted, and its link did not change');
+  }
+  const { users, id, tenantId, name } = entry.issuer.value;
+  const described = users === undefined ? undefined : readingOf(maps, subject)?.user(users);
+  if (described?.kind !== 'user') return INVALID.no_principal;
+  const { kind: _kind, ...user } = described;
+  const admitted: AdmittedIssuerUser = { ...user, issuer: { id, tenantId, name }, iatMs };
+  return { missing: [(patience) => maps.admissions.admit(subject.digest, entry, link, admitted, patience)] };
+}

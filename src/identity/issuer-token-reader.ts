@@ -1,0 +1,83 @@
+/** Reads tokens of other issuers for the credential cache. */
+
+import type { DescribedUser, IssuerToken, IssuerTokenReader } from '../credential-cache/ports.ts';
+import { compileGlob, type Glob, globMatches, isWithinBounds } from '../decision/globs.ts';
+import { ruleWork } from '../decision/limits.ts';
+import type { IssuerUsers, ProofRecord } from '../domain/records.ts';
+import {
+  type Claims,
+  claimValue,
+  isGlob,
+  isStorable,
+  linkedClaim,
+  mappedRoles,
+  matchesRules,
+  subjectOf,
+} from './claims.ts';
+import { checkIssuerToken, readIssuerToken } from './issuer-token.ts';
+
+export const issuerTokenReader: IssuerTokenReader = {
+  read(token) {
+    const unverified = readIssuerToken(token);
+    return unverified && readingOf(unverified);
+  },
+};
+
+function readingOf(unverified: NonNullable<ReturnType<typeof readIssuerToken>>): IssuerToken {
+  const { claims, issuers } = unverified;
+  return {
+    issuers,
+    subject: subjectOf(claims, 'sub'),
+    verify: (issuer) => checkIssuerToken(unverified, issuer),
+    matching: (proofs) => matchingProofs(claims, proofs),
+    user: (users) => describedUser(claims, users),
+  };
+}
+
+/**
+ * Returns the proofs that the claims match, in order. If the rules take more work than a decision may spend, none
+ * matches: of the others, one could make the result ambiguous.
+ */
+export function matchingProofs(claims: Claims, proofs: readonly ProofRecord[]): readonly ProofRecord[] {
+  const subject = subjectOf(claims, 'sub');
+  if (subject === undefined) return [];
+  const work = ruleWork();
+  const found = proofs.filter((proof) => matchesSubject(proof, subject) && matchesRules(claims, proof.claims, work));
+  return work.left < 0 ? [] : found;
+}
+
+/** The compiled subjects of proofs, which belong to cached records. */
+const globs = new WeakMap<ProofRecord, Glob>();
+
+function matchesSubject(proof: ProofRecord, subject: string): boolean {
+  if (!isGlob(proof.subject)) return proof.subject === subject;
+  if (!isWithinBounds(proof.subject)) return false;
+  const glob = globs.get(proof) ?? compileGlob(proof.subject);
+  globs.set(proof, glob);
+  return globMatches(glob, subject);
+}
+
+/** Describes the user of a token by the claims that the issuer's mapping names. */
+export function describedUser(claims: Claims, users: IssuerUsers): DescribedUser {
+  if (linkedClaim(claims, users.roles) !== undefined) return { kind: 'none', reason: 'claims' };
+  const subject = subjectOf(claims, users.subject_claim);
+  if (subject === undefined) return { kind: 'none', reason: 'no_principal' };
+  return {
+    kind: 'user',
+    subject,
+    ...optional('email', textOf(claims, users.email_claim)),
+    ...optional('name', textOf(claims, users.name_claim)),
+    roles: mappedRoles(users, claims),
+  };
+}
+
+function textOf(claims: Claims, claim: string | undefined): string | undefined {
+  const value = claim === undefined ? undefined : claimValue(claims, claim);
+  return typeof value === 'string' && isStorable(value) ? value : undefined;
+}
+
+function optional<Name extends string>(name: Name, value: string | undefined): { readonly [N in Name]?: string } {
+  const made: { [N in Name]?: string } = {};
+  if (value !== undefined) made[name] = value;
+  return made;
+}
