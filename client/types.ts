@@ -1193,6 +1193,34 @@ export type IssuerRevocation = {
   readonly time?: string;
 };
 
+export type IssuerTest = {
+  /** Every step passed: a request with this token is authenticated. */
+  readonly accepted: boolean;
+  /** All steps. The examination continues after a step that failed. */
+  readonly steps: readonly {
+    /** `parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`. */
+    readonly step: string;
+    /** What became of the step. `skipped`: another step leaves nothing to examine. */
+    readonly outcome: 'passed' | 'failed' | 'skipped';
+    /** The values that the step compared, or the correction. */
+    readonly detail: string;
+  }[];
+  /** The user or key that the token proves. Null: none, or a user that does not exist yet. */
+  readonly principal: {
+    /** The kind of principal. */
+    readonly type: 'user' | 'api_key';
+    /** The id of the user or key. */
+    readonly id: string;
+    /** Null without `admin:users` for a user, or `admin:keys` for a key. */
+    readonly name: string | null;
+  } | null;
+};
+
+export type IssuerTestRequest = {
+  /** A token of the issuer. It is neither stored nor logged. */
+  readonly token: string;
+};
+
 export type KeySet = {
   /** Public keys that verify access tokens (RFC 7517). */
   readonly keys: readonly {
@@ -3604,6 +3632,20 @@ export interface Paths {
       readonly answers: {
         /** The updated issuer. */
         readonly '200': Issuer;
+      };
+    };
+  };
+  readonly '/v1/iam/issuers/{id}/test': {
+    /** Test a token at an issuer, also at a disabled one, and report each step. Nothing is stored. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the issuer. */
+        readonly id: string;
+      };
+      readonly body: IssuerTestRequest;
+      readonly answers: {
+        /** The steps, their outcomes, and the principal. */
+        readonly '200': IssuerTest;
       };
     };
   };

@@ -1,6 +1,6 @@
 /** /v1/iam/issuers: authorities whose tokens a tenant accepts. */
 
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeAuthority } from '../support/certificates.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type Person,
   type Reply,
   rows,
+  startHarness,
   text,
   unique,
 } from './harness.ts';
@@ -639,6 +640,128 @@ describe('the secret of a client', () => {
     ]);
     expect(outcome(await put(id, { issuer, sso: sso({ client_secret: SECRET }) }))).toBe('200');
     expect(outcome(await put(id, { issuer: `${url}/third`, sso: null }))).toBe('200');
+  });
+});
+
+describe('the test of a token', () => {
+  const steps = (reply: Reply): Readonly<Record<string, unknown>> => {
+    const found = reply.json['steps'];
+    return Object.fromEntries((Array.isArray(found) ? found : []).map((one: Json) => [one['step'], one['outcome']]));
+  };
+  const ALL = ['parsed', 'issuer', 'keys', 'algorithm', 'signature', 'type', 'audience', 'required_claims', 'time'];
+  const passed = (...more: readonly string[]) => Object.fromEntries([...ALL, ...more].map((step) => [step, 'passed']));
+  const sign = (claims: object = {}) => keys.sign({ iss: url, ...claims });
+  const check = async (id: string, token: string, as = boss.token) => {
+    const reply = await post(id, 'test', { token }, as);
+    expect(outcome(reply)).toBe('200');
+    return reply;
+  };
+
+  test('names the key that the token proves, and its name for those who may read keys', async () => {
+    const id = await made();
+    const subject = unique('pod');
+    const key = await provedKey(id, ['chat:write'], subject);
+    const reply = await check(id, sign({ sub: subject }));
+    expect(reply.json).toMatchObject({ accepted: true, principal: { type: 'api_key', id: key, name } });
+    expect(steps(reply)).toEqual(passed('principal'));
+    await h.api('POST', '/v1/iam/roles', { as: boss.token, body: { name, permissions: ['admin:issuers'] } });
+    const only = await h.person(ACME, [name]);
+    const shown = await check(id, sign({ sub: subject }), only.token);
+    expect(shown.json['principal']).toEqual({ type: 'api_key', id: key, name: null });
+  });
+
+  test('names a linked user, and says that a first token creates one', async () => {
+    const id = await made({ users: { default_roles: ['analyst'] } });
+    const subject = unique('person');
+    const user = await linked(id, [], subject);
+    expect((await check(id, sign({ sub: subject }))).json).toMatchObject({
+      accepted: true,
+      principal: { type: 'user', id: user.id },
+    });
+    expect((await check(id, sign({ sub: unique('new') }))).json).toMatchObject({ accepted: false, principal: null });
+    await put(id, { users: { create: true, default_roles: ['analyst'] } });
+    const first = await check(id, sign({ sub: unique('new') }));
+    expect(first.json).toMatchObject({ accepted: true, principal: null });
+    expect(first.text).toContain('creates a user with the roles analyst');
+    const { rows: users } = await h.db.knex.raw<{ rows: unknown[] }>(
+      'select from user_identities where issuer_id = ?',
+      [id],
+    );
+    expect(users).toHaveLength(1);
+  });
+
+  test('says that two keys match equally, that a key is disabled, and that an address is taken', async () => {
+    const id = await made({ users: { create: true, email_claim: 'email' } });
+    const subject = unique('pod');
+    const key = await provedKey(id, ['chat:write'], subject);
+    await provedKey(id, ['chat:read'], subject);
+    const ambiguous = await check(id, sign({ sub: subject }));
+    expect([ambiguous.json['accepted'], steps(ambiguous)['principal']]).toEqual([false, 'failed']);
+    expect(ambiguous.text).toContain('2 API keys match equally');
+    const other = unique('pod');
+    const disabled = await provedKey(id, ['chat:read'], other);
+    await h.api('POST', `/v1/iam/api-keys/${disabled}/disable`, { as: boss.token });
+    expect((await check(id, sign({ sub: other }))).text).toContain('which is disabled');
+    const email = `${boss.id}@example.test`;
+    expect((await check(id, sign({ sub: unique('x'), email }))).text).toContain('Another user has the email address');
+    expect(key).not.toBe(disabled);
+  });
+
+  test.each<[string, object, string]>([
+    ['another audience', { aud: 'other' }, 'audience'],
+    ['another issuer', { iss: 'https://other.example' }, 'issuer'],
+    ['an ID token', { nonce: 'n' }, 'type'],
+    ['a missing claim', { hd: 'globex.example' }, 'required_claims'],
+    ['an expired token', { exp: 1 }, 'time'],
+  ])('%s fails that step and goes on to the principal', async (_name, claims, failing) => {
+    const id = await made({ required_claims: [{ claim: 'hd', in: ['acme.example'] }] });
+    const subject = unique('pod');
+    await provedKey(id, ['chat:write'], subject);
+    const reply = await check(id, sign({ sub: subject, hd: 'acme.example', ...claims }));
+    expect([reply.json['accepted'], steps(reply)]).toEqual([false, { ...passed('principal'), [failing]: 'failed' }]);
+  });
+
+  test('works at a disabled issuer, reports a text that is no token, and stores nothing', async () => {
+    const id = await made({ enabled: false });
+    const before = (await h.audit()).length;
+    const token = sign();
+    const reply = await check(id, token);
+    expect(steps(reply)).toMatchObject({ parsed: 'passed', issuer: 'failed', signature: 'passed' });
+    expect(steps(await check(id, 'hello'))).toEqual({ parsed: 'failed' });
+    expect(await h.audit()).toHaveLength(before);
+  });
+});
+
+describe('the refresh of keys', () => {
+  let own: Harness;
+  let admin: Person;
+  beforeAll(async () => {
+    own = await startHarness({ settings: { POSTERN_ISSUERS_ALLOWED_HOSTS: JSON.stringify([keys.host]) } });
+    admin = await own.person('default', ['tenant-admin']);
+  });
+  afterAll(() => own.close());
+
+  test('answers the state of the keys after the attempt, also of one that failed', async () => {
+    const issuer = { name, issuer: keys.url, audiences: ['postern'] };
+    const id = text((await own.api('POST', ISSUERS, { as: admin.token, body: issuer })).json, 'id');
+    const refresh = () => own.api('POST', `${ISSUERS}/${id}/refresh`, { as: admin.token });
+    const fetched = await refresh();
+    const state = { count: 1, kids: [keys.key.kid], pasted: false, error: null, stale: false };
+    expect([outcome(fetched), fetched.json['keys']]).toEqual(['200', { ...state, fetched_at: expect.any(String) }]);
+    keys.answer = (_request, response) => {
+      response.writeHead(500).end();
+      return true;
+    };
+    const failedOne = await refresh();
+    expect([outcome(failedOne), failedOne.json['keys']]).toEqual([
+      '200',
+      { ...Object(fetched.json['keys']), error: expect.stringContaining('500') },
+    ]);
+    keys.answer = undefined;
+    expect((await refresh()).json['keys']).toMatchObject(state);
+    expect((await own.audit('issuer.refresh')).map((row) => row['result'])).toEqual(['success', 'failure', 'success']);
+    await own.api('PUT', `${ISSUERS}/${id}`, { as: admin.token, body: { jwks: keys.jwks() } });
+    expect(outcome(await refresh())).toBe('422 invalid_field');
   });
 });
 

@@ -1,6 +1,6 @@
 /** What refers to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
 
-import type { IssuerId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerId, KeyDigest, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { storedRole } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -119,4 +119,31 @@ export async function deleteIssuersOfTenant(q: Queryable, tenant: TenantId): Pro
   );
   for (const { id } of rows) await revokeProvedKeys(q, id);
   await q('issuers').where({ tenant_id: tenant }).delete();
+}
+
+/** A key that a token may prove, or a user, for the answer of a test. */
+export interface ReferencedKey {
+  readonly id: KeyId;
+  /** The description of a key without a name. */
+  readonly name: string;
+  readonly disabled: boolean;
+  /** Neither revoked nor expired, and its owner is active. */
+  readonly usable: boolean;
+}
+
+/** Returns keys of the tenant by their digests. */
+export async function keysOfProofs(
+  q: Queryable,
+  tenant: TenantId,
+  digests: readonly KeyDigest[],
+): Promise<readonly ReferencedKey[]> {
+  if (digests.length === 0) return [];
+  const { rows } = await q.raw<{ rows: ReferencedKey[] }>(
+    `select k.id, coalesce(k.name, k.description) as name, k.disabled_at is not null as disabled,
+       k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp())
+         and (k.user_id is null or exists (select from users u where u.id = k.user_id and u.status = 'active')) as usable
+     from api_keys k where k.tenant_id = :tenant and k.digest = any(cast(:digests as bytea[])) order by k.id`,
+    { tenant, digests: digests.map((digest) => Buffer.from(digest, 'hex')) },
+  );
+  return rows;
 }

@@ -13,6 +13,7 @@ import type { IssuerParts } from './parts.ts';
 import { getIssuer, listIssuersPage } from './read.ts';
 import { refreshIssuer } from './refresh.ts';
 import { deleteIssuer, revokeBefore } from './revoke.ts';
+import { issuerTest, issuerTestRequest, testIssuer } from './test.ts';
 import { updateIssuer } from './update.ts';
 
 const listing = Type.Object(
@@ -99,6 +100,23 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       body: revocation,
       query: NOTHING,
       run: ({ caller, body }, id) => revokeBefore(parts, caller, id, body.time),
+    }),
+    callerEndpoint({
+      method: 'POST',
+      path: `${ISSUER}/test`,
+      target: { type: 'issuer', param: 'id' },
+      operationId: 'testIssuer',
+      summary: 'Test a token at an issuer, also at a disabled one, and report each step. Nothing is stored.',
+      permission: 'admin:issuers',
+      onlyReads: true,
+      body: issuerTestRequest,
+      query: NOTHING,
+      answers: shows('The steps, their outcomes, and the principal.', issuerTest),
+      refusals: ['not_found'],
+      handler: async ({ caller, body, param }) => ({
+        status: 200,
+        body: await testIssuer(parts, caller, param('id'), body.token),
+      }),
     }),
     callerEndpoint({
       method: 'POST',

@@ -1,0 +1,117 @@
+/**
+ * Names the principal that the claims of a token prove, or the reason why there is none. By the rules of a check, but
+ * from the database, because an administrator tests an issuer right after a change.
+ */
+
+import { compileGlob, globMatches } from '../../decision/globs.ts';
+import type { IssuerRecord, IssuerUsers, ProofRecord } from '../../domain/records.ts';
+import { type Claims, claimValue, linkedClaim, mappedRoles, matchesRules, subjectOf } from '../../identity/claims.ts';
+import { loadLink } from '../../store/issuer-records.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { canonicalEmail } from '../users/checks.ts';
+import { isEmailTaken } from '../users/directory-queries.ts';
+import { findUser } from '../users/queries.ts';
+import { keysOfProofs } from './reference-queries.ts';
+
+export interface ProvedPrincipal {
+  readonly type: 'user' | 'api_key';
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface PrincipalResult {
+  /** Null: none, or a user that does not exist yet. */
+  readonly principal: ProvedPrincipal | null;
+  readonly outcome: 'passed' | 'failed';
+  readonly detail: string;
+}
+
+const none = (detail: string): PrincipalResult => ({ principal: null, outcome: 'failed', detail });
+
+export async function provedPrincipal(
+  q: Queryable,
+  issuer: IssuerRecord,
+  claims: Claims,
+  nowMs: number,
+): Promise<PrincipalResult> {
+  const subject = subjectOf(claims, 'sub');
+  const key = subject === undefined ? undefined : await provedKey(q, issuer, claims, subject, nowMs);
+  if (key !== undefined) return key;
+  if (issuer.users === undefined) {
+    return none('No API key has a proof that matches, and tokens of this issuer prove no user.');
+  }
+  return provedUser(q, issuer, issuer.users, claims);
+}
+
+/** An exact subject beats a glob, and several equal matches prove none. */
+async function provedKey(
+  q: Queryable,
+  issuer: IssuerRecord,
+  claims: Claims,
+  subject: string,
+  nowMs: number,
+): Promise<PrincipalResult | undefined> {
+  const matches = ({ subject: expected, claims: rules }: ProofRecord): boolean =>
+    globMatches(compileGlob(expected), subject) && matchesRules(claims, rules);
+  const works = ({ expiresAtMs }: ProofRecord): boolean => expiresAtMs === undefined || expiresAtMs > nowMs;
+  const { proofs } = await loadLink(q, issuer.id, subject);
+  const exact = proofs.filter((proof) => proof.subject === subject && matchesRules(claims, proof.claims));
+  const found = [exact, issuer.globProofs.filter(matches)].find((some) => some.some(works));
+  const proving = found?.filter(works) ?? [];
+  const keys = await keysOfProofs(
+    q,
+    issuer.tenantId,
+    proving.slice(0, 10).map(({ digest }) => digest),
+  );
+  const [key] = keys;
+  if (key === undefined) return undefined;
+  if (proving.length > 1) {
+    const ids = keys.map(({ id }) => id).join(', ');
+    return none(`${proving.length} API keys match equally, so the token proves none of them: ${ids}.`);
+  }
+  if (key.disabled || !key.usable) {
+    return none(`The token matches the API key ${key.id}, which is ${key.disabled ? 'disabled' : 'not usable'}.`);
+  }
+  const detail = `The token proves the API key ${key.id}.`;
+  return { principal: { type: 'api_key', id: key.id, name: key.name }, outcome: 'passed', detail };
+}
+
+async function provedUser(
+  q: Queryable,
+  issuer: IssuerRecord,
+  users: IssuerUsers,
+  claims: Claims,
+): Promise<PrincipalResult> {
+  const subject = subjectOf(claims, users.subject_claim);
+  if (subject === undefined || linkedClaim(claims, users.roles) !== undefined) {
+    return none('No API key has a proof that matches, and the mapping reads no user.');
+  }
+  const { user } = await loadLink(q, issuer.id, subject);
+  if (user === undefined) return newUser(q, issuer, users, claims);
+  const row = await findUser(q, issuer.tenantId, user.id);
+  if (row?.status !== 'active') return none(`The token matches the user ${user.id}, which is deactivated.`);
+  const detail = `The token proves the user ${user.id}.`;
+  return { principal: { type: 'user', id: user.id, name: row.name }, outcome: 'passed', detail };
+}
+
+async function newUser(
+  q: Queryable,
+  { usersSinceMs }: IssuerRecord,
+  users: IssuerUsers,
+  claims: Claims,
+): Promise<PrincipalResult> {
+  if (!users.create) return none('No user is linked to this subject, and users.create is false.');
+  const iat = claimValue(claims, 'iat');
+  if (usersSinceMs !== undefined && (typeof iat !== 'number' || iat * 1000 < usersSinceMs)) {
+    return none('No user is linked to this subject, and the token is older than the last wider change of the mapping.');
+  }
+  const email = users.email_claim === undefined ? undefined : claimValue(claims, users.email_claim);
+  if (typeof email === 'string' && (await isEmailTaken(q, canonicalEmail(email.trim())))) {
+    return none(
+      'Another user has the email address of the token. Link that user to the subject, or change one address.',
+    );
+  }
+  const roles = mappedRoles(users, claims);
+  const detail = `The first request with the token creates a user with ${roles.length === 0 ? 'no roles' : `the roles ${roles.join(', ')}`}.`;
+  return { principal: null, outcome: 'passed', detail };
+}

@@ -1,0 +1,120 @@
+/** Tests a token at an issuer, for the administrator who configures it. It authenticates no one and stores nothing. */
+
+import { type Static, Type } from 'typebox';
+import type { TenantId } from '../../domain/ids.ts';
+import type { IssuerRecord } from '../../domain/records.ts';
+import { examineIssuerToken, readIssuerToken } from '../../identity/issuer-token.ts';
+import { loadIssuerById } from '../../store/issuer-records.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { isAuthorized } from '../caller/authorize.ts';
+import type { Caller } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { text } from '../schema/resource-parts.ts';
+import { closed, oneOf } from '../schema/schemas.ts';
+import type { IssuerParts, IssuerSettings } from './parts.ts';
+import { type PrincipalResult, provedPrincipal } from './proved-principal.ts';
+import { issuerIdOf } from './read.ts';
+
+export const issuerTestRequest = component(
+  'IssuerTestRequest',
+  Type.Object(
+    {
+      token: Type.String({
+        minLength: 1,
+        maxLength: 32_768,
+        description: 'A token of the issuer. It is neither stored nor logged.',
+      }),
+    },
+    { ...closed, examples: [{ token: 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl' }] },
+  ),
+);
+
+export const issuerTest = component(
+  'IssuerTest',
+  Type.Object({
+    accepted: Type.Boolean({ description: 'Every step passed: a request with this token is authenticated.' }),
+    steps: Type.Array(
+      Type.Object({
+        step: Type.String({
+          description:
+            '`parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`.',
+        }),
+        outcome: Type.Unsafe<'passed' | 'failed' | 'skipped'>({
+          ...oneOf('passed', 'failed', 'skipped'),
+          description: 'What became of the step. `skipped`: another step leaves nothing to examine.',
+        }),
+        detail: Type.String({ description: 'The values that the step compared, or the correction.' }),
+      }),
+      { description: 'All steps. The examination continues after a step that failed.' },
+    ),
+    principal: nullable(
+      Type.Object(
+        {
+          type: Type.Unsafe<'user' | 'api_key'>({ ...oneOf('user', 'api_key'), description: 'The kind of principal.' }),
+          id: text,
+          name: nullable(
+            Type.String({ description: 'Null without `admin:users` for a user, or `admin:keys` for a key.' }),
+          ),
+        },
+        { description: 'The user or key that the token proves. Null: none, or a user that does not exist yet.' },
+      ),
+    ),
+  }),
+);
+type IssuerTest = Readonly<Static<typeof issuerTest>>;
+
+/** @throws Refusal `not_found` */
+export async function testIssuer(
+  { db, issuers }: Pick<IssuerParts, 'db' | 'issuers'>,
+  caller: Caller,
+  id: string,
+  token: string,
+): Promise<IssuerTest> {
+  const tested = await testToken(db.knex, issuers, caller.tenant, id, token, caller.nowMs);
+  if (tested === undefined) throw notFound('issuer');
+  const { principal } = tested;
+  if (principal === null) return tested;
+  const mayRead = isAuthorized(caller, principal.type === 'user' ? 'admin:users' : 'admin:keys');
+  return mayRead ? tested : { ...tested, principal: { ...principal, name: null } };
+}
+
+/** @returns undefined if the tenant has no such issuer */
+export async function testToken(
+  q: Queryable,
+  settings: Pick<IssuerSettings, 'maxStalenessMs'>,
+  tenant: TenantId,
+  id: string,
+  token: string,
+  nowMs: number,
+): Promise<IssuerTest | undefined> {
+  const issuer = await loadIssuerById(q, tenant, issuerIdOf(id));
+  if (issuer === undefined) return undefined;
+  const examined = await examineIssuerToken(token, issuer, nowMs);
+  const unverified = readIssuerToken(token);
+  const proved: PrincipalResult | undefined =
+    unverified && (await provedPrincipal(q, issuer, unverified.claims, nowMs));
+  const steps = [
+    ...examined.map((one) => (one.step === 'keys' && isStale(issuer, settings, nowMs) ? { ...one, ...STALE } : one)),
+    ...(proved === undefined ? [] : [{ step: 'principal', outcome: proved.outcome, detail: proved.detail }]),
+  ];
+  return {
+    accepted: steps.every(({ outcome }) => outcome === 'passed'),
+    steps,
+    principal: proved?.principal ?? null,
+  };
+}
+
+const STALE = {
+  outcome: 'failed',
+  detail:
+    'The keys are older than issuers.max-staleness, so tokens of this issuer are answered with 503. `keys.error` of the issuer says why they were not fetched.',
+} as const;
+
+function isStale(
+  { keysFetchedAtMs }: IssuerRecord,
+  { maxStalenessMs }: Pick<IssuerSettings, 'maxStalenessMs'>,
+  nowMs: number,
+): boolean {
+  return keysFetchedAtMs !== undefined && nowMs - keysFetchedAtMs > maxStalenessMs;
+}
