@@ -18,6 +18,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { DirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
 import { insertUser, setManualRoles } from '../../src/iam/users/queries.ts';
+import type { SigningKeys } from '../../src/identity/signing-keys.ts';
 import type { AccessTokens } from '../../src/identity/tokens.ts';
 import { wireApi } from '../../src/server/api-wiring.ts';
 import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
@@ -67,6 +68,7 @@ export interface Harness {
   readonly live: CredentialCache;
   readonly platformRoutes: RouteTable;
   readonly tokens: AccessTokens;
+  readonly keys: SigningKeys;
   /** A platform administrator of the first tenant. */
   readonly root: Person;
   api(method: string, path: string, call?: Call): Promise<Reply>;
@@ -165,6 +167,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     live,
     platformRoutes: joined.routes,
     tokens,
+    keys: joined.keys,
     port: Number(new URL(url).port),
     db,
     databaseUrl: fresh.url,
