@@ -17,6 +17,8 @@ import { withDescription } from '../src/http/openapi/endpoint.ts';
 import { createHttp } from '../src/http/server.ts';
 import { apiEndpoints } from '../src/iam/api-routes.ts';
 import { keyRefreshTurns } from '../src/iam/issuers/refresh-keys.ts';
+import { SsoProviders } from '../src/iam/sso/provider.ts';
+import { SourceRate } from '../src/iam/sso/source-rate.ts';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { builtinRoles } from '../test/support/builtin-roles.ts';
@@ -89,6 +91,14 @@ export async function openStand(): Promise<Stand> {
         keys: { db, fetch: { allowedHosts: [] }, maxStalenessMs: DAY_MS, turns: keyRefreshTurns() },
         allowedHosts: [],
         maxStalenessMs: DAY_MS,
+      },
+      sso: {
+        only: false,
+        providers: new SsoProviders({ allowedHosts: [] }),
+        users: { admit: async () => ({ kind: 'refused', reason: 'no_principal' }) },
+        starts: new SourceRate(),
+        rejectedLogouts: new SourceRate(),
+        refreshKeys: async () => undefined,
       },
       metering: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, metersItself: () => true },
     }),

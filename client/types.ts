@@ -306,6 +306,11 @@ export type AuditRowList = {
   readonly total_exceeds?: 10000;
 };
 
+export type BackchannelLogout = {
+  /** OpenID Connect Back-Channel Logout 1.0, section 2.4. */
+  readonly logout_token?: string;
+};
+
 export type CreatedUser = {
   /** The id. */
   readonly id: string;
@@ -1842,6 +1847,11 @@ export type Problem = {
   };
 };
 
+export type ProviderLogout = {
+  /** The session began at an OpenID provider. At this address, the browser also ends the provider's session. */
+  readonly logout_url: string;
+};
+
 export type RecentDecision = {
   /** The request_id of the denial, and its header x-request-id. */
   readonly request_id: string;
@@ -2165,6 +2175,18 @@ export type Simulation = {
     /** The name of the policy that denies. */
     readonly policy: string | null;
   };
+};
+
+export type SsoIssuers = {
+  /** The rows of the page. */
+  readonly data: readonly {
+    /** The id. */
+    readonly id: string;
+    /** The text of the button. */
+    readonly label: string;
+  }[];
+  /** The console hides the form for passwords. */
+  readonly only: boolean;
 };
 
 export type Tenant = {
@@ -2668,6 +2690,8 @@ export interface Paths {
     readonly POST: {
       readonly body?: Logout | undefined;
       readonly answers: {
+        /** The session has ended here. The browser can also end the provider's session. */
+        readonly '200': ProviderLogout;
         /** The session has ended. */
         readonly '204': undefined;
       };
@@ -2751,6 +2775,19 @@ export interface Paths {
       readonly answers: {
         /** Done. The response has no body. */
         readonly '204': undefined;
+      };
+    };
+  };
+  readonly '/v1/auth/sso': {
+    /** List the issuers by which users log in to the console, by label: at most 100. */
+    readonly GET: {
+      readonly query?: {
+        /** Only the issuers of this tenant. */
+        readonly tenant?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** The issuers. */
+        readonly '200': SsoIssuers;
       };
     };
   };

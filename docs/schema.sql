@@ -389,6 +389,13 @@ CREATE TABLE signing_keys (
   CONSTRAINT signing_keys_pkey PRIMARY KEY (kid)
 );
 
+CREATE TABLE sso_used (
+  digest bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT sso_used_pkey PRIMARY KEY (digest)
+);
+CREATE INDEX sso_used_by_end ON sso_used USING btree (expires_at);
+
 CREATE TABLE tenants (
   id text NOT NULL,
   name text NOT NULL,
@@ -440,6 +447,7 @@ CREATE TABLE issuers (
 CREATE INDEX issuers_by_issuer ON issuers USING btree (issuer);
 CREATE UNIQUE INDEX issuers_by_name ON issuers USING btree (tenant_id, name);
 CREATE UNIQUE INDEX issuers_enabled_by_issuer ON issuers USING btree (issuer) WHERE enabled;
+CREATE INDEX issuers_with_sso ON issuers USING btree (tenant_id) WHERE enabled AND sso IS NOT NULL;
 
 CREATE TABLE api_keys (
   id text NOT NULL,
@@ -569,6 +577,7 @@ CREATE TABLE sessions (
   scope text[],
   sso_sid text,
   sso_subject text,
+  sso_id_token_sealed bytea,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_of_one CHECK ((user_id IS NULL) <> (api_key_id IS NULL)) NOT VALID,
   CONSTRAINT sessions_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
@@ -577,6 +586,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_end ON sessions USING btree (COALESCE(ended_at, expires_at));
 CREATE INDEX sessions_by_issuer ON sessions USING btree (issuer_id) WHERE issuer_id IS NOT NULL;
 CREATE INDEX sessions_by_key ON sessions USING btree (api_key_id) WHERE api_key_id IS NOT NULL;
+CREATE INDEX sessions_by_sso_sid ON sessions USING btree (issuer_id, sso_sid) WHERE sso_sid IS NOT NULL;
+CREATE INDEX sessions_by_sso_subject ON sessions USING btree (issuer_id, sso_subject) WHERE sso_subject IS NOT NULL;
 CREATE INDEX sessions_by_user ON sessions USING btree (user_id, id);
 CREATE INDEX sessions_not_ended_by_user ON sessions USING btree (user_id) WHERE ended_at IS NULL;
 

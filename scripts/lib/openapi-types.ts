@@ -40,21 +40,23 @@ export function typesOfDocument(document: JsonObject, head: string): string {
     if (!/^[A-Z][A-Za-z0-9]*$/.test(name) || name === 'Paths') throw new TypesError(at, 'is no name for a type');
     return `${comment(descriptionOf(schema), '')}export type ${name} = ${typeOfSchema(schema, at, '')};\n`;
   });
-  const paths = Object.entries(objectAt(document['paths'], '#/paths')).map(([path, item]) => ({
-    name: path,
-    optional: false,
-    type: pathType(document, objectAt(item, `#/paths/${pointerSegment(path)}`), `#/paths/${pointerSegment(path)}`),
-  }));
+  const paths = Object.entries(objectAt(document['paths'], '#/paths')).flatMap(([path, item]) => {
+    const at = `#/paths/${pointerSegment(path)}`;
+    const type = pathType(document, objectAt(item, at), at);
+    return type === undefined ? [] : [{ name: path, optional: false, type }];
+  });
   return `${head}\n${[...types, `export interface Paths ${membersType(paths, '')}\n`].join('\n')}`;
 }
 
-function pathType(document: JsonObject, item: JsonObject, at: string): string {
+/** Returns undefined for a path without operations of the client. */
+function pathType(document: JsonObject, item: JsonObject, at: string): string | undefined {
   const unknown = Object.keys(item).filter((name) => !OF_PATHS.includes(name));
   if (unknown.length > 0) throw new TypesError(at, `${unknown.join(', ')} is not known here`);
   const shared = listAt(item['parameters'] ?? [], `${at}/parameters`);
   const operations = METHODS.flatMap((method) => {
     const operation = item[method];
-    if (operation === undefined) return [];
+    if (operation === undefined || !isOfClient(document, objectAt(operation, `${at}/${method}`), `${at}/${method}`))
+      return [];
     const type = operationType(document, objectAt(operation, `${at}/${method}`), shared, `${at}/${method}`);
     const summary = objectAt(operation, at)['summary'];
     return [
@@ -66,9 +68,20 @@ function pathType(document: JsonObject, item: JsonObject, at: string): string {
       },
     ];
   });
-  return membersType(operations, '  ');
+  return operations.length === 0 ? undefined : membersType(operations, '  ');
 }
 
+/** Reports whether the client calls an operation: a browser follows redirects, and providers send forms. */
+function isOfClient(document: JsonObject, { responses, requestBody }: JsonObject, at: string): boolean {
+  const statuses = Object.keys(objectAt(responses, `${at}/responses`));
+  if (statuses.some((status) => status.startsWith('3')) && !statuses.some((status) => status.startsWith('2')))
+    return false;
+  if (requestBody === undefined) return true;
+  const { content } = resolved(document, requestBody, `${at}/requestBody`);
+  return !Object.hasOwn(objectAt(content, `${at}/requestBody/content`), FORM_TYPE);
+}
+
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 const INDENT = '    ';
 
 function operationType(document: JsonObject, operation: JsonObject, shared: readonly Json[], at: string): string {

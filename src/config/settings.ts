@@ -358,6 +358,16 @@ export const CONFIG_SETTINGS = {
       { example: '["keycloak.internal.example", "kubernetes.default.svc:443"]' },
     ),
   },
+  console: {
+    sso: {
+      only: setting(
+        'console.sso.only',
+        flag,
+        'false',
+        'Whether the sign-in page of the console shows only the logins by issuers. The form for passwords is then at `/console/sign-in?by=password`, for local administrators.',
+      ),
+    },
+  },
   metrics: {
     tenantLabel: setting(
       'metrics.tenant-label',

@@ -19,6 +19,7 @@ import { appliedEverywhere, feedOfServer, type LocalGates } from './applied.ts';
 import type { CredentialServices } from './credential-cache.ts';
 import { type IssuerKeys, issuerKeyRefresh } from './issuer-keys.ts';
 import { meteringSettings } from './limits.ts';
+import { ssoSettings } from './sso.ts';
 import type { WiringContext } from './wiring-context.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
@@ -86,6 +87,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       routes: platformRoutes,
       metering: meteringSettings(config),
       issuers: { keys: issuerKeys, ...config.issuers },
+      sso: ssoSettings(wiring, issuerKeys, admin),
       keySet: tokens,
     }),
   );

@@ -134,6 +134,14 @@ export interface Paths {
 `);
   });
 
+  it.each<[string, Json]>([
+    ['only leads elsewhere, which a browser follows', { ...OPERATION, responses: { 302: {}, 503: {} } }],
+    ['takes a form', { ...OPERATION, requestBody: { content: { 'application/x-www-form-urlencoded': {} } } }],
+  ])('leave out an operation that %s', (_name, operation) => {
+    expect(typesOfDocument(documentOf(operation), '')).not.toContain('/things/{id}');
+    expect(typesOfDocument(documentOf(OPERATION), '')).toContain('/things/{id}');
+  });
+
   it.each<[Json, string]>([
     [{ ...OPERATION, responses: { 404: {} } }, '/put/responses: there is no success'],
     [{ ...OPERATION, responses: { '2XX': {} } }, '/put/responses/2XX: a range of statuses is not known here'],

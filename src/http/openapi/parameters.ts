@@ -86,6 +86,7 @@ const NAMED: Readonly<Record<string, Json>> = {
   sessions: id('ses', 'The id of the session.'),
   recent: id('req', 'The id of the request.'),
   issuers: id('iss', 'The id of the issuer.'),
+  sso: id('iss', 'The id of the issuer.'),
   tenants: {
     description: 'The id of the tenant.',
     type: 'string',

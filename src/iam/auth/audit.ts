@@ -1,6 +1,6 @@
 /** Audit rows of logins. They are written without `change`, because no cached data depends on a failed login. */
 
-import { type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { type IssuerId, type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Provenance } from './parts.ts';
@@ -23,7 +23,8 @@ export interface AuthEvent {
   readonly tenant: TenantId | undefined;
   readonly target:
     | { readonly type: 'user' | 'api_key'; readonly id: string }
-    | { readonly type: 'session'; readonly id: SessionId };
+    | { readonly type: 'session'; readonly id: SessionId }
+    | { readonly type: 'issuer'; readonly id: IssuerId };
   readonly result: 'success' | 'failure' | 'refused';
   /** Further facts, without secrets. */
   readonly after?: Readonly<Record<string, string | number>>;

@@ -36,7 +36,7 @@ export function clearCookie(name: CookieName): string {
 /**
  * Returns the refresh token of a Cookie header (RFC 6265, section 4.2). Undefined if there is none, or more than one.
  */
-export function readCookie(header: HeaderValue, name: CookieName): string | undefined {
+export function readCookie(header: HeaderValue, name: string): string | undefined {
   if (typeof header !== 'string') return undefined;
   const values = header
     .split(';')

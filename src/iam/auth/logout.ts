@@ -13,16 +13,19 @@ import { record } from './audit.ts';
 import { type AuthParts, applyHere, type Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';
 
-/** A token that is unknown, or was sent in the wrong way, has no session to end. The response is the same. */
+/**
+ * A token that is unknown, or was sent in the wrong way, has no session to end. The response is the same.
+ * @returns the session if it ended now
+ */
 export async function logoutByRefreshToken(
   parts: AuthParts,
   presented: PresentedToken,
   from: Provenance,
-): Promise<void> {
-  if (!isRefreshToken(presented.text)) return;
+): Promise<SessionId | undefined> {
+  if (!isRefreshToken(presented.text)) return undefined;
   const found = await sessionOfToken(parts.db.knex, opaqueDigest(presented.text));
-  if (found === undefined || found.cookie !== (presented.via === 'cookie')) return;
-  await end(parts, found.id, from);
+  if (found === undefined || found.cookie !== (presented.via === 'cookie')) return undefined;
+  return (await end(parts, found.id, from)) ? found.id : undefined;
 }
 
 /**
@@ -33,7 +36,8 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
   const verified = await parts.tokens.verify(token);
   switch (verified.kind) {
     case 'valid':
-      return await end(parts, verified.sessionId, from);
+      await end(parts, verified.sessionId, from);
+      return;
     case 'expired':
       throw new Refusal('token_expired', 'The access token has expired. Log out with the refresh token.');
     case 'invalid':
@@ -44,10 +48,11 @@ export async function logoutByAccessToken(parts: AuthParts, token: string, from:
   }
 }
 
-async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<void> {
+/** Returns true if the session ended now. */
+async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<boolean> {
   // A session never changes its owner, and an owner never changes its tenant.
   const owner = await sessionOwner(parts.db.knex, id);
-  if (owner === undefined) return;
+  if (owner === undefined) return false;
   const { user_id: userId, api_key_id: keyId, tenant_id: tenantId } = owner;
   const ended = await transaction(
     parts.db,
@@ -66,4 +71,5 @@ async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<v
     tenantId,
   );
   if (ended) await applyHere(parts);
+  return ended;
 }

@@ -28,6 +28,20 @@ export function isOwnOrigin({ origin, host, scheme }: PageHeaders, origins: read
   return sentHost === own || `${sentHost}${usualPort}` === own;
 }
 
+/**
+ * Returns the origin at which the browser has this server, for addresses that another server sends the browser back to:
+ * the configured origin of the request's host, by default the first one; without a configuration, that of `Host`.
+ * @returns undefined without a readable `Host`
+ */
+export function ownOrigin(page: PageHeaders, origins: readonly string[] | undefined): string | undefined {
+  const host = typeof page.host === 'string' ? page.host.toLowerCase() : '';
+  if (origins !== undefined) return origins.find((own) => new URL(own).host === host) ?? origins[0];
+  return HOST.test(host) && page.scheme !== 'unreadable' ? `${pageScheme(page)}://${host}` : undefined;
+}
+
+/** A name, an IPv4 address or an IPv6 address in brackets, with or without a port. */
+const HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
 /** Returns the scheme of the page: that of its Origin, otherwise that of the connection. */
 export function pageScheme({ origin, host, scheme }: PageHeaders): Scheme {
   const sent = typeof origin === 'string' ? /^(https?):/i.exec(origin)?.[1]?.toLowerCase() : undefined;

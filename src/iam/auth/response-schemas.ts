@@ -35,3 +35,14 @@ export const Me = component(
     platform_admin: Type.Boolean(),
   }),
 );
+
+export const ProviderLogout = component(
+  'ProviderLogout',
+  Type.Object({
+    logout_url: Type.String({
+      format: 'uri',
+      description:
+        "The session began at an OpenID provider. At this address, the browser also ends the provider's session.",
+    }),
+  }),
+);

@@ -2,6 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
+import type { SessionId } from '../../domain/ids.ts';
 import { fieldSentence } from '../../domain/problem-details.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
 import {
@@ -24,7 +25,7 @@ import { type LoginRequest, login } from './login.ts';
 import { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
 import { me } from './me.ts';
-import { isOwnOrigin, pageScheme } from './origin.ts';
+import { isOwnOrigin, type PageHeaders, pageScheme } from './origin.ts';
 import type { AuthParts, IssuedTokens, LoginParts } from './parts.ts';
 import { type AnyInput, pageOf, provenance } from './provenance.ts';
 import { type PresentedToken, type RefreshParts, refresh } from './refresh.ts';
@@ -33,6 +34,11 @@ import * as resources from './response-schemas.ts';
 export interface AuthHttpParts extends AuthParts {
   /** `http.origins`. Undefined: the origin of the Host header. */
   readonly origins: readonly string[] | undefined;
+  /**
+   * Returns the address at which a browser also ends its session at the provider by which a session began; undefined if
+   * there is none. Default: there is none.
+   */
+  readonly providerLogoutUrl?: (session: SessionId, page: PageHeaders) => Promise<string | undefined>;
   /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
 }
@@ -107,7 +113,12 @@ function isOfDirectory(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'auth_type' in body && body.auth_type === 'ldap';
 }
 
-const LOGGED_OUT: Answers = { 204: { description: 'The session has ended.', headers: ['set-cookie'] } };
+const LOGGED_OUT: Answers = {
+  ...shows("The session has ended here. The browser can also end the provider's session.", resources.ProviderLogout, [
+    'set-cookie',
+  ]),
+  204: { description: 'The session has ended.', headers: ['set-cookie'] },
+};
 
 /** @param attempts the limiter of login attempts, one for each process */
 export function authEndpoints(
@@ -268,11 +279,17 @@ async function handleLogout(
 ): Promise<Answer> {
   const named = bodyToken(input.body);
   const brought = named ?? cookieToken(parts, input);
-  if (brought !== undefined) await logoutByRefreshToken(parts, brought, provenance(input));
+  const ended = brought === undefined ? undefined : await logoutByRefreshToken(parts, brought, provenance(input));
   if (named === undefined) await logoutBearer(parts, input, brought !== undefined);
   const name = cookieNameOf(input);
   const hadCookie = readCookie(input.header('cookie'), name) !== undefined;
-  return { status: 204, ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}) };
+  const headers = hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {};
+  // A session of the console only: a program has no browser to send there.
+  const url =
+    ended === undefined || brought?.via !== 'cookie'
+      ? undefined
+      : await parts.providerLogoutUrl?.(ended, pageOf(input));
+  return url === undefined ? { status: 204, ...headers } : { status: 200, body: { logout_url: url }, ...headers };
 }
 
 /** @param optional another token was sent, so a token that proves no session is no reason to reject */

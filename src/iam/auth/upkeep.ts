@@ -1,7 +1,7 @@
 /**
  * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, ended sessions with
  * their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
- * days, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
+ * days, used states of logins by an issuer, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
  * beyond their bounds, uses of permissions by keys, ended keys, and digests of rotated secrets.
  */
 
@@ -19,6 +19,7 @@ import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../decisions/r
 import { pruneRotatedDigests } from '../explain/ended-queries.ts';
 import { forgetDeletedRole } from '../roles/queries.ts';
 import { pruneSessions } from '../sessions/queries.ts';
+import { pruneUsed } from '../sso/queries.ts';
 import { pruneEvents } from '../usage/event-queries.ts';
 import { prunePasswordSetups } from '../users/password-queries.ts';
 import { pruneKnownAddresses, pruneWindows } from './failure-queries.ts';
@@ -53,6 +54,7 @@ const USUAL: UpkeepPlan = {
     (trx) => prunePasswordSetups(trx, ROWS),
     (trx) => pruneWindows(trx, WINDOW_MS, ROWS),
     (trx) => pruneKnownAddresses(trx, ROWS),
+    (trx) => pruneUsed(trx, ROWS),
     (trx) => pruneResponses(trx, ROWS),
     (trx) => pruneEvents(trx, ROWS),
     (trx) => pruneDecisions(trx, ROWS),

@@ -185,6 +185,7 @@ export interface RefreshFacts {
   readonly sessionEnded: boolean;
   /** The session has not reached its absolute end, its idle time or its number of refreshes. */
   readonly withinLifetimes: boolean;
+  /** False also if the issuer by which the session began no longer accepts logins. */
   readonly userActive: boolean;
   readonly tenantActive: boolean;
   /** Null for local users. */
@@ -208,13 +209,14 @@ export async function refreshFacts(
        s.ended_at is not null as "sessionEnded",
        (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES}
          and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as "withinLifetimes",
-       u.status = 'active' as "userActive",
+       (u.status = 'active' and (s.sso_subject is null or coalesce(i.enabled, false))) as "userActive",
        (t.status = 'active' and t.deleted_at is null) as "tenantActive",
        case when u.directory is not null then json_build_object('directory', u.directory, 'stableId', u.directory_id) end as identity
      from refresh_tokens r
      join sessions s on s.id = r.session_id
      join users u on u.id = s.user_id
      join tenants t on t.id = u.tenant_id
+     left join issuers i on i.id = s.issuer_id
      left join refresh_tokens n on n.digest = r.successor_digest
      cross join (select clock_timestamp() as now) c
      where r.digest = :digest`,

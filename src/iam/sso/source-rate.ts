@@ -1,0 +1,26 @@
+/** Limits what one address of clients costs without a login: logins that it begins, and logout tokens that are rejected. */
+
+import { ByteRates } from '../../domain/byte-rates.ts';
+
+/** Many people may share an address. */
+const PER_SECOND = 2;
+const BURST = 120;
+
+/** One for each process and purpose. */
+export class SourceRate {
+  readonly #rates = new ByteRates({ bytesPerSecond: PER_SECOND, burstMs: (BURST / PER_SECOND) * 1000 });
+  readonly #monotonicMs: () => number;
+
+  constructor(monotonicMs: () => number = () => performance.now()) {
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** Returns the seconds that the address must wait; 0: it may go on. @param source undefined: unknown */
+  waitSeconds(source: string | undefined): number {
+    return Math.max(0, Math.ceil(this.#rates.waitMs(source ?? '', this.#monotonicMs()) / 1000));
+  }
+
+  count(source: string | undefined): void {
+    this.#rates.take(source ?? '', 1, this.#monotonicMs());
+  }
+}
