@@ -20,6 +20,8 @@ export type Kind =
   | 'email'
   | 'person'
   | 'target'
+  | 'issuer'
+  | 'issuer_name'
   | 'request'
   | 'decision'
   | 'event'
@@ -48,6 +50,7 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   tenants: 'tenant',
   'api-keys': 'key',
   sessions: 'session',
+  issuers: 'issuer',
   recent: 'decision',
 };
 
@@ -59,7 +62,9 @@ type Meaning =
   | 'proposed_roles'
   | 'removed_rules'
   | 'usage_events'
-  | 'imported_keys';
+  | 'imported_keys'
+  | 'identities'
+  | 'proof';
 
 /** The kind of name in query parameters and members of bodies. `plain`: no name of a resource. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
@@ -81,6 +86,9 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   q: 'person',
   ids: ['key'],
   keys: 'imported_keys',
+  issuer: 'issuer_name',
+  identities: 'identities',
+  proof: 'proof',
   ...plain('count dry_run filter metadata prefix'),
   ...plain(
     'action actions allow_keys_without_expiry applies_to body client_ip collections conditions content_type current department',
@@ -275,6 +283,8 @@ function kindsOf(route: Endpoint, name: string): readonly Named[] {
   if (meaning === 'imported_keys') {
     return [{ kind: 'user', wrap: (text) => [{ ...importedKey(), user_id: text }] }];
   }
+  if (meaning === 'identities') return [{ kind: 'issuer_name', wrap: (text) => [{ issuer: text, subject: 's' }] }];
+  if (meaning === 'proof') return [{ kind: 'issuer_name', wrap: (text) => ({ issuer: text, subject: 's' }) }];
   if (meaning === 'usage_events') {
     return [
       { kind: 'event', wrap: (text) => [{ ...usageEvent(), id: text }] },

@@ -21,6 +21,7 @@ import {
   titleOf,
   usageEvent,
 } from './isolation-probes.ts';
+import { storeIssuer } from './stored-issuers.ts';
 
 const h = await startHarness();
 afterAll(async () => {
@@ -71,6 +72,7 @@ async function furnish(tenant: string) {
     values: [tenant],
   });
   const denied = { tenant_id: tenant, principal_type: 'user', principal_id: user } as const;
+  const issuer = await storeIssuer(h.db, tenant, `issuer-of-${tenant}`, {});
   const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
   for (const _ of [1, 2]) {
     const session = {
@@ -98,12 +100,13 @@ async function furnish(tenant: string) {
     keyText: text(key.json, 'key'),
     strongKey: text(strong.json, 'key'),
     session: sessions[0]?.id ?? '',
+    issuer: issuer.id,
     request: String(written.headers['x-request-id']),
     decision: decisions[0] ?? '',
   };
 }
 
-const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req') => makeId(prefix, Date.now(), randomBytes(10));
+const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req' | 'iss') => makeId(prefix, Date.now(), randomBytes(10));
 /** Returns an unknown name of the same length. */
 const scrambled = (name: string) => name.replace(/globex/, 'nobody');
 
@@ -130,6 +133,8 @@ beforeAll(async () => {
     email: [pair(theirs.email)],
     person: [pair('of globex'), pair(theirs.user, nobodys('usr'))],
     target: [user, key, role, policy, ...[user, key].map(withType('user')), ...[role].map(withType('role'))],
+    issuer: [pair(theirs.issuer, nobodys('iss'))],
+    issuer_name: [pair('issuer-of-globex')],
     request: [pair(theirs.request, nobodys('req'))],
     decision: [pair(theirs.decision, nobodys('req'))],
     event: [pair('event-of-globex')],
@@ -144,6 +149,7 @@ beforeAll(async () => {
     .set('policy', 'policy-of-acme')
     .set('tenant', 'acme')
     .set('session', ours.session)
+    .set('issuer', ours.issuer)
     .set('decision', ours.decision);
   for (const route of guarded.filter(isList)) await turnPages(route, theirs);
 });
@@ -281,6 +287,10 @@ async function belongings(tenant: string): Promise<unknown> {
     attached: await of(
       'select r.* from policy_roles r join policies p on p.id = r.policy_id where p.tenant_id = :tenant order by 1, 2',
     ),
+    identities: await of(
+      'select l.* from user_identities l join users u on u.id = l.user_id where u.tenant_id = :tenant order by 1, 2',
+    ),
+    issuers: await of('select * from issuers where tenant_id = :tenant order by id'),
     keys: await of('select * from api_keys where tenant_id = :tenant order by id'),
     tenant: await of('select * from tenants where id = :tenant'),
     usage: await of('select * from usage_daily where tenant_id = :tenant order by 1, 2, 3, 4, 5'),
