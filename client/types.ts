@@ -23,10 +23,11 @@ export type ApiKey = {
   readonly last_four: string;
   /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
   readonly proof: {
-    /** The value of `iss`. */
+    /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The subject of the token, or a glob. */
     readonly subject: string;
+    /** Conditions on claims that a token must meet, all of them. */
     readonly claims: readonly {
       /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
@@ -96,6 +97,7 @@ export type ApiKeyChanges = {
     readonly issuer: string;
     /** The subject of the token, or a glob. An exact subject beats a glob. */
     readonly subject: string;
+    /** Conditions on claims that a token must meet, all of them. */
     readonly claims?: readonly {
       /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
@@ -329,9 +331,9 @@ export type CreatedUser = {
   readonly issuer_roles: readonly string[];
   /** The subjects of issuers whose tokens act as the user. */
   readonly identities: readonly {
-    /** The value of `iss`. */
+    /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The value of the claim that identifies a user of the issuer. */
     readonly subject: string;
   }[];
   /** The id of the tenant. */
@@ -960,10 +962,11 @@ export type IssuedApiKey = {
   readonly last_four: string;
   /** The tokens of an issuer that prove the key, in place of a secret. `prefix` and `last_four` are empty then. Null: the key has a secret. */
   readonly proof: {
-    /** The value of `iss`. */
+    /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The subject of the token, or a glob. */
     readonly subject: string;
+    /** Conditions on claims that a token must meet, all of them. */
     readonly claims: readonly {
       /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
@@ -1345,6 +1348,7 @@ export type NewApiKey = {
     readonly issuer: string;
     /** The subject of the token, or a glob. An exact subject beats a glob. */
     readonly subject: string;
+    /** Conditions on claims that a token must meet, all of them. */
     readonly claims?: readonly {
       /** The name of a claim, or a JSON pointer if it begins with `/`. */
       readonly claim: string;
@@ -1557,7 +1561,7 @@ export type NewUser = {
   readonly identities?: readonly {
     /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The value of the claim that identifies a user of the issuer. */
     readonly subject: string;
   }[];
   /** The same as X-Tenant-ID. */
@@ -2419,9 +2423,9 @@ export type User = {
   readonly issuer_roles: readonly string[];
   /** The subjects of issuers whose tokens act as the user. */
   readonly identities: readonly {
-    /** The value of `iss`. */
+    /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The value of the claim that identifies a user of the issuer. */
     readonly subject: string;
   }[];
   /** The id of the tenant. */
@@ -2459,7 +2463,7 @@ export type UserChanges = {
   readonly identities?: readonly {
     /** The name of an issuer of the tenant. */
     readonly issuer: string;
-    /** The id of the user or key. */
+    /** The value of the claim that identifies a user of the issuer. */
     readonly subject: string;
   }[];
   /** The caller's current password. Required for a new email address or identity of the caller. */
