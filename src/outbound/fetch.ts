@@ -63,7 +63,7 @@ export async function fetchBounded(url: string, rules: FetchRules): Promise<Fetc
     checkAddresses(target, addresses);
     return await send(target, addresses, rules, signal);
   } catch (error) {
-    return { kind: 'failed', reason: deadline.aborted ? tooSlow(timeoutMs) : reasonOf(error) };
+    return { kind: 'failed', reason: deadline.aborted ? TOO_SLOW : reasonOf(error) };
   }
 }
 
@@ -85,6 +85,7 @@ function parseTarget(text: string, allowedHosts: readonly string[]): Target {
   return target;
 }
 
+const TOO_SLOW = 'The server did not answer completely in time.';
 const PLAIN_HTTP =
   'The URL must begin with https. http is possible on loopback only, for a host in the setting issuers.allowed-hosts.';
 const NOT_PUBLIC =
@@ -167,10 +168,6 @@ async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   } finally {
     signal.removeEventListener('abort', late);
   }
-}
-
-function tooSlow(timeoutMs: number): string {
-  return `The server did not answer completely within ${timeoutMs / 1000} s.`;
 }
 
 /** Failures of a connection whose code tells an administrator the cause. */

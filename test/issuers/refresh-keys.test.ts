@@ -11,6 +11,7 @@ import {
   refreshIssuerKeys,
   startKeyRefresh,
 } from '../../src/iam/issuers/refresh-keys.ts';
+import { issuerKeyRequests } from '../../src/store/issuer-key-requests.ts';
 import { seedTenant, tenantId } from '../store/seed.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { makeIssuerKey, sendJson, startIssuer, type TestIssuer } from '../support/issuer.ts';
@@ -100,8 +101,13 @@ async function stateOf(id: IssuerId): Promise<KeyRow> {
   return row;
 }
 
+/** Makes an issuer due, as if its last attempt began a minute ago. */
 const isDue = (id: IssuerId) =>
-  run('update issuer_keys set next_fetch_at = clock_timestamp() where issuer_id = $1', id);
+  run(
+    `update issuer_keys set next_fetch_at = clock_timestamp(), attempted_at = clock_timestamp() - interval '1 minute'
+     where issuer_id = $1`,
+    id,
+  );
 
 /** The parts of one process. */
 function processParts(more: Partial<KeyRefreshParts> = {}): KeyRefreshParts {
@@ -245,7 +251,8 @@ describe('a failure', () => {
     const parts = processParts({ onRefresh: (report) => reports.push(report) });
     const id = await addIssuer();
     const attempt = async (age: string) => {
-      await run(`update issuer_keys set next_fetch_at = now(), fetched_at = clock_timestamp() - $1::interval`, age);
+      await isDue(id);
+      await run('update issuer_keys set fetched_at = clock_timestamp() - $1::interval', age);
       await refreshDue(parts);
     };
     refuse(500);
@@ -345,6 +352,73 @@ describe('several processes', () => {
     expect(state).toEqual({ keys: null, error: null, failures: 0, fetched: false });
     expect(next).toBeGreaterThan(20);
     expect(next).toBeLessThanOrEqual(30);
+  });
+});
+
+describe('unknown keys', () => {
+  test('1,000 requests in a second, in each of three processes, cause one fetch in 5 s', async () => {
+    const id = await addIssuer({ jwksUri: provider.jwksUri });
+    await refreshDue();
+    let nowMs = 0;
+    const gates = [1, 2, 3].map(() =>
+      issuerKeyRequests({
+        db: database.db,
+        monotonicMs: () => nowMs,
+        onFault: (error) => expect(error).toBeUndefined(),
+      }),
+    );
+    const flood = async (): Promise<void> => {
+      for (let n = 0; n < 1000; n++) {
+        nowMs++;
+        for (const gate of gates) gate.request(id);
+      }
+      // After the statements of the requests, which the pool runs in their order.
+      await expect.poll(async () => (await stateOf(id)).next).toBeLessThan(6);
+    };
+    await flood();
+    expect(await refreshDue()).toBe(0);
+    expect(provider.requests).toHaveLength(1);
+
+    await run(`update issuer_keys set attempted_at = attempted_at - interval '6 seconds'`);
+    nowMs += 5000;
+    await flood();
+    await expect.poll(async () => (await stateOf(id)).next).toBeLessThanOrEqual(0);
+    await Promise.all([refreshDue(), refreshDue()]);
+    expect(provider.requests).toHaveLength(2);
+  });
+
+  test('a request while an issuer answers slowly does not begin another fetch, and the result is stored', async () => {
+    const id = await addIssuer();
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    provider.answer = ({ url }, response) => {
+      if (url !== '/jwks') return false;
+      asked.resolve();
+      void answer.promise.then(() => sendJson(response, provider.jwks()));
+      return true;
+    };
+    const refresh = refreshDue();
+    await asked.promise;
+    await run('update issuer_keys set next_fetch_at = clock_timestamp()');
+    expect(await refreshDue()).toBe(0);
+    answer.resolve();
+    await refresh;
+    expect((await stateOf(id)).keys).toEqual([provider.key.jwk]);
+  });
+
+  test('discovery and keys have one bound together, shorter than the time to the next fetch', async () => {
+    const id = await addIssuer();
+    const unanswered: string[] = [];
+    provider.answer = ({ url }) => {
+      if (url !== '/jwks') return false;
+      unanswered.push(url);
+      return true;
+    };
+    await refreshDue(processParts({ fetch: { allowedHosts: ['127.0.0.1'], timeoutMs: 300 } }));
+    expect(await stateOf(id)).toMatchObject({
+      keys: null,
+      error: expect.stringMatching(/not answer completely in time/),
+    });
+    expect(unanswered).toHaveLength(1);
   });
 });
 

@@ -50,7 +50,7 @@ function nearBlock(blocks: readonly string[], width: 32 | 128) {
       const first = width === 32 ? BigInt(numberOf(address)) : bigOf(address);
       const size = 1n << BigInt(width - Number(bits));
       const top = 1n << BigInt(width);
-      return (((isEnd ? first + size - 1n : first) + step + top) % top);
+      return ((isEnd ? first + size - 1n : first) + step + top) % top;
     });
 }
 

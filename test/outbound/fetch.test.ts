@@ -209,7 +209,7 @@ describe('the response', () => {
       if (sendsHeaders) response.writeHead(200).write('{');
       return true;
     };
-    expect(reasonOf(await fetchServer({ timeoutMs: 300 }))).toBe('The server did not answer completely within 0.3 s.');
+    expect(reasonOf(await fetchServer({ timeoutMs: 300 }))).toBe('The server did not answer completely in time.');
   });
 
   test('a server that accepts and says nothing, and a resolver that does not answer, are given up after the bound', async () => {
@@ -223,7 +223,7 @@ describe('the response', () => {
       fetchServer(rules, `https://${NAME}:${port}/`),
       fetchServer({ ...rules, resolve: () => new Promise(() => undefined) }),
     ]);
-    expect(outcomes.map(reasonOf)).toEqual(Array(2).fill('The server did not answer completely within 0.3 s.'));
+    expect(outcomes.map(reasonOf)).toEqual(Array(2).fill('The server did not answer completely in time.'));
     for (const socket of sockets) socket.destroy();
     silent.close();
   });

@@ -68,7 +68,7 @@ export async function pipInstall(requirement: string, into: string, needs: 'alon
 export async function must(
   command: string,
   args: readonly string[],
-  options: { readonly cwd?: string } = {},
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly timeoutMs?: number } = {},
 ): Promise<string> {
   const ran = await run(command, args, options);
   if (!ran.ok) throw new Error(ran.output);

@@ -41,6 +41,13 @@ export interface KeyAttempt {
 }
 
 /**
+ * An attempt must have ended before the next one begins, also if unknown keys ask for it: otherwise invented keys could
+ * keep the result of a slow issuer from being stored. An attempt takes at most 5 s, and its result a moment more.
+ */
+const ENDED = `(k.attempted_at is null or k.attempted_at < clock_timestamp() - interval '5500 milliseconds')`;
+const IS_DUE = `k.next_fetch_at <= clock_timestamp() and ${ENDED} and i.enabled and i.jwks is null`;
+
+/**
  * Names due issuers, at most `limit`. The tenants take turns, so that a tenant with many issuers does not delay the
  * keys of others.
  */
@@ -50,7 +57,7 @@ const DUE = {
     select id, tenant_id as "tenantId" from (
       select i.id, i.tenant_id, k.next_fetch_at, row_number() over (partition by i.tenant_id order by k.next_fetch_at) as turn
       from issuer_keys k join issuers i on i.id = k.issuer_id
-      where k.next_fetch_at <= clock_timestamp() and i.enabled and i.jwks is null
+      where ${IS_DUE}
     ) due order by turn, next_fetch_at limit $1`,
 };
 
@@ -72,7 +79,7 @@ const BEGIN_DUE = {
   text: `
     update issuer_keys k set attempted_at = clock_timestamp(), next_fetch_at = clock_timestamp() + ${LEASE}
     from issuers i
-    where k.issuer_id = $1 and i.id = k.issuer_id and k.next_fetch_at <= clock_timestamp() and i.enabled and i.jwks is null
+    where k.issuer_id = $1 and i.id = k.issuer_id and ${IS_DUE}
     ${BEGUN}`,
 };
 const BEGIN = {

@@ -18,6 +18,8 @@ const INTERVAL_MS = 600_000;
 const JITTER = 0.1;
 /** Doubles with each failure. */
 const FIRST_RETRY_MS = 5_000;
+/** Bounds one refresh, with the discovery. It ends before the next one may begin (key-queries.ts). */
+const TIMEOUT_MS = 5_000;
 /** Most fetches at a time in one process. A tenant leaves half of the free ones to others. */
 const CONCURRENCY = 8;
 /** Requests for a refresh that wait for their turn. */
@@ -143,9 +145,11 @@ function retryInMs(failures: number): number {
 }
 
 async function fetchKeys(rules: IssuerFetchRules, issuer: KeyAttempt): Promise<RefreshOutcome> {
-  const place = await keysPlace(rules, issuer);
+  const endMs = performance.now() + (rules.timeoutMs ?? TIMEOUT_MS);
+  const rest = (): IssuerFetchRules => ({ ...rules, timeoutMs: Math.max(1, Math.ceil(endMs - performance.now())) });
+  const place = await keysPlace(rest(), issuer);
   if (place.kind === 'failed') return place;
-  const found = await fetchJson(rules, place.url, issuer.ca);
+  const found = await fetchJson(rest(), place.url, issuer.ca);
   if (found.kind === 'failed') return { kind: 'failed', reason: `The key set was not fetched. ${found.reason}` };
   const validated = validateKeySet(found.value, issuer.kind);
   if (validated.kind === 'error') return { kind: 'failed', reason: validated.message };
