@@ -699,7 +699,7 @@ export type ExplainedDecision = {
       /** A sentence for people. */
       readonly detail: string;
       /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-      readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+      readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended' | 'signature' | 'unknown_issuer' | 'issuer_disabled' | 'audience' | 'claims' | 'algorithm' | 'too_old' | 'not_yet_valid' | 'revoked_before' | 'ambiguous' | 'no_principal' | 'email_in_use';
       /** If step 8 denies: the id of the key. */
       readonly key_id?: string | null;
       /** If step 8 denies: the key's owner, or the user of the token. */
@@ -815,7 +815,7 @@ export type Explanation = {
     /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended' | 'signature' | 'unknown_issuer' | 'issuer_disabled' | 'audience' | 'claims' | 'algorithm' | 'too_old' | 'not_yet_valid' | 'revoked_before' | 'ambiguous' | 'no_principal' | 'email_in_use';
     /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
     /** If step 8 denies: the key's owner, or the user of the token. */
@@ -2081,7 +2081,7 @@ export type Simulation = {
     /** A sentence for people. */
     readonly detail: string;
     /** Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user. */
-    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended';
+    readonly reason?: 'revoked' | 'disabled' | 'expired' | 'rotated' | 'checksum' | 'unknown' | 'owner_deactivated' | 'session_ended' | 'signature' | 'unknown_issuer' | 'issuer_disabled' | 'audience' | 'claims' | 'algorithm' | 'too_old' | 'not_yet_valid' | 'revoked_before' | 'ambiguous' | 'no_principal' | 'email_in_use';
     /** If step 8 denies: the id of the key. */
     readonly key_id?: string | null;
     /** If step 8 denies: the key's owner, or the user of the token. */

@@ -17,13 +17,13 @@ import type {
 import type { Steps } from '../domain/steps.ts';
 import type { Admissions } from './admissions.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
-import { proveByIssuer } from './issuer-lookup.ts';
+import { type ProvedByIssuer, proveByIssuer } from './issuer-lookup.ts';
 import type { IssuerTokens } from './issuer-tokens.ts';
 import type { LinkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
 import type { IssuerTokenReader, TokenVerifier, VerifiedToken } from './ports.ts';
 import { ABSENT, type CacheEntry, type ReadThroughCache } from './read-through-cache.ts';
-import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
+import { EXPIRED, external, INVALID, type Resolution } from './resolution.ts';
 import {
   type CachedKey,
   type CachedSession,
@@ -231,7 +231,17 @@ function ofOtherToken(
     return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
   }
   const proved = proveByIssuer(maps, subject, nowMs, monotonicMs);
-  if (!('kind' in proved)) return proved;
+  const found = 'kind' in proved ? ofProved(maps, proved, header, nowMs, monotonicMs) : proved;
+  return 'identity' in found ? external(found) : found;
+}
+
+function ofProved(
+  maps: Maps,
+  proved: ProvedByIssuer,
+  header: HeaderValue,
+  nowMs: number,
+  monotonicMs: number,
+): LookupResult {
   if (proved.kind === 'key') return ofKey(maps, proved.digest, header, nowMs, monotonicMs);
   const { user, memo, issuerId } = proved;
   const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;

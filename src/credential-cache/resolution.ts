@@ -49,31 +49,43 @@ export interface CachedResolution {
 const unproved = (identity: Identity): Resolution =>
   Object.freeze({ identity: Object.freeze(identity), snapshot: undefined });
 
-const invalid = (reason: InvalidReason): Resolution => unproved({ kind: 'invalid', reason });
-
 export const MISSING = unproved({ kind: 'missing' });
 export const EXPIRED = unproved({ kind: 'expired' });
-export const INVALID: { readonly [Reason in InvalidReason]: Resolution } = {
-  malformed: invalid('malformed'),
-  scheme: invalid('scheme'),
-  unknown: invalid('unknown'),
-  checksum: invalid('checksum'),
-  signature: invalid('signature'),
-  revoked: invalid('revoked'),
-  disabled: invalid('disabled'),
-  key_expired: invalid('key_expired'),
-  user_deactivated: invalid('user_deactivated'),
-  user_missing: invalid('user_missing'),
-  session_ended: invalid('session_ended'),
-  unknown_issuer: invalid('unknown_issuer'),
-  issuer_disabled: invalid('issuer_disabled'),
-  audience: invalid('audience'),
-  claims: invalid('claims'),
-  algorithm: invalid('algorithm'),
-  too_old: invalid('too_old'),
-  not_yet_valid: invalid('not_yet_valid'),
-  revoked_before: invalid('revoked_before'),
-  ambiguous: invalid('ambiguous'),
-  no_principal: invalid('no_principal'),
-  email_in_use: invalid('email_in_use'),
-};
+export const INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reason }));
+
+const EXTERNAL_EXPIRED = unproved({ kind: 'expired', external: true });
+const EXTERNAL_INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reason, external: true }));
+
+/** Returns the resolution of a token of another issuer that proves no principal. */
+export function external(resolution: Resolution): Resolution {
+  const { identity } = resolution;
+  if (identity.kind === 'invalid') return EXTERNAL_INVALID[identity.reason];
+  return identity.kind === 'expired' ? EXTERNAL_EXPIRED : resolution;
+}
+
+function ofEachReason(make: (reason: InvalidReason) => Resolution): { readonly [Reason in InvalidReason]: Resolution } {
+  return {
+    malformed: make('malformed'),
+    scheme: make('scheme'),
+    unknown: make('unknown'),
+    checksum: make('checksum'),
+    signature: make('signature'),
+    revoked: make('revoked'),
+    disabled: make('disabled'),
+    key_expired: make('key_expired'),
+    user_deactivated: make('user_deactivated'),
+    user_missing: make('user_missing'),
+    session_ended: make('session_ended'),
+    unknown_issuer: make('unknown_issuer'),
+    issuer_disabled: make('issuer_disabled'),
+    audience: make('audience'),
+    claims: make('claims'),
+    algorithm: make('algorithm'),
+    too_old: make('too_old'),
+    not_yet_valid: make('not_yet_valid'),
+    revoked_before: make('revoked_before'),
+    ambiguous: make('ambiguous'),
+    no_principal: make('no_principal'),
+    email_in_use: make('email_in_use'),
+  };
+}

@@ -4,7 +4,7 @@
  */
 
 import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
-import type { Decision } from './model.ts';
+import type { Decision, ISSUER_REASONS } from './model.ts';
 
 /** Why a credential proves no principal, as shown to a caller that may manage the key or the user. */
 export type UnprovedReason =
@@ -15,7 +15,9 @@ export type UnprovedReason =
   | 'checksum'
   | 'unknown'
   | 'owner_deactivated'
-  | 'session_ended';
+  | 'session_ended'
+  | 'signature'
+  | (typeof ISSUER_REASONS)[number];
 
 export interface Unproved {
   readonly reason: UnprovedReason;
@@ -208,6 +210,30 @@ function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): s
       return `The user ${user} is deactivated, or suspended by its directory${since === '' ? '' : `, since${since.slice(3)}`}.`;
     case 'session_ended':
       return `The session of the user ${user} ended${since}.`;
+    case 'unknown_issuer':
+      return 'The tenant has no issuer with the iss of the token.';
+    case 'issuer_disabled':
+      return 'The issuer of the token is disabled.';
+    case 'algorithm':
+      return 'The issuer does not accept the alg of the token, or has no key for it.';
+    case 'signature':
+      return 'No key of the issuer verifies the signature of the token.';
+    case 'audience':
+      return 'The aud of the token has no audience of the issuer.';
+    case 'claims':
+      return 'The token lacks a claim that the issuer requires, has a type that the issuer does not accept, or is an ID token. The test of the issuer names the claim.';
+    case 'not_yet_valid':
+      return 'The iat or nbf of the token is in the future.';
+    case 'too_old':
+      return 'The time since the iat of the token is longer than max_age_seconds of the issuer.';
+    case 'revoked_before':
+      return 'The tokens of the issuer that are as old as this one were revoked.';
+    case 'ambiguous':
+      return 'Two keys match the token equally, so it proves neither.';
+    case 'no_principal':
+      return 'No key matches the token, and no user is linked to its subject. If the issuer creates users, the first request with the token does.';
+    case 'email_in_use':
+      return 'Another user has the email address of the token. Link the subject to a user, or change the address.';
     case 'unknown':
       return 'The credential matches no key or session that you may manage.';
     default:

@@ -88,37 +88,44 @@ export interface KeyPrincipal {
 
 export type Principal = UserPrincipal | KeyPrincipal;
 
+/** Why the token of an issuer proves no principal; see also the reasons of keys, users and signatures. */
+export const ISSUER_REASONS = [
+  'unknown_issuer',
+  'issuer_disabled',
+  'audience',
+  'claims',
+  'algorithm',
+  'too_old',
+  'not_yet_valid',
+  'revoked_before',
+  'ambiguous',
+  'no_principal',
+  'email_in_use',
+] as const;
+
 /** Why a credential proves no principal, for the log and the audit log. The answer is the same for all reasons. */
-export type InvalidReason =
-  | 'malformed'
-  | 'scheme'
-  | 'unknown'
-  | 'checksum'
-  | 'signature'
-  | 'revoked'
-  | 'disabled'
-  | 'key_expired'
-  | 'user_deactivated'
-  | 'user_missing'
-  | 'session_ended'
-  // Tokens of other issuers.
-  | 'unknown_issuer'
-  | 'issuer_disabled'
-  | 'audience'
-  | 'claims'
-  | 'algorithm'
-  | 'too_old'
-  | 'not_yet_valid'
-  | 'revoked_before'
-  | 'ambiguous'
-  | 'no_principal'
-  | 'email_in_use';
+export const INVALID_REASONS = [
+  'malformed',
+  'scheme',
+  'unknown',
+  'checksum',
+  'signature',
+  'revoked',
+  'disabled',
+  'key_expired',
+  'user_deactivated',
+  'user_missing',
+  'session_ended',
+  ...ISSUER_REASONS,
+] as const;
+export type InvalidReason = (typeof INVALID_REASONS)[number];
 
 /** The result of a credential. */
 export type Identity =
   | { readonly kind: 'missing' }
-  | { readonly kind: 'invalid'; readonly reason: InvalidReason }
-  | { readonly kind: 'expired' }
+  /** `external`: the token of another issuer. */
+  | { readonly kind: 'invalid'; readonly reason: InvalidReason; readonly external?: true }
+  | { readonly kind: 'expired'; readonly external?: true }
   | { readonly kind: 'proved'; readonly principal: Principal };
 
 /** One tenant, compiled for decisions. */

@@ -6,7 +6,7 @@
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
 import { stepsOf } from '../../decision/explain-steps.ts';
-import type { CheckInput, Identity, InvalidReason } from '../../decision/model.ts';
+import { type CheckInput, type Identity, INVALID_REASONS } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
@@ -79,25 +79,11 @@ async function resolutionOf(parts: ExplainParts, caller: Caller, row: StoredDeci
   return found === undefined || actsOutside(visible, found.resolution.identity, tenant) ? undefined : found.resolution;
 }
 
-const REASONS: readonly InvalidReason[] = [
-  'malformed',
-  'scheme',
-  'unknown',
-  'checksum',
-  'signature',
-  'revoked',
-  'disabled',
-  'key_expired',
-  'user_deactivated',
-  'user_missing',
-  'session_ended',
-];
-
 /** Returns the recorded result of steps 5 to 8, because the credential is not stored. */
 function unproved({ code, facts }: StoredDecision): Identity {
   if (code === 'token_expired') return { kind: 'expired' };
   if (code !== 'invalid_credential') return { kind: 'missing' };
-  return { kind: 'invalid', reason: REASONS.find((reason) => reason === facts.reason) ?? 'unknown' };
+  return { kind: 'invalid', reason: INVALID_REASONS.find((reason) => reason === facts.reason) ?? 'unknown' };
 }
 
 /**

@@ -16,6 +16,7 @@ import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { invalidField, notFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser, userIdOfEmail } from '../users/queries.ts';
+import { issuerSubject } from './issuer-subject.ts';
 import type { ExplainRequest } from './schemas.ts';
 import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
@@ -170,10 +171,10 @@ async function resolveCredential(
   authorizeRequester(requester, (caller) => bearer !== undefined && bearer.id === selfId(caller));
   const home = visibleTenant(requester);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;
-  return {
-    resolution: foreign ? { identity: UNKNOWN, snapshot: undefined } : resolution,
-    subject: foreign ? { kind: 'none' } : subjectOf(form, claims),
-  };
+  if (foreign) return { resolution: { identity: UNKNOWN, snapshot: undefined }, subject: { kind: 'none' } };
+  if (form.kind === 'token' && identity.kind === 'invalid' && identity.external === true)
+    return { resolution, subject: await issuerSubject(parts.db.knex, form.token, identity.reason, nowMs) };
+  return { resolution, subject: subjectOf(form, claims) };
 }
 
 function authorizeRequester(requester: Requester, aboutOneself: (caller: Caller) => boolean): void {

@@ -4,6 +4,7 @@
 
 import { type Static, Type } from 'typebox';
 import type { UnprovedReason } from '../../decision/explain-steps.ts';
+import { ISSUER_REASONS } from '../../decision/model.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { sizeText } from '../../http/body-limits.ts';
 import { newPolicy } from '../policies/entity.ts';
@@ -153,6 +154,8 @@ const step = Type.Object({
         'unknown',
         'owner_deactivated',
         'session_ended',
+        'signature',
+        ...ISSUER_REASONS,
       ),
       description:
         'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',

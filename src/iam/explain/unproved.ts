@@ -5,7 +5,7 @@
  */
 
 import type { Unproved } from '../../decision/explain-steps.ts';
-import type { Identity } from '../../decision/model.ts';
+import { type Identity, ISSUER_REASONS } from '../../decision/model.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
 import {
@@ -21,6 +21,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
 import { selfId } from '../caller/caller.ts';
 import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
+import type { IssuerSubject } from './issuer-subject.ts';
 import type { Requester } from './resolve.ts';
 
 /** The key or user of an identity. */
@@ -28,6 +29,7 @@ export type ExplainSubject =
   | { readonly kind: 'key'; readonly digest: KeyDigest }
   | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: SessionId | undefined }
   | { readonly kind: 'checksum' }
+  | IssuerSubject
   /** Neither a key nor a token of Postern. */
   | { readonly kind: 'none' };
 
@@ -56,12 +58,15 @@ export function verifiedClaims(form: CredentialForm, identity: Identity): Claims
 function isVerified(identity: Identity): boolean {
   switch (identity.kind) {
     case 'proved':
+      return identity.principal.provedBy === undefined;
     case 'expired':
-      return true;
+      return identity.external !== true;
     case 'missing':
       return false;
     case 'invalid':
-      return ['session_ended', 'user_deactivated', 'user_missing'].includes(identity.reason);
+      return (
+        identity.external !== true && ['session_ended', 'user_deactivated', 'user_missing'].includes(identity.reason)
+      );
     default:
       return identity satisfies never;
   }
@@ -104,6 +109,8 @@ export async function whyUnproved(
       return { reason: 'checksum', ...NOTHING };
     case 'none':
       return UNKNOWN;
+    case 'issuer':
+      return whyIssuer(q, requester, subject, instants);
     case 'key': {
       const key = await keyEnd(q, subject.digest);
       return key !== undefined && mayManage(requester, 'admin:keys', key.tenantId, key.userId)
@@ -118,6 +125,26 @@ export async function whyUnproved(
       return subject satisfies never;
   }
 }
+
+/**
+ * A requester that manages issuers learns nothing about those of other tenants: their tokens count as tokens of no
+ * issuer.
+ */
+async function whyIssuer(
+  q: Queryable,
+  requester: Requester,
+  { reason, tenant, bearer }: IssuerSubject,
+  instants: Instants,
+): Promise<Unproved> {
+  const mayManageAny = requester.kind === 'operator' || isAuthorized(requester.caller, 'admin:issuers');
+  if (tenant === undefined || !mayManage(requester, 'admin:issuers', tenant, undefined))
+    return mayManageAny ? { reason: 'unknown_issuer', ...NOTHING } : UNKNOWN;
+  if (bearer !== undefined) return whyUnproved(q, requester, bearer, instants);
+  const shown = REASONS.find((known) => known === reason);
+  return shown === undefined ? UNKNOWN : { reason: shown, ...NOTHING };
+}
+
+const REASONS = ['signature', ...ISSUER_REASONS] as const;
 
 /** @param userId the user, or the key's owner: callers may manage their own keys and sessions */
 function mayManage(

@@ -1,0 +1,87 @@
+/** The issuer, the key and the user of a token of another issuer that proves no principal. */
+
+import { chooseProof } from '../../credential-cache/issuer-lookup.ts';
+import type { InvalidReason } from '../../decision/model.ts';
+import type { KeyDigest, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerRecord, LinkRecord, ProofRecord } from '../../domain/records.ts';
+import type { Claims } from '../../identity/claims.ts';
+import { subjectOf } from '../../identity/claims.ts';
+import { readIssuerToken } from '../../identity/issuer-token.ts';
+import { describedUser, matchingProofs } from '../../identity/issuer-token-reader.ts';
+import { loadIssuer, loadLink } from '../../store/issuer-records.ts';
+import type { Queryable } from '../../store/queryable.ts';
+
+export interface IssuerSubject {
+  readonly kind: 'issuer';
+  readonly reason: InvalidReason;
+  /** The tenant of the issuer; undefined if there is none. */
+  readonly tenant: TenantId | undefined;
+  /** The key that the token matches, or the user of its subject: the reason may be theirs. */
+  readonly bearer:
+    | { readonly kind: 'key'; readonly digest: KeyDigest }
+    | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: undefined }
+    | undefined;
+}
+
+/** Reasons that belong to a key or a user, so the token's signature and claims were verified. */
+const OF_BEARER: ReadonlySet<InvalidReason> = new Set([
+  'revoked',
+  'disabled',
+  'key_expired',
+  'user_deactivated',
+  'user_missing',
+]);
+
+export async function issuerSubject(
+  q: Queryable,
+  token: string,
+  reason: InvalidReason,
+  nowMs: number,
+): Promise<IssuerSubject> {
+  const read = readIssuerToken(token);
+  const issuer = read && (await issuerOf(q, read.issuers));
+  if (read === undefined || issuer === undefined)
+    return { kind: 'issuer', reason, tenant: undefined, bearer: undefined };
+  const bearer = OF_BEARER.has(reason) ? await bearerOf(q, issuer, read.claims, nowMs) : undefined;
+  return { kind: 'issuer', reason, tenant: issuer.tenantId, bearer };
+}
+
+/** The credential cache chooses in the same order. */
+async function issuerOf(q: Queryable, values: readonly string[]): Promise<IssuerRecord | undefined> {
+  for (const value of values) {
+    const issuer = await loadIssuer(q, value);
+    if (issuer !== undefined) return issuer;
+  }
+  return undefined;
+}
+
+async function bearerOf(
+  q: Queryable,
+  issuer: IssuerRecord,
+  claims: Claims,
+  nowMs: number,
+): Promise<IssuerSubject['bearer']> {
+  const exact = matchingProofs(claims, (await linkOf(q, issuer, subjectOf(claims, 'sub')))?.proofs ?? []);
+  const globs = matchingProofs(claims, issuer.globProofs);
+  const key = keyOf(exact, globs, nowMs);
+  if (key !== undefined) return { kind: 'key', digest: key.digest };
+  const user = issuer.users && describedUser(claims, issuer.users);
+  const linked = user?.kind === 'user' ? (await linkOf(q, issuer, user.subject))?.user : undefined;
+  return linked && { kind: 'user', id: linked.id, tenant: issuer.tenantId, session: undefined };
+}
+
+/** Returns the key that the token proves, or the first of those that have expired. */
+function keyOf(exact: readonly ProofRecord[], globs: readonly ProofRecord[], nowMs: number): ProofRecord | undefined {
+  const [first] = [...exact, ...globs];
+  if (first === undefined) return undefined;
+  const chosen = chooseProof(exact, globs, nowMs);
+  return typeof chosen === 'string' ? first : chosen;
+}
+
+async function linkOf(
+  q: Queryable,
+  issuer: IssuerRecord,
+  subject: string | undefined,
+): Promise<LinkRecord | undefined> {
+  return subject === undefined ? undefined : loadLink(q, issuer.id, subject);
+}
