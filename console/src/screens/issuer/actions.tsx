@@ -19,9 +19,10 @@ type Asking = 'switch' | 'revoke' | 'delete';
 
 interface ActionsProps {
   readonly issuer: Issuer;
+  readonly onTest: () => void;
 }
 
-export function Actions({ issuer }: ActionsProps) {
+export function Actions({ issuer, onTest }: ActionsProps) {
   const denied = useDenied('admin:issuers');
   const [asking, setAsking] = useState<Asking>();
   const close = (): void => setAsking(undefined);
@@ -45,6 +46,9 @@ export function Actions({ issuer }: ActionsProps) {
       </Menu>
       <Button disabledReason={denied} onPress={() => setAsking('switch')}>
         {issuer.enabled ? text.disable : text.enable}
+      </Button>
+      <Button tone="primary" disabledReason={denied} onPress={onTest}>
+        {text.test}
       </Button>
       {asking === 'switch' ? <Switch issuer={issuer} onClose={close} /> : null}
       {asking === 'revoke' ? <Revoke issuer={issuer} onClose={close} /> : null}

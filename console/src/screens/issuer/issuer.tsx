@@ -1,7 +1,7 @@
 /** One issuer: its members, the keys that it has now, what it grants, and the test of a token. */
 
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Issuer as IssuerResource, ProblemError } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
@@ -20,13 +20,18 @@ import { changesOf, faultOf, fieldsOf, type IssuerFields } from './draft.ts';
 import { IssuerForm } from './fields.tsx';
 import styles from './issuer.module.css';
 import { Side } from './side.tsx';
+import { TestToken } from './test-token.tsx';
 
 export function Issuer() {
   const tenant = useTenant();
   const { id } = useParams({ from: '/inside/issuers/$id' });
+  const { open } = useSearch({ from: '/inside/issuers/$id' });
+  const navigate = useNavigate({ from: '/issuers/$id' });
   const loaded = useIssuer(id);
   const issuer = loaded.data?.data;
   const crumb = <Link to="/issuers">{text.crumb}</Link>;
+  const show = (drawer: 'test' | undefined): void =>
+    void navigate({ search: (before) => ({ ...before, open: drawer }) });
   if (loaded.data === undefined || issuer === undefined) {
     return (
       <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
@@ -35,10 +40,16 @@ export function Issuer() {
     );
   }
   return (
-    <Page title={issuer.name} says={issuer.issuer} crumb={crumb} actions={<Actions issuer={issuer} />}>
+    <Page
+      title={issuer.name}
+      says={issuer.issuer}
+      crumb={crumb}
+      actions={<Actions issuer={issuer} onTest={() => show('test')} />}
+    >
       <div className={styles.editor}>
         <Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />
       </div>
+      {open === 'test' ? <TestToken issuer={issuer} onClose={() => show(undefined)} /> : null}
     </Page>
   );
 }

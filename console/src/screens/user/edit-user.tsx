@@ -128,7 +128,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           isDisabled={isKept}
           autoComplete="off"
           maxLength={254}
-          isRequired={!isKept}
+          isRequired={source === 'local'}
         />
         {isOwn && isProofChanged ? (
           <TextField
