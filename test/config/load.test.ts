@@ -62,6 +62,8 @@ describe('the configuration', () => {
       apiKeys: { retentionMs: 7_776_000_000 },
       audit: { retentionMs: undefined },
       login: { failuresPerAccount: 10, totalAccountFailures: 100, failuresPerAddress: 100 },
+      issuers: { maxStalenessMs: 86_400_000, allowedHosts: [] },
+      console: { sso: { only: false } },
       metrics: { tenantLabel: false },
       limits: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, reservationTtlMs: 30_000 },
       usage: { source: 'envoy', eventsTenants: [] },

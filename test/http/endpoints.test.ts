@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { withDescription } from '../../src/http/openapi/endpoint.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
+import { makeIssuerKey, signToken } from '../support/issuer.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';
 import { type Call, column, type Harness, type Reply, startHarness, text } from './harness.ts';
@@ -77,6 +78,31 @@ async function attached(): Promise<{ readonly role: string; readonly policy: str
   return { role: role.path, policy: policy.id };
 }
 
+const NO_ISSUER = 'iss_00000000000000000000000000';
+
+/** Logs a subject without sessions out, by a token that a pasted key signed. */
+async function logOutByProvider(): Promise<Reply> {
+  const key = makeIssuerKey();
+  const iss = `https://issuer-${++count}.example`;
+  const { json } = await asRoot('POST', '/v1/iam/issuers', {
+    body: {
+      name: `issuer-${count}`,
+      issuer: iss,
+      audiences: ['postern'],
+      jwks: { keys: [key.jwk] },
+      users: { create: true },
+      sso: { client_id: 'console', label: 'Company' },
+    },
+  });
+  const iat = Math.floor(Date.now() / 1000);
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+  const token = signToken(key, { iss, aud: 'console', sub: 'ada', jti: 'one', iat, exp: iat + 60, events });
+  return h.api('POST', `/v1/auth/sso/${text(json, 'id')}/backchannel-logout`, {
+    raw: new URLSearchParams({ logout_token: token }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+}
+
 const question = () => ({
   subject: h.root.id,
   method: 'POST',
@@ -104,6 +130,27 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a refresh token ends its session',
     status: 204,
     ask: async () => h.api('POST', '/v1/auth/logout', { body: { refresh_token: (await logIn()).refreshToken } }),
+  },
+  listSsoIssuers: {
+    guarantee: 'the issuers with a login to the console are shown',
+    status: 200,
+    ask: async () => h.api('GET', '/v1/auth/sso'),
+    shows: () => ({ only: false }),
+  },
+  startSso: {
+    guarantee: 'an issuer without a login leads back to the sign-in page',
+    status: 302,
+    ask: async () => h.api('GET', `/v1/auth/sso/${NO_ISSUER}/start`),
+  },
+  finishSso: {
+    guarantee: 'an answer to no login leads back to the sign-in page',
+    status: 302,
+    ask: async () => h.api('GET', `/v1/auth/sso/${NO_ISSUER}/callback?code=x&state=y`),
+  },
+  logoutByProvider: {
+    guarantee: 'a logout token of the provider is accepted',
+    status: 200,
+    ask: logOutByProvider,
   },
   getMe: {
     guarantee: 'the principal of the credential is shown',

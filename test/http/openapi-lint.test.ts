@@ -29,9 +29,17 @@ it("has no finding by Redocly's recommended rules", async () => {
   });
   const findings = await lintFromString({ source: JSON.stringify(DOCUMENT), config });
   expect(
-    findings.map(({ ruleId, location, message }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`),
+    findings
+      .filter((each) => !isOfRedirect(each))
+      .map(({ ruleId, location, message }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`),
   ).toEqual([]);
 });
+
+/** A browser follows the addresses of a login by an issuer, so their success is a redirect. */
+function isOfRedirect({ ruleId, location }: { ruleId: string; location: { pointer?: string | undefined }[] }): boolean {
+  const pointer = location[0]?.pointer ?? '';
+  return ruleId === 'operation-2xx-response' && /sso~1\{id\}~1(?:start|callback)\/get\/responses$/.test(pointer);
+}
 
 it('describes every member, and every parameter, in a sentence', () => {
   const { components, paths } = DOCUMENT;
