@@ -109,8 +109,8 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
 }
 
 /**
- * Admits a platform administrator that names no tenant to the tenant of the user or key that the path names. The ids of
- * users and keys are unique across tenants.
+ * Admits a platform administrator that names no tenant to the tenant of the user, key or issuer that the path names.
+ * Their ids are unique across tenants.
  */
 async function atHomeOf(
   { homeOf }: AdmissionParts,
@@ -125,7 +125,7 @@ async function atHomeOf(
     homeOf === undefined ||
     isNamed ||
     !isPlatformAdmin(caller.principal) ||
-    (target?.type !== 'user' && target?.type !== 'api_key')
+    (target?.type !== 'user' && target?.type !== 'api_key' && target?.type !== 'issuer')
   )
     return caller;
   const home = await homeOf(paramsOf(request)[target.param] ?? '');

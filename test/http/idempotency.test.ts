@@ -72,14 +72,25 @@ describe('a repeated request', () => {
     ['api-keys', 'rotate', 'api_key.rotate'],
     ['api-keys', 'disable', 'api_key.disable'],
     ['api-keys', 'enable', 'api_key.enable'],
+    ['issuers', 'revoke-before', 'issuer.revoke_before'],
   ] as const;
   const ASKING = ['explain', 'explain/simulate', 'explain/difference', 'explain/who-can', 'directory/test'];
+  const OF_ISSUERS = ['issuers/:id/test', 'issuers/:id/refresh'];
 
   test('every POST is tested here, or changes nothing', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));
     const actions = ACTIONS.map(([kind, verb]) => `${kind}/:id/${verb}`);
     expect(new Set(posts.map((route) => route.path.slice('/v1/iam/'.length)))).toEqual(
-      new Set([...KINDS, ...actions, ...ASKING, 'usage/events', 'users/change', 'api-keys/import', 'api-keys/revoke']),
+      new Set([
+        ...KINDS,
+        ...actions,
+        ...ASKING,
+        ...OF_ISSUERS,
+        'usage/events',
+        'users/change',
+        'api-keys/import',
+        'api-keys/revoke',
+      ]),
     );
   });
 

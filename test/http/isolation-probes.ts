@@ -64,7 +64,8 @@ type Meaning =
   | 'usage_events'
   | 'imported_keys'
   | 'identities'
-  | 'proof';
+  | 'proof'
+  | 'mapping';
 
 /** The kind of name in query parameters and members of bodies. `plain`: no name of a resource. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
@@ -103,6 +104,8 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain('code include interval near_limit notices outcome route unused_days wider_than_used without_expiry'),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
+  ...plain('algorithms audiences ca jwks jwks_uri kind leeway_seconds max_age_seconds required_claims sso'),
+  ...plain('token token_types'),
   // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its
   // owner.
   email: 'plain',
@@ -112,6 +115,10 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
 const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   'GET /v1/iam/users': { email: 'email' },
   'POST /v1/iam/users/change': { ids: ['user'] },
+  // A value of `iss` has one enabled issuer on the whole platform, as an address has one user.
+  'POST /v1/iam/issuers': { issuer: 'plain', users: 'mapping' },
+  'PUT /v1/iam/issuers/:id': { issuer: 'plain', users: 'mapping' },
+  'PATCH /v1/iam/issuers/:id': { issuer: 'plain', users: 'mapping' },
   'POST /v1/iam/roles': { name: 'new_role' },
   'POST /v1/iam/policies': { name: 'new_policy' },
   'POST /v1/iam/tenants': { id: 'tenant' },
@@ -163,6 +170,8 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/policies': { name: 'made-by-a-probe', ...DENY },
   'POST /v1/iam/tenants': { id: 'made-by-a-probe', name: 'Made' },
   'POST /v1/iam/api-keys': { description: 'k', scopes: ['chat:read'], expires_in_days: 1 },
+  'POST /v1/iam/issuers': { name: 'made-by-a-probe', issuer: 'https://127.0.0.1:1/probe', audiences: ['postern'] },
+  'POST /v1/iam/issuers/:id/test': { token: 'hello' },
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
   'POST /v1/iam/explain/difference': { policies: [{ name: 'made-by-a-probe', ...DENY }] },
@@ -280,6 +289,7 @@ function kindsOf(route: Endpoint, name: string): readonly Named[] {
     ];
   }
   if (meaning === 'proposed_roles') return [{ kind: 'role', wrap: (text) => [{ name: text, permissions: [] }] }];
+  if (meaning === 'mapping') return [{ kind: 'role', wrap: (text) => ({ default_roles: [text] }) }];
   if (meaning === 'imported_keys') {
     return [{ kind: 'user', wrap: (text) => [{ ...importedKey(), user_id: text }] }];
   }

@@ -73,6 +73,7 @@ async function furnish(tenant: string) {
   });
   const denied = { tenant_id: tenant, principal_type: 'user', principal_id: user } as const;
   const issuer = await storeIssuer(h.db, tenant, `issuer-of-${tenant}`, {});
+  await storeIssuer(h.db, tenant, `spare-issuer-of-${tenant}`, {});
   const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
   for (const _ of [1, 2]) {
     const session = {
@@ -291,6 +292,9 @@ async function belongings(tenant: string): Promise<unknown> {
       'select l.* from user_identities l join users u on u.id = l.user_id where u.tenant_id = :tenant order by 1, 2',
     ),
     issuers: await of('select * from issuers where tenant_id = :tenant order by id'),
+    issuerKeys: await of(
+      'select k.* from issuer_keys k join issuers i on i.id = k.issuer_id where i.tenant_id = :tenant order by 1',
+    ),
     keys: await of('select * from api_keys where tenant_id = :tenant order by id'),
     tenant: await of('select * from tenants where id = :tenant'),
     usage: await of('select * from usage_daily where tenant_id = :tenant order by 1, 2, 3, 4, 5'),
@@ -367,6 +371,7 @@ test.each([
   ['/v1/iam/api-keys', 'id', 'key'],
   ['/v1/iam/roles', 'name', 'role'],
   ['/v1/iam/policies', 'name', 'policy'],
+  ['/v1/iam/issuers', 'id', 'issuer'],
 ] as const)('%s lists nothing of another tenant', async (path, member, kind) => {
   const foreign = made.get(kind)?.[0]?.theirs;
   expect(column(await h.api('GET', `${path}?limit=200`, { as: boss.token }), member)).not.toContain(foreign);
@@ -376,16 +381,18 @@ test.each([
 });
 
 describe('a platform administrator', () => {
-  const theirs = (kind: 'user' | 'key'): string => made.get(kind)?.[0]?.theirs ?? '';
+  const theirs = (kind: 'user' | 'key' | 'issuer'): string => made.get(kind)?.[0]?.theirs ?? '';
 
   test.each([
     ['user', '/v1/iam/users'],
     ['key', '/v1/iam/api-keys'],
+    ['issuer', '/v1/iam/issuers'],
   ] as const)('reaches a %s of any tenant by its id alone, to read and to change', async (kind, list) => {
     const path = `${list}/${theirs(kind)}`;
     const read = await h.api('GET', path, { as: h.root.token });
     expect([outcome(read), read.json['tenant_id']]).toEqual(['200', 'globex']);
-    const change = kind === 'user' ? { department: 'reached' } : { description: 'reached' };
+    const changes = { user: { department: 'reached' }, key: { description: 'reached' }, issuer: { leeway_seconds: 7 } };
+    const change = changes[kind];
     expect(outcome(await h.api('PATCH', path, { as: h.root.token, body: change }))).toBe('200');
     expect((await h.api('GET', path, { as: h.root.token, tenant: 'globex' })).json).toMatchObject(change);
     const audit = await h.api('GET', `/v1/iam/audit?target=${theirs(kind)}&tenant_id=globex&limit=1`, {

@@ -16,6 +16,7 @@ const CHANGES: Readonly<Record<Kind, object>> = {
   policies: { description: 'Changed', enabled: false },
   tenants: { name: 'Renamed', settings: { timezone: 'Europe/Berlin', rate_limit_rpm: null } },
   'api-keys': { description: 'Changed', rate_limit_rpm: 7 },
+  issuers: { audiences: ['other'], max_age_seconds: null },
 };
 
 /** Sends a body under a media type. */
@@ -34,6 +35,7 @@ describe.each(KINDS)('PATCH of %s', (kind) => {
         'name',
         'email',
         'description',
+        'issuer',
         'prefix',
         'last_four',
         'created_at',

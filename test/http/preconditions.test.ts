@@ -56,6 +56,10 @@ const CHANGES: [Kind, string, string, object?][] = [
   ['api-keys', 'POST', '/rotate'],
   ['api-keys', 'POST', '/disable'],
   ['api-keys', 'POST', '/enable'],
+  ['issuers', 'PUT', '', { leeway_seconds: 9 }],
+  ['issuers', 'PATCH', '', { leeway_seconds: 9 }],
+  ['issuers', 'DELETE', ''],
+  ['issuers', 'POST', '/revoke-before'],
 ];
 
 describe('a tag', () => {
@@ -65,11 +69,7 @@ describe('a tag', () => {
     expect(tagOf(shown)).toMatch(STRONG);
     expect(tagOf(made)).toBe(tagOf(shown));
     expect((await call('HEAD', path)).headers['etag']).toBe(tagOf(shown));
-    const put = await call(
-      'PUT',
-      path,
-      kind === 'users' || kind === 'tenants' ? { name: 'Other' } : { description: 'Other' },
-    );
+    const put = await call('PUT', path, CHANGES.find(([of, method]) => of === kind && method === 'PUT')?.[3]);
     expect(tagOf(put)).not.toBe(tagOf(shown));
     expect(await currentTag(path)).toBe(tagOf(put));
   });
@@ -149,8 +149,12 @@ describe('If-Match', () => {
     const routes = h.routes
       .filter((route) => route.method !== 'GET' && /^\/v1\/iam\/.*:/.test(route.path))
       .map((route) => `${route.method} ${route.path.replace('/v1/iam/', '').replace(/\/:(?:id|name)(?=\/|$)/, '')}`);
-    // The former set what is counted, which every request changes. The last has a test of its own below.
-    const others = ['PUT tenants/usage', 'PATCH tenants/usage', 'DELETE users/sessions/:session'];
+    // The former set what is counted, which every request changes. The third has a test of its own below. The last
+    // change no member of the resource that a request can set.
+    const others = [
+      ...['PUT tenants/usage', 'PATCH tenants/usage', 'DELETE users/sessions/:session'],
+      ...['POST issuers/test', 'POST issuers/refresh'],
+    ];
     expect(new Set(routes)).toEqual(new Set([...tried, ...others]));
   });
 
@@ -176,7 +180,10 @@ describe('If-Match', () => {
     'a missing resource is 404 with any precondition: %s: %s %s',
     async (kind, method, rest, body?: object) => {
       const { path } = await make(kind);
-      const missing = path.replace(/[^/]+$/, kind === 'users' ? 'usr_0' : kind === 'api-keys' ? 'key_0' : 'nothing');
+      const missing = path.replace(
+        /[^/]+$/,
+        kind === 'users' ? 'usr_0' : kind === 'api-keys' ? 'key_0' : kind === 'issuers' ? 'iss_0' : 'nothing',
+      );
       const shape = ({ request_id: _id, ...json }: Json) => json;
       const plain = await call(method, `${missing}${rest}`, body);
       expect(outcome(plain)).toBe('404 not_found');
@@ -251,11 +258,11 @@ describe('If-Match', () => {
     async (kind) => {
       const { path, id, table } = await make(kind);
       const tag = await currentTag(path);
-      const member = kind === 'users' || kind === 'tenants' ? 'name' : 'description';
+      const member = ['users', 'tenants', 'issuers'].includes(kind) ? 'name' : 'description';
       const blocker = await h.db.knex.transaction();
       // Both requests have passed every read without the row lock before either may continue.
       await blocker.raw(`select from ${table} where ${NAMED.has(kind) ? 'name' : 'id'} = ? for update`, [id]);
-      const replies = ['First', 'Second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
+      const replies = ['first', 'second'].map((value) => call('PUT', path, { [member]: value }, { 'if-match': tag }));
       await expect.poll(() => waiting(h), { interval: 10, timeout: 5000 }).toBe(2);
       await blocker.rollback();
       const answers = await Promise.all(replies);

@@ -2,7 +2,7 @@
 
 import { type Harness, type Reply, text } from './harness.ts';
 
-export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys'] as const;
+export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys', 'issuers'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Made {
@@ -29,6 +29,9 @@ export function newBody(kind: Kind): object {
       return { id: `tenant-${n}`, name: `Tenant ${n}` };
     case 'api-keys':
       return { description: `Key ${n}`, scopes: ['chat:read'], expires_in_days: 30 };
+    // No key can be fetched from this address, and no resolution of a name takes time.
+    case 'issuers':
+      return { name: `issuer-${n}`, issuer: `https://127.0.0.1:1/${n}`, audiences: ['postern'] };
     default:
       return kind satisfies never;
   }

@@ -100,6 +100,11 @@ export async function findIssuer(q: Queryable, tenant: TenantId, id: IssuerId): 
   return rows[0];
 }
 
+/** Returns the tenant of an issuer; undefined if there is no such issuer. */
+export async function tenantOfIssuer(q: Queryable, id: IssuerId): Promise<TenantId | undefined> {
+  return (await issuers(q).where({ id }).first('tenant_id'))?.tenant_id;
+}
+
 /** The names of a tenant's issuers are unique. */
 export async function findIssuerByName(
   q: Queryable,

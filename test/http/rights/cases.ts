@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import {
+  type IssuerId,
   type KeyId,
   makeId,
   parseTenantId,
@@ -40,6 +41,7 @@ export interface Case {
     readonly role: string;
     readonly policy: string;
     readonly key: KeyId;
+    readonly issuer: IssuerId;
     readonly session: SessionId;
     /** Of `user`; `session` is the caller's. */
     readonly userSession: SessionId;
@@ -57,7 +59,7 @@ async function hashOfPassword(): Promise<string> {
   return passwords.hash(PASSWORD);
 }
 
-const id = <Kind extends 'usr' | 'ses' | 'key'>(kind: Kind) => makeId(kind, Date.now(), randomBytes(10));
+const id = <Kind extends 'usr' | 'ses' | 'key' | 'iss'>(kind: Kind) => makeId(kind, Date.now(), randomBytes(10));
 
 /** @param platformAdmin the caller holds the built-in role `admin` instead of a custom role */
 export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin: boolean): Promise<Case> {
@@ -69,6 +71,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   const [userId, user] = [id('usr'), id('usr')];
   const [sessionId, session, userSession] = [id('ses'), id('ses'), id('ses')];
   const [keyId, key] = [id('key'), id('key')];
+  const issuer = id('iss');
   const [secret, targetSecret] = [makeApiKey(), makeApiKey()];
   const keyRow = (
     of: KeyId,
@@ -87,6 +90,9 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
       ('${userId}', '${own}', '${userId}@example.test', 'Caller', '${hash.replaceAll("'", '')}', now()),
       ('${user}', '${own}', '${user}@example.test', 'Target', null, null);
     insert into user_roles (user_id, role_name) values ('${userId}', '${platformAdmin ? 'admin' : MANAGER}');
+    insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
+      values ('${issuer}', '${own}', 'spare', 'oidc', 'https://127.0.0.1:1/${number}', '{postern}', '{ES256}');
+    insert into issuer_keys (issuer_id, next_fetch_at) values ('${issuer}', now() + interval '1 day');
     insert into sessions (id, user_id, expires_at)
       select of.id, of.user_id, now() + interval '1 hour'
       from (values ('${sessionId}', '${userId}'), ('${session}', '${userId}'), ('${userSession}', '${user}')) as of (id, user_id);
@@ -99,7 +105,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     credential: caller === 'key' ? secret.text : token,
     lookedUpAs: caller === 'key' ? secret.digest : token,
     ...{ userId, sessionId, keyId, own, other, fresh, number },
-    target: { user, role: 'spare', policy: `spare-${number}`, key, session, userSession },
+    target: { user, role: 'spare', policy: `spare-${number}`, key, issuer, session, userSession },
   };
 }
 
@@ -127,6 +133,8 @@ const OF_TENANT: Readonly<Record<string, string>> = {
   key_counts: 'owner like :tenants or owner in (select id from users where tenant_id like :tenants)',
   key_permissions_used: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   rotated_key_digests: 'key_id in (select id from api_keys where tenant_id like :tenants)',
+  issuer_keys: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
+  user_identities: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
   policy_roles: 'policy_id in (select id from policies where tenant_id like :tenants)',
 };
 

@@ -17,6 +17,7 @@ type SampleOf = (of: Case) => Sample;
 
 const onUser: SampleOf = ({ target }) => ({ params: { id: target.user } });
 const onKey: SampleOf = ({ target }) => ({ params: { id: target.key } });
+const onIssuer: SampleOf = ({ target }) => ({ params: { id: target.issuer } });
 const onOther: SampleOf = ({ other }) => ({ params: { id: other } });
 const onAttachment: SampleOf = ({ target }) => ({ params: { name: target.role, policy: target.policy } });
 const withBody =
@@ -68,6 +69,15 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   enableApiKey: onKey,
   importApiKeys: () => ({ body: { keys: [importedKey()] } }),
   revokeApiKeys: ({ target }) => ({ body: { ids: [target.key] } }),
+  createIssuer: ({ number }) => ({
+    body: { name: 'new', issuer: `https://127.0.0.1:1/new-${number}`, audiences: ['postern'] },
+  }),
+  updateIssuer: withBody(onIssuer, { leeway_seconds: 9 }),
+  patchIssuer: withBody(onIssuer, { leeway_seconds: 9 }),
+  deleteIssuer: onIssuer,
+  revokeTokensBefore: onIssuer,
+  refreshIssuerKeys: onIssuer,
+  testIssuer: withBody(onIssuer, { token: 'hello' }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
@@ -87,7 +97,7 @@ export interface Operation {
 }
 
 /** Operations that write nothing, though their method is POST. */
-const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'difference', 'whoCan']);
+const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'difference', 'whoCan', 'testIssuer']);
 
 /** Every operation with another method than GET that a credential has to be sent with. */
 export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedEndpoints()));
