@@ -60,6 +60,7 @@ export async function openStand(): Promise<Stand> {
   const caller = { identity: identityWith('tenant-admin') };
   const tokens = {
     issuer: 'bench',
+    audience: 'bench',
     lifetimeMs: DAY_MS,
     issue: async () => ({ token: 't', expiresIn: 1 }),
     verify: async () => ({ kind: 'invalid', reason: 'malformed' }) as const,
@@ -76,6 +77,7 @@ export async function openStand(): Promise<Stand> {
       passwords: await Passwords.start(),
       tokens,
       keySet: tokens,
+      resolver: live,
       secretKey: 'a secret key of benchmarks that is long enough',
       login: {
         refreshIdleMs: DAY_MS,
@@ -113,7 +115,8 @@ export async function openStand(): Promise<Stand> {
       caller.identity = route.access === 'admin:tenants' ? administrator : tenantAdministrator;
       const url = route.path.replace(/:\w+/g, 'x') + query;
       const payload = body === undefined ? undefined : Buffer.from(body);
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      const media = route.form ? 'application/x-www-form-urlencoded' : 'application/json';
+      const type = body === undefined ? {} : { 'content-type': media };
       const began = performance.eventLoopUtilization();
       await http.inject({
         method: route.method,

@@ -94,6 +94,35 @@ export const ERRORS = {
     advice:
       'Correct the parameter that `detail` names. Cursors belong to the list and the filters that they came from.',
   },
+  unsupported_grant_type: {
+    status: 400,
+    title: 'Unsupported grant type',
+    type: 'invalid_request_error',
+    explanation: 'The token endpoint supports the exchange of tokens only (RFC 8693).',
+    advice: 'Send `grant_type=urn:ietf:params:oauth:grant-type:token-exchange`.',
+  },
+  invalid_subject_token: {
+    status: 400,
+    title: 'Invalid subject token',
+    type: 'invalid_request_error',
+    explanation: 'The `subject_token` proves no principal, or it is no token of another issuer.',
+    advice:
+      'Send a current token of an issuer that the tenant accepts. `POST /v1/iam/issuers/{id}/test` shows which check a token fails.',
+  },
+  invalid_scope: {
+    status: 400,
+    title: 'Invalid scope',
+    type: 'invalid_request_error',
+    explanation: 'A pattern of `scope` is malformed, or the principal has none of its permissions.',
+    advice: 'Name permission patterns such as `chat:write`, separated by spaces, or leave `scope` out.',
+  },
+  invalid_target: {
+    status: 400,
+    title: 'Invalid target',
+    type: 'invalid_request_error',
+    explanation: 'The `audience` or `resource` is not this installation.',
+    advice: 'Leave `audience` and `resource` out, or send the audience of this installation.',
+  },
   missing_credential: {
     status: 401,
     title: 'Missing credential',

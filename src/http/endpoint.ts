@@ -104,6 +104,8 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly body: B;
   /** True: the body is a form (`application/x-www-form-urlencoded`) in place of JSON, so its members are texts. */
   readonly form?: true;
+  /** True: errors have the form of RFC 6749, section 5.2, in place of problem details. */
+  readonly oauth?: true;
   /** The maximum size of a body in bytes. Default: `defaultBodyBytes`. */
   readonly maxBodyBytes?: number;
   /** An object of scalars. A member `tenant_id` is combined with X-Tenant-ID before the caller is admitted. */
@@ -156,6 +158,8 @@ export interface Endpoint {
   readonly bodySchema: TSchema;
   /** True: the body is a form in place of JSON. */
   readonly form: boolean;
+  /** True: errors have the form of RFC 6749, section 5.2, in place of problem details. */
+  readonly oauth: boolean;
   /** The maximum size of a body in bytes. The server rejects a larger body before it reads it. */
   readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
@@ -212,6 +216,7 @@ function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, 
     target,
     bodySchema: endpoint.body,
     form: endpoint.form === true,
+    oauth: endpoint.oauth === true,
     maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(endpoint),
     querySchema: endpoint.query,
     takesTenant: 'tenant_id' in properties(endpoint.query),

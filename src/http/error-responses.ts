@@ -7,6 +7,7 @@ import { makeId } from '../domain/ids.ts';
 import { sizeText } from './body-limits.ts';
 import type { Endpoint } from './endpoint.ts';
 import { FORM } from './form.ts';
+import { oauthError } from './oauth-errors.ts';
 import { MERGE_PATCH } from './patch.ts';
 import { problemOf } from './problems.ts';
 
@@ -27,7 +28,12 @@ export function sendProblem(cause: unknown, request: FastifyRequest, reply: Fast
   const { status, headers, body } = problemOf(error, request.id);
   // Fastify runs no hook before it rejects a path that it cannot decode.
   reply.header('x-request-id', request.id);
-  reply.status(status).headers(headers).type('application/problem+json').send(JSON.stringify(body));
+  const isOAuth = request.routeOptions.config.oauth === true;
+  reply
+    .status(status)
+    .headers(headers)
+    .type(isOAuth ? 'application/json' : 'application/problem+json')
+    .send(JSON.stringify(isOAuth ? oauthError(body) : body));
 }
 
 /**

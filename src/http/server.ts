@@ -41,6 +41,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly target?: PathTarget | undefined;
     readonly form?: boolean;
+    readonly oauth?: boolean;
   }
 }
 
@@ -162,7 +163,7 @@ function acceptBodies(server: FastifyInstance): void {
 
 function addEndpoint(server: FastifyInstance, parts: HttpParts, endpoint: Endpoint): void {
   server.route({
-    config: { target: endpoint.target, form: endpoint.form },
+    config: { target: endpoint.target, form: endpoint.form, oauth: endpoint.oauth },
     method: endpoint.method,
     url: endpoint.path,
     // Fastify checks Content-Length before it reads a body, otherwise the bytes that have arrived.

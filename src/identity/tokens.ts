@@ -75,6 +75,10 @@ export class AccessTokens implements TokenVerifier {
   }
 
   /** The `iss` of this installation's tokens. */
+  get audience(): string {
+    return this.#parts.audience;
+  }
+
   get issuer(): string {
     return this.#parts.issuer;
   }

@@ -82,6 +82,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
     apiEndpoints({
       ...admin,
       origins: config.http.origins.length === 0 ? undefined : config.http.origins,
+      resolver: parts.resolver,
       onLogin: telemetry.login,
       live,
       routes: platformRoutes,

@@ -129,7 +129,7 @@ describe('a refresh', () => {
     const token = refreshTokenOf(await login());
     const doomed = await startStand(database.url, {
       tokens: (real) => ({
-        lifetimeMs: real.lifetimeMs,
+        ...{ lifetimeMs: real.lifetimeMs, issuer: real.issuer, audience: real.audience },
         verify: (text) => real.verify(text),
         issue: () => Promise.reject(new Fault('the process dies here')),
       }),

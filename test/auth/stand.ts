@@ -143,7 +143,7 @@ export async function startStand(databaseUrl: string, options: StandOptions = {}
   };
   const attempts = new LoginAttemptLimiter();
   const routes = [
-    ...authEndpoints({ ...parts, origins: options.origins }, attempts),
+    ...authEndpoints({ ...parts, origins: options.origins, resolver: live }, attempts),
     ...userEndpoints({ ...parts, attempts }),
     ...keySetEndpoints(tokens),
   ];

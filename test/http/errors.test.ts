@@ -82,8 +82,11 @@ async function limited(refusal: LimitDecision): Promise<Refused> {
 
 const RATE = { limit: 1, remaining: 0, resetSeconds: 30, windowSeconds: 60 };
 
+/** Only the token endpoint answers with these codes, and not as a problem document: test/auth/exchange.test.ts. */
+type TokenEndpointCode = 'invalid_scope' | 'invalid_subject_token' | 'invalid_target' | 'unsupported_grant_type';
+
 /** The request that causes each code. `undefined`: no answer has the code, which a test below verifies. */
-const CAUSES: Readonly<Record<ErrorCode, (() => Promise<Refused>) | undefined>> = {
+const CAUSES: Readonly<Record<Exclude<ErrorCode, TokenEndpointCode>, (() => Promise<Refused>) | undefined>> = {
   malformed_request: () => raw('GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n'),
   malformed_path: () => check(h.root.token, { path: '/v1//chat/completions' }),
   malformed_body: () => check(h.root.token, { body: '{"model":' }),

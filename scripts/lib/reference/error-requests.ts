@@ -48,6 +48,23 @@ function chat(as: Name, model: string, more: object = {}): ErrorRequest {
   };
 }
 
+/** A token exchange with these parameters in place of those of a well-formed one. */
+function exchange(parameters: Readonly<Record<string, string>>): ErrorRequest {
+  const form = {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    subject_token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA',
+    ...parameters,
+  };
+  return {
+    at: 'api',
+    method: 'POST',
+    path: '/v1/auth/token',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  };
+}
+
 /** @param tenant the tenant of the change; default: that of the caller */
 function change(
   method: string,
@@ -80,6 +97,10 @@ export const ERROR_REQUESTS: Partial<Readonly<Record<ErrorCode, ErrorRequest>>> 
   usage_required: chat('SPENT_KEY', 'llama-3-8b', { stream: true }),
   invalid_json: change('POST', '/roles', undefined, 'acme', { body: '{"name":' }),
   invalid_parameter: iam('GET', '/users?tenant_id=acme&limit=500'),
+  unsupported_grant_type: exchange({ grant_type: 'client_credentials' }),
+  invalid_subject_token: exchange({}),
+  invalid_scope: exchange({ scope: 'chat' }),
+  invalid_target: exchange({ audience: 'elsewhere' }),
   missing_credential: { at: 'api', method: 'GET', path: `${IAM}/users` },
   invalid_credential: { at: 'api', method: 'GET', path: `${IAM}/users`, as: { literal: 'nonsense' } },
   no_route: { at: 'platform', method: 'GET', path: '/v1/nothing', as: 'KEY' },

@@ -71,7 +71,7 @@ function tagOf({ path }: Pick<Endpoint, 'path'>): Tag {
 
 const DESCRIPTION = `Manages the identities and the access of an AI platform.
 
-Every error is \`application/problem+json\` with a stable \`code\`. The server rejects unknown members and parameters. Times are RFC 3339
+Every error is \`application/problem+json\` with a stable \`code\`, except those of \`/v1/auth/token\`, which have the form of RFC 6749. The server rejects unknown members and parameters. Times are RFC 3339
 in UTC. If a path exists but not with the request's method, the server answers 405 \`method_not_allowed\` with \`Allow\`. HEAD works wherever
 GET works.`;
 
@@ -153,7 +153,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint): Json {
             },
           }
         : {}),
-      ...describeRefusals(components, codes),
+      ...describeRefusals(components, codes, endpoint.oauth),
     },
   };
 }

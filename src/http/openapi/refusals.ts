@@ -4,6 +4,7 @@ import { ERROR_CODES, ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { PROBLEM_TYPE_BASE } from '../../domain/problem-details.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
+import { OAUTH_ERRORS } from '../oauth-errors.ts';
 import type { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
 import type { Json } from './json.ts';
@@ -56,24 +57,33 @@ export function showsVersion(endpoint: Pick<Endpoint, 'method' | 'answers'>): bo
   return endpoint.method === 'GET' && endpoint.answers[200]?.headers?.includes('etag') === true;
 }
 
-/** Returns the error responses by status. Each is a component named for its codes. */
-export function describeRefusals(components: Components, codes: readonly ErrorCode[]): Json {
+/**
+ * Returns the error responses by status. Each is a component named for its codes.
+ * @param oauth true: they have the form of RFC 6749, section 5.2
+ */
+export function describeRefusals(components: Components, codes: readonly ErrorCode[], oauth: boolean): Json {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       String(status),
-      components.keep('responses', group.join('.'), refusal(components, status, group)),
+      components.keep(
+        'responses',
+        `${oauth ? 'oauth.' : ''}${group.join('.')}`,
+        refusal(components, status, group, oauth),
+      ),
     ]),
   );
 }
 
-function refusal(components: Components, status: number, codes: readonly ErrorCode[]): Json {
-  const problem = components.keep('schemas', 'Problem', PROBLEM);
+function refusal(components: Components, status: number, codes: readonly ErrorCode[], oauth: boolean): Json {
+  const problem = oauth
+    ? components.keep('schemas', 'OAuthError', OAUTH_ERROR)
+    : components.keep('schemas', 'Problem', PROBLEM);
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].explanation}`).join(' '),
     headers: describeHeaders(components, headersOf(status, codes)),
     content: {
-      'application/problem+json': {
+      [oauth ? 'application/json' : 'application/problem+json']: {
         schema: { allOf: [problem, { properties: { status: { const: status }, code: { enum: codes } } }] },
       },
     },
@@ -87,6 +97,19 @@ function headersOf(status: number, codes: readonly ErrorCode[]) {
 }
 
 const text = { type: 'string' };
+
+const OAUTH_ERROR: Json = {
+  description: 'An error of the token endpoint (RFC 6749, section 5.2).',
+  type: 'object',
+  required: ['error', 'error_description', 'code', 'status', 'request_id'],
+  properties: {
+    error: { type: 'string', enum: OAUTH_ERRORS, description: 'The error, in the words of RFC 6749 and RFC 8693.' },
+    error_description: { type: 'string', description: 'A message for people. It may change at any time.' },
+    code: { type: 'string', enum: ERROR_CODES, description: 'A code for programs. It does not change.' },
+    status: { type: 'integer' },
+    request_id: text,
+  },
+};
 
 /** RFC 9457, with the `error` member of the OpenAI API. */
 const PROBLEM: Json = {

@@ -24,7 +24,8 @@ export interface AuthEvent {
   readonly target:
     | { readonly type: 'user' | 'api_key'; readonly id: string }
     | { readonly type: 'session'; readonly id: SessionId }
-    | { readonly type: 'issuer'; readonly id: IssuerId };
+    /** The id of an issuer, or the value of `iss` of an unknown one, which may be any text. */
+    | { readonly type: 'issuer'; readonly id: string };
   readonly result: 'success' | 'failure' | 'refused';
   /** Further facts, without secrets. */
   readonly after?: Readonly<Record<string, string | number>>;
@@ -35,7 +36,8 @@ export async function record(trx: Queryable, from: Provenance, event: AuthEvent)
   await insertAudit(trx, authAuditRow(from, event));
 }
 
-function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
+/** For a statement that writes the row together with its own change. */
+export function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
   return {
     actorType: actorTypeOf(event.actor),
     actorId: event.actor,

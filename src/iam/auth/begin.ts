@@ -9,7 +9,7 @@ import type { AuthEvent } from './audit.ts';
 import { type AuthParts, type IssuedTokens, makeJti, type Provenance } from './parts.ts';
 import type { LoginAttempt } from './throttle.ts';
 
-const MAX_USER_AGENT_LENGTH = 256;
+export const MAX_USER_AGENT_LENGTH = 256;
 
 export interface BeginningSession {
   /** The rows, written together with the login's other changes. */

@@ -2,7 +2,7 @@
 
 import type { Static } from 'typebox';
 import type { Principal, Snapshot } from '../../decision/model.ts';
-import type { RoleName } from '../../domain/ids.ts';
+import { narrowedPatterns } from '../../decision/narrowing.ts';
 import { findKey } from '../api-keys/queries.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -22,7 +22,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
     ...(await profile(parts, principal)),
     tenant_id: principal.tenantId,
     roles: [...roles],
-    permissions: principal.kind === 'user' ? permissionsOf(roles, snapshot) : [...principal.grant.patterns],
+    permissions: [...permissionPatterns(principal, snapshot)],
     platform_admin: principal.kind === 'user' && principal.platformAdmin,
   };
 }
@@ -43,7 +43,11 @@ async function profile(
   return { email: null, name: key.description, source: null };
 }
 
-function permissionsOf(roles: readonly RoleName[], { own, builtinRoles }: Snapshot): string[] {
-  const patterns = roles.flatMap((role) => (own && builtinRoles.grantOf(role, own)?.patterns) ?? []);
-  return [...new Set(patterns)].sort((a, b) => (a < b ? -1 : 1));
+/** Returns the permission patterns of the user's roles, or of the key's scopes, within the scope of the session. */
+export function permissionPatterns(principal: Principal, { own, builtinRoles }: Snapshot): readonly string[] {
+  const { scope } = principal;
+  if (principal.kind === 'api_key')
+    return scope === undefined ? principal.grant.patterns : narrowedPatterns(principal.grant.patterns, scope);
+  const patterns = principal.roles.flatMap((role) => (own && builtinRoles.grantOf(role, own)?.patterns) ?? []);
+  return narrowedPatterns(patterns, scope);
 }

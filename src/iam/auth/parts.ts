@@ -37,6 +37,9 @@ interface TokenTerms {
 export interface AccessTokenParts {
   /** The lifetime of an access token. */
   readonly lifetimeMs: number;
+  /** The `iss` and `aud` of access tokens. */
+  readonly issuer: string;
+  readonly audience: string;
   /** `expiresIn` in seconds. */
   issue(grant: TokenSubject & TokenTerms): Promise<{ readonly token: string; readonly expiresIn: number }>;
   verify(token: string): Promise<VerifiedToken>;

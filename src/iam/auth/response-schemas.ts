@@ -3,6 +3,7 @@
 import { Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
 import type { UserSource } from '../users/entity.ts';
+import { ACCESS_TOKEN_TYPE } from './exchange-request.ts';
 
 export const TokenPair = component(
   'TokenPair',
@@ -11,6 +12,17 @@ export const TokenPair = component(
     token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
     expires_in: Type.Integer({ description: 'Seconds.' }),
     refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+  }),
+);
+
+export const ExchangedToken = component(
+  'ExchangedToken',
+  Type.Object({
+    access_token: Type.String({ description: 'A JWT.' }),
+    issued_token_type: Type.Unsafe<string>({ type: 'string', enum: [ACCESS_TOKEN_TYPE] }),
+    token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    scope: Type.String({ description: 'The permissions of the token: patterns, separated by spaces.' }),
   }),
 );
 

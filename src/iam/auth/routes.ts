@@ -1,10 +1,12 @@
 /** /v1/auth: login, refresh and logout, the caller's own password and sessions. */
 
 import { type Static, Type } from 'typebox';
+import type { CredentialResolver } from '../../credential-cache/resolution.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
 import { fieldSentence } from '../../domain/problem-details.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
+import { EXCHANGE_BODY_BYTES } from '../../http/body-limits.ts';
 import {
   type Answer,
   callerEndpoint,
@@ -21,6 +23,8 @@ import { asksAlso, component } from '../schema/keywords.ts';
 import { ownSessionEndpoints } from '../sessions/routes.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
+import { exchange } from './exchange.ts';
+import { ACCESS_TOKEN_TYPE, ExchangeForm, readExchange } from './exchange-request.ts';
 import { type LoginRequest, login } from './login.ts';
 import { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 import { logoutByAccessToken, logoutByRefreshToken } from './logout.ts';
@@ -39,6 +43,8 @@ export interface AuthHttpParts extends AuthParts {
    * there is none. Default: there is none.
    */
   readonly providerLogoutUrl?: (session: SessionId, page: PageHeaders) => Promise<string | undefined>;
+  /** Resolves the tokens that clients exchange. */
+  readonly resolver: CredentialResolver;
   /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
 }
@@ -157,6 +163,29 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
     }),
     publicEndpoint({
       method: 'POST',
+      path: '/v1/auth/token',
+      operationId: 'exchangeToken',
+      summary: 'Exchange a token of another issuer for an access token (RFC 8693).',
+      form: true,
+      oauth: true,
+      body: ExchangeForm,
+      maxBodyBytes: EXCHANGE_BODY_BYTES,
+      query: NOTHING,
+      takesAnyText: () => true,
+      answers: shows('The access token.', resources.ExchangedToken, ['cache-control']),
+      refusals: [
+        'invalid_subject_token',
+        'unsupported_grant_type',
+        'invalid_scope',
+        'invalid_target',
+        'tenant_suspended',
+        'rate_limit_exceeded',
+        'too_many_attempts',
+      ],
+      handler: (input) => handleExchange(parts, input),
+    }),
+    publicEndpoint({
+      method: 'POST',
       path: '/v1/auth/logout',
       operationId: 'logout',
       summary: "End the session of a refresh token, or of the request's access token.",
@@ -267,6 +296,26 @@ async function handleRefresh(
   const presented = bodyToken(input.body) ?? cookieToken(parts, input);
   if (presented === undefined) throw invalidCredential();
   return tokenAnswer(parts, input, await refresh(parts, presented, provenance(input)));
+}
+
+async function handleExchange(
+  parts: AuthHttpParts & LoginParts,
+  input: RequestInput<Static<typeof ExchangeForm>, unknown>,
+): Promise<Answer> {
+  const { audience, issuer } = parts.tokens;
+  const { accessToken, expiresIn, scope } = await exchange(
+    parts,
+    readExchange(input.body, [audience, issuer]),
+    provenance(input),
+  );
+  const body = {
+    access_token: accessToken,
+    issued_token_type: ACCESS_TOKEN_TYPE,
+    token_type: 'Bearer',
+    expires_in: expiresIn,
+    scope: scope.join(' '),
+  };
+  return { status: 200, body, headers: { 'cache-control': 'no-store' } };
 }
 
 /**

@@ -28,6 +28,8 @@ const ALWAYS: ReadonlySet<string> = new Set([
   'record',
 ]);
 
+type Payer = Pick<Caller, 'principal'>;
+
 export class WriteRate {
   readonly #rates: ByteRates;
   readonly #monotonicMs: () => number;
@@ -38,7 +40,7 @@ export class WriteRate {
   }
 
   /** @throws Refusal `rate_limit_exceeded` while the caller has written more than its rate */
-  admit(caller: Caller, action: string): void {
+  admit(caller: Payer, action: string): void {
     const payer = payerOf(caller);
     const waitMs = payer === undefined || isAlways(action) ? 0 : this.#rates.waitMs(payer, this.#monotonicMs());
     if (waitMs <= 0) return;
@@ -51,7 +53,7 @@ export class WriteRate {
     );
   }
 
-  wrote(caller: Caller, rows: readonly AuditRow[]): void {
+  wrote(caller: Payer, rows: readonly AuditRow[]): void {
     const payer = payerOf(caller);
     if (payer !== undefined) this.#rates.take(payer, JSON.stringify(rows).length, this.#monotonicMs());
   }
@@ -65,7 +67,7 @@ function isAlways(action: string): boolean {
 /**
  * Returns the id that the bytes count for. The keys of a user count for the user, and the keys of a tenant together.
  */
-function payerOf({ principal }: Caller): string | undefined {
+function payerOf({ principal }: Payer): string | undefined {
   switch (principal.kind) {
     case 'user':
       return principal.platformAdmin ? undefined : principal.id;

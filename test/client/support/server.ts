@@ -57,6 +57,7 @@ export async function startTestServer(): Promise<TestServer> {
     services,
     tokens: {
       issuer: tokens.issuer,
+      audience: tokens.audience,
       lifetimeMs: tokens.lifetimeMs,
       jwks: () => tokens.jwks(),
       verify: (token) => tokens.verify(isOld(token) ? expired : token),

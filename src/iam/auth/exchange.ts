@@ -1,0 +1,202 @@
+/**
+ * Token exchange (RFC 8693): a token of another issuer becomes an access token, whose session an administrator can end.
+ * The token is resolved as at the gate, so it proves the same principal here. It is resolved again after the session
+ * began, because the session began under locks and the first resolution did not.
+ */
+
+import type { CredentialResolver } from '../../credential-cache/resolution.ts';
+import { permissionsOfPrincipal } from '../../decision/escalation.ts';
+import type { InvalidReason, Principal, Snapshot } from '../../decision/model.ts';
+import { patternIntersection } from '../../decision/permissions.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type IssuerId, makeId, type SessionId } from '../../domain/ids.ts';
+import { claimValue } from '../../identity/claims.ts';
+import { readCredential } from '../../identity/credential.ts';
+import { readIssuerToken } from '../../identity/issuer-token.ts';
+import { transaction } from '../../store/transaction.ts';
+import { auditUsername } from '../change/audit-username.ts';
+import { enabledIssuer } from '../issuers/queries.ts';
+import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
+import { endSession } from '../sessions/queries.ts';
+import { authAuditRow, record } from './audit.ts';
+import { MAX_USER_AGENT_LENGTH } from './begin.ts';
+import type { ExchangeRequest } from './exchange-request.ts';
+import { permissionPatterns } from './me.ts';
+import { applyHere, type LoginParts, makeJti, type Provenance, tenantSuspended } from './parts.ts';
+import { attemptAt, withAttemptLimits } from './throttle.ts';
+
+export interface ExchangeParts extends LoginParts {
+  /** Resolves subject tokens. */
+  readonly resolver: CredentialResolver;
+}
+
+export interface ExchangedToken {
+  readonly accessToken: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  /** The permissions of the token, as patterns. */
+  readonly scope: readonly string[];
+}
+
+/** Why a subject token is rejected, for the audit log. */
+type FailureReason = InvalidReason | 'expired' | 'api_key' | 'own_token' | 'ended';
+
+/** A token of another issuer that proves a principal. */
+interface Proof {
+  readonly principal: Principal;
+  readonly snapshot: Snapshot;
+  readonly issuerId: IssuerId;
+  /** Seconds until the token's `exp`, at least 1. */
+  readonly restSeconds: number;
+}
+
+/**
+ * @throws Refusal: `invalid_subject_token`; `invalid_scope` if the principal has no permission that a pattern covers;
+ * `tenant_suspended`; `too_many_attempts` after too many failures; a Fault if the token cannot be verified now
+ */
+export async function exchange(
+  parts: ExchangeParts,
+  { subjectToken, scope }: ExchangeRequest,
+  from: Provenance,
+): Promise<ExchangedToken> {
+  const proof = await proofOf(parts, subjectToken, from);
+  if (typeof proof === 'string') return await reject(parts, subjectToken, proof, from);
+  const { principal, snapshot } = proof;
+  if (snapshot.own?.status === 'suspended') return await rejectSuspended(parts, principal, from);
+  refuseForeignScope(scope, principal, snapshot);
+  parts.writes?.admit({ principal }, 'auth.exchange');
+  const lifetimeMs = Math.min(parts.tokens.lifetimeMs, proof.restSeconds * 1000);
+  const sessionId = await begin(parts, proof, { lifetimeMs, scope }, from);
+  const again = sessionId === undefined ? undefined : await proofAfterBegin(parts, subjectToken, from);
+  if (sessionId === undefined || again?.id !== principal.id) {
+    if (sessionId !== undefined) await end(parts, principal, sessionId);
+    return await reject(parts, subjectToken, 'ended', from);
+  }
+  const { token, expiresIn } = await parts.tokens.issue({
+    ...(principal.kind === 'user' ? { userId: principal.id } : { keyId: principal.id }),
+    sessionId,
+    tenantId: principal.tenantId,
+    nowMs: from.nowMs,
+    jti: makeJti(parts.random),
+    scope: scope?.join(' '),
+    mostSeconds: lifetimeMs / 1000,
+  });
+  return { accessToken: token, expiresIn, scope: scope ?? permissionPatterns(principal, snapshot) };
+}
+
+async function proofOf({ resolver }: ExchangeParts, token: string, from: Provenance): Promise<Proof | FailureReason> {
+  const credential = readCredential(`Bearer ${token}`);
+  if (credential.kind === 'api_key' || credential.kind === 'bad_checksum') return 'api_key';
+  const { identity, snapshot } = await resolver.resolve(credential, undefined, from.nowMs, from.address);
+  switch (identity.kind) {
+    case 'missing':
+      return 'malformed';
+    case 'expired':
+      return 'expired';
+    case 'invalid':
+      return identity.reason;
+    case 'proved': {
+      const { principal } = identity;
+      if (principal.provedBy === undefined || snapshot === undefined) return 'own_token';
+      const exp = Number(claimValue(readIssuerToken(token)?.claims ?? {}, 'exp'));
+      const restSeconds = Math.floor(exp - from.nowMs / 1000);
+      // The leeway of the issuer does not extend an access token.
+      return restSeconds >= 1 ? { principal, snapshot, issuerId: principal.provedBy, restSeconds } : 'expired';
+    }
+    default:
+      return identity satisfies never;
+  }
+}
+
+/** Returns the principal that the token proves after all changes that preceded the session. */
+async function proofAfterBegin(parts: ExchangeParts, token: string, from: Provenance): Promise<Principal | undefined> {
+  await applyHere(parts);
+  const proof = await proofOf(parts, token, from);
+  return typeof proof === 'string' ? undefined : proof.principal;
+}
+
+/** @throws Refusal `invalid_scope` */
+function refuseForeignScope(scope: readonly string[] | undefined, principal: Principal, snapshot: Snapshot): void {
+  if (scope === undefined) return;
+  const { permissions } = permissionsOfPrincipal(principal, snapshot);
+  const lacking = scope.find((narrow) =>
+    permissions.every(({ pattern }) => patternIntersection(pattern, narrow) === undefined),
+  );
+  if (lacking === undefined) return;
+  throw new Refusal('invalid_scope', `The principal has no permission that ${lacking} covers.`, { param: 'scope' });
+}
+
+interface Terms {
+  readonly lifetimeMs: number;
+  readonly scope: readonly string[] | undefined;
+}
+
+/** @returns undefined if the issuer, the user or the key ended after the token was resolved */
+async function begin(
+  parts: ExchangeParts,
+  { principal, issuerId }: Proof,
+  { lifetimeMs, scope }: Terms,
+  from: Provenance,
+): Promise<SessionId | undefined> {
+  const id = makeId('ses', from.nowMs, parts.random(10));
+  const { address } = from;
+  const audit = authAuditRow(from, {
+    action: 'auth.exchange',
+    actor: principal.id,
+    tenant: principal.tenantId,
+    target: { type: principal.kind, id: principal.id },
+    result: 'success',
+    after: { session_id: id, issuer_id: issuerId, ...(scope === undefined ? {} : { scope: scope.join(' ') }) },
+  });
+  const userAgent = from.userAgent?.slice(0, MAX_USER_AGENT_LENGTH);
+  const session = { id, lifetimeMs, cookie: false, address, userAgent };
+  const begun = await transaction(
+    parts.db,
+    (trx) => beginIssuerSession(trx, { session, owner: principal, issuerId, scope, audit }),
+    principal.tenantId,
+  );
+  if (begun) parts.writes?.wrote({ principal }, [audit]);
+  return begun ? id : undefined;
+}
+
+async function end(parts: ExchangeParts, { tenantId }: Principal, id: SessionId): Promise<void> {
+  await transaction(parts.db, (trx) => endSession(trx, id), tenantId);
+  await applyHere(parts);
+}
+
+/**
+ * Rejects a subject token with the same text for every reason except the expiry, and counts a failure for its address.
+ */
+async function reject(parts: ExchangeParts, token: string, reason: FailureReason, from: Provenance): Promise<never> {
+  const { knex } = parts.db;
+  const work = async (): Promise<never> => {
+    const values = readIssuerToken(token)?.issuers ?? [];
+    const issuer = await enabledIssuer(knex, values);
+    await record(knex, from, {
+      action: 'auth.exchange',
+      actor: undefined,
+      tenant: issuer?.tenant_id,
+      target: { type: 'issuer', id: issuer?.id ?? auditUsername(values[0] ?? 'unknown') },
+      result: 'failure',
+      after: { reason },
+    });
+    throw new Refusal(
+      'invalid_subject_token',
+      reason === 'expired' ? 'The subject token has expired.' : 'The subject token is not valid.',
+      { param: 'subject_token' },
+    );
+  };
+  return await withAttemptLimits(parts, attemptAt(`token:${token}`, from.throttledAs), work);
+}
+
+async function rejectSuspended(parts: ExchangeParts, principal: Principal, from: Provenance): Promise<never> {
+  await record(parts.db.knex, from, {
+    action: 'auth.exchange',
+    actor: principal.id,
+    tenant: principal.tenantId,
+    target: { type: principal.kind, id: principal.id },
+    result: 'refused',
+    after: { code: 'tenant_suspended' },
+  });
+  throw tenantSuspended().asAudited();
+}
