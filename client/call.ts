@@ -15,6 +15,9 @@ export interface AnyOptions extends CallOptions {
   readonly accept?: string;
 }
 
+/** Operations whose body is a form (`application/x-www-form-urlencoded`), not JSON. */
+const FORMS: ReadonlySet<string> = new Set(['/v1/auth/token']);
+
 /** Without its credential, which may change from one sending to the next while all else stays. */
 export function outgoing(
   settings: Settings,
@@ -24,23 +27,32 @@ export function outgoing(
   options: AnyOptions,
 ): Outgoing {
   const inTenant = options.tenant ?? tenant;
+  const isForm = FORMS.has(path);
   const key = options.idempotencyKey ?? (method === 'POST' && path.startsWith('/v1/iam/') ? makeKey() : undefined);
   return {
     method,
     url: requestUrl(settings.baseUrl, path, options.path, options.query),
     headers: {
       accept: options.accept ?? 'application/json',
-      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(options.body === undefined
+        ? {}
+        : { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
       ...(inTenant === undefined ? {} : { 'x-tenant-id': inTenant }),
       ...(options.ifMatch === undefined ? {} : { 'if-match': options.ifMatch }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
     },
-    body: options.body === undefined ? undefined : JSON.stringify(options.body),
+    body: options.body === undefined ? undefined : isForm ? formOf(options.body) : JSON.stringify(options.body),
     timeoutMs: options.timeoutMs ?? settings.timeoutMs,
     repeatable: isRepeatable(method, key),
     rules: { maxRetries: options.maxRetries ?? settings.maxRetries, maxRetryAfterMs: settings.maxRetryAfterMs },
     signal: options.signal,
   };
+}
+
+/** Members without a value are left out. */
+function formOf(body: unknown): string {
+  const given = Object.entries(Object(body)).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
 /** `crypto.randomUUID` exists in secure contexts alone. */

@@ -76,20 +76,28 @@ export class UnexpectedAnswerError extends Error {
  * @param retryAfterMs as the answer's Retry-After says
  */
 export function problemError(response: Response, text: string, retryAfterMs: number | undefined): ProblemError {
-  const ours = response.headers.get('content-type')?.startsWith('application/problem+json');
-  const body = (ours ? jsonObject(text) : undefined) ?? {};
+  const body = problemOf(response, text);
   const requestId = textOf(body['request_id']) ?? response.headers.get('x-request-id') ?? undefined;
   const code = textOf(body['code']);
   return new ProblemError({
     status: response.status,
     code: code !== undefined && isCode(code) ? code : 'unknown',
     title: textOf(body['title']) ?? response.statusText,
-    detail: textOf(body['detail']) ?? '',
+    detail: textOf(body['detail'] ?? body['error_description']) ?? '',
     errors: fieldErrors(body['errors']),
     requestId,
     retryAfter: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
     policy: textOf(body['policy']),
   });
+}
+
+/** The token endpoint answers in the form of RFC 6749, with the status of a problem beside it. */
+function problemOf(response: Response, text: string): Readonly<Record<string, unknown>> {
+  const type = response.headers.get('content-type') ?? '';
+  const isProblem = type.startsWith('application/problem+json');
+  const body = (isProblem || type.startsWith('application/json') ? jsonObject(text) : undefined) ?? {};
+  const isOAuth = typeof body['error'] === 'string' && body['status'] === response.status;
+  return isProblem || isOAuth ? body : {};
 }
 
 /** A server that is newer than this client may know more codes than the type does; they are passed on as they are. */

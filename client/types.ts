@@ -123,7 +123,7 @@ export type ApiKeyImport = {
     /** Null for `rejected`. */
     readonly id: string | null;
     /** The error code, for programs. */
-    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
     /** A sentence for people. */
     readonly detail?: string;
     /** Every problem of the body, with its member. */
@@ -187,7 +187,7 @@ export type ApiKeyRevocations = {
     /** What became of it. */
     readonly outcome: 'revoked' | 'would_revoke' | 'already_revoked' | 'not_found' | 'rejected';
     /** The error code, for programs. */
-    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
     /** A sentence for people. */
     readonly detail?: string;
     /** The API key as it was before. */
@@ -598,6 +598,18 @@ export type Discovery = {
   readonly id_token_signing_alg_values_supported: readonly string[];
 };
 
+export type ExchangedToken = {
+  /** A JWT. */
+  readonly access_token: string;
+  readonly issued_token_type: 'urn:ietf:params:oauth:token-type:access_token';
+  /** Always `Bearer`. */
+  readonly token_type: 'Bearer';
+  /** Seconds. */
+  readonly expires_in: number;
+  /** The permissions of the token: patterns, separated by spaces. */
+  readonly scope: string;
+};
+
 export type ExplainRequest = {
   /** The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key. */
   readonly subject?: string;
@@ -683,7 +695,7 @@ export type ExplainedDecision = {
     /** The HTTP status that the request would get. */
     readonly status: number;
     /** The error code, for programs. */
-    readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
     /** A sentence for people. */
     readonly detail: string;
     /** The name of the policy that denies. */
@@ -799,7 +811,7 @@ export type Explanation = {
   /** The HTTP status that the request would get. */
   readonly status: number;
   /** The error code, for programs. */
-  readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
   /** A sentence for people. */
   readonly detail: string;
   /** The name of the policy that denies. */
@@ -1593,6 +1605,20 @@ export type NoticedResource = {
   readonly notice: Notice;
 };
 
+/** An error of the token endpoint (RFC 6749, section 5.2). */
+export type OAuthError = {
+  /** The error, in the words of RFC 6749 and RFC 8693. */
+  readonly error: 'invalid_request' | 'invalid_grant' | 'invalid_scope' | 'invalid_target' | 'unsupported_grant_type' | 'temporarily_unavailable';
+  /** A message for people. It may change at any time. */
+  readonly error_description: string;
+  /** A code for programs. It does not change. */
+  readonly code: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  /** The state of the resource. */
+  readonly status: number;
+  /** The id of the request, as in the header `x-request-id`. */
+  readonly request_id: string;
+};
+
 export type Overview = {
   readonly monthly_tokens?: MonthlyLimit;
   /** The latest denials, with names. */
@@ -1824,7 +1850,7 @@ export type Problem = {
   /** A message for people. It may change at any time. */
   readonly detail: string;
   /** A code for programs. It does not change. */
-  readonly code: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  readonly code: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
   /** The id of the request, as in the header `x-request-id`. */
   readonly request_id: string;
   /** The policy that denies. */
@@ -2065,7 +2091,7 @@ export type Simulation = {
   /** The HTTP status that the request would get. */
   readonly status: number;
   /** The error code, for programs. */
-  readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+  readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
   /** A sentence for people. */
   readonly detail: string;
   /** The name of the policy that denies. */
@@ -2173,7 +2199,7 @@ export type Simulation = {
     /** The HTTP status that the request gets without the proposals. */
     readonly status: number;
     /** The error code, for programs. */
-    readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly code: 'allow' | 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
     /** A sentence for people. */
     readonly detail: string;
     /** The name of the policy that denies. */
@@ -2288,6 +2314,25 @@ export type TenantSettings = {
   readonly allow_keys_without_expiry?: boolean;
   /** Whether a stream of completions must ask for its usage (`stream_options.include_usage`). Without it, the server books an estimate. */
   readonly require_stream_usage?: boolean;
+};
+
+export type TokenExchange = {
+  /** `urn:ietf:params:oauth:grant-type:token-exchange` */
+  readonly grant_type: string;
+  /** The token of another issuer. */
+  readonly subject_token: string;
+  /** `urn:ietf:params:oauth:token-type:access_token` or `urn:ietf:params:oauth:token-type:jwt` */
+  readonly subject_token_type: string;
+  /** Permission patterns, separated by spaces. The access token has only the permissions that they and the principal both have. Default: all of the principal. At most 2048 characters. */
+  readonly scope?: string;
+  /** `urn:ietf:params:oauth:token-type:access_token`, which is the default. */
+  readonly requested_token_type?: string;
+  /** The audience of this installation, which is the default. */
+  readonly audience?: string;
+  /** The same as `audience`. */
+  readonly resource?: string;
+  /** Not supported: a request with it is rejected. */
+  readonly actor_token?: string;
 };
 
 export type TokenPair = {
@@ -2484,7 +2529,7 @@ export type UserChangesReport = {
     /** What became of it. */
     readonly outcome: 'changed' | 'would_change' | 'unchanged' | 'not_found' | 'rejected';
     /** The error code, for programs. */
-    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
+    readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
     /** A sentence for people. */
     readonly detail?: string;
     /** Identifies the user to a person. */
@@ -2686,6 +2731,16 @@ export interface Paths {
       readonly answers: {
         /** The next tokens. */
         readonly '200': TokenPair;
+      };
+    };
+  };
+  readonly '/v1/auth/token': {
+    /** Exchange a token of another issuer for an access token (RFC 8693). */
+    readonly POST: {
+      readonly body?: TokenExchange | undefined;
+      readonly answers: {
+        /** The access token. */
+        readonly '200': ExchangedToken;
       };
     };
   };

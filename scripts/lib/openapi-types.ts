@@ -21,6 +21,7 @@ import {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const OF_PATHS = [...METHODS, 'parameters', 'summary', 'description'];
 const JSON_TYPE = 'application/json';
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Takes what `JSON_TYPE` takes, where a body may be either. */
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
 /** What a body is read as when there is no JSON of it. */
@@ -126,9 +127,10 @@ function bodyMember(document: JsonObject, body: Json, at: string): Member {
   const { content, required } = resolved(document, body, at);
   const media = objectAt(content, `${at}/content`);
   const types = Object.keys(media);
-  if (types[0] !== JSON_TYPE || types.slice(1).some((type) => type !== MERGE_PATCH_TYPE))
+  const [type] = types;
+  if ((type !== JSON_TYPE && type !== FORM_TYPE) || types.slice(1).some((type) => type !== MERGE_PATCH_TYPE))
     throw new TypesError(`${at}/content`, `${types.join(', ')} is not known here`);
-  return input('body', required === true, mediaType(media, JSON_TYPE, at, `${INDENT}  `));
+  return input('body', required === true, mediaType(media, type, at, `${INDENT}  `));
 }
 
 /** What need not be given may be given as undefined. */

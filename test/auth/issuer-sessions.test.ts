@@ -3,8 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type IssuerId, type KeyId, makeId, type SessionId, type TenantId, type UserId } from '../../src/domain/ids.ts';
+import { endSessionsOfIssuer } from '../../src/iam/issuers/reference-queries.ts';
 import { beginIssuerSession, type SessionOwner } from '../../src/iam/sessions/issuer-session-queries.ts';
-import { endSessionsOfIssuer, endSessionsOfKey, MAX_SESSIONS } from '../../src/iam/sessions/queries.ts';
+import { endSessionsOfKey, MAX_SESSIONS } from '../../src/iam/sessions/queries.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson } from './people.ts';
@@ -101,7 +102,7 @@ describe.each([
 
   test('ends with the sessions of its issuer', async () => {
     await begin(owner());
-    expect(await endSessionsOfIssuer(database.db.knex, issuer)).toBe(1);
+    await endSessionsOfIssuer(database.db.knex, issuer, 'all');
     expect(await activeSessions()).toEqual([]);
   });
 

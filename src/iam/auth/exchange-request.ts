@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { isPermissionPattern } from '../../decision/permissions.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
-import { component } from '../schema/keywords.ts';
+import { asksAlso, component } from '../schema/keywords.ts';
 
 export const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token';
@@ -31,6 +31,7 @@ export const ExchangeForm = component(
     },
     {
       additionalProperties: true,
+      ...asksAlso({ required: ['grant_type', 'subject_token', 'subject_token_type'] }),
       examples: [{ grant_type: GRANT_TYPE, subject_token: 'eyJhbGciOi…', subject_token_type: ACCESS_TOKEN_TYPE }],
     },
   ),

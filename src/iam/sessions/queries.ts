@@ -273,11 +273,6 @@ export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[
     .update({ ended_at: q.raw('clock_timestamp()') });
 }
 
-/** Ends the sessions that began with a token of the issuer. The transaction must have locked the issuer. */
-export async function endSessionsOfIssuer(q: Queryable, issuerId: IssuerId): Promise<number> {
-  return endAll(q, { issuer_id: issuerId });
-}
-
 /** Ends the sessions of a user that began with a token of the issuer. The transaction must have locked the user. */
 export async function endSessionsOfUserAndIssuer(q: Queryable, userId: UserId, issuerId: IssuerId): Promise<number> {
   return endAll(q, { user_id: userId, issuer_id: issuerId });
