@@ -72,17 +72,23 @@ function pathType(document: JsonObject, item: JsonObject, at: string): string | 
   return operations.length === 0 ? undefined : membersType(operations, '  ');
 }
 
-/** Reports whether the client calls an operation: a browser follows redirects, and providers send forms. */
+/**
+ * Reports whether the client calls an operation: a browser follows redirects, and a provider sends a form that has no
+ * answer.
+ */
 function isOfClient(document: JsonObject, { responses, requestBody }: JsonObject, at: string): boolean {
   const statuses = Object.keys(objectAt(responses, `${at}/responses`));
   if (statuses.some((status) => status.startsWith('3')) && !statuses.some((status) => status.startsWith('2')))
     return false;
   if (requestBody === undefined) return true;
   const { content } = resolved(document, requestBody, `${at}/requestBody`);
-  return !Object.hasOwn(objectAt(content, `${at}/requestBody/content`), FORM_TYPE);
+  if (!Object.hasOwn(objectAt(content, `${at}/requestBody/content`), FORM_TYPE)) return true;
+  return statuses.some((status) => {
+    const answer = resolved(document, objectAt(responses, at)[status] ?? {}, `${at}/responses/${status}`);
+    return status.startsWith('2') && answer['content'] !== undefined;
+  });
 }
 
-const FORM_TYPE = 'application/x-www-form-urlencoded';
 const INDENT = '    ';
 
 function operationType(document: JsonObject, operation: JsonObject, shared: readonly Json[], at: string): string {

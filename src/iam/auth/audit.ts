@@ -1,6 +1,6 @@
 /** Audit rows of logins. They are written without `change`, because no cached data depends on a failed login. */
 
-import { type IssuerId, type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Provenance } from './parts.ts';
