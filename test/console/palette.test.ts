@@ -79,7 +79,7 @@ describe('the palette', () => {
     expect(problems).toEqual([]);
   });
 
-  it('finds users, keys, roles, policies and tenants by what the server finds, a page of each', async () => {
+  it('finds users, keys, roles, policies, issuers and tenants by what the server finds, a page of each', async () => {
     const { page, problems } = await signedIn();
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -91,7 +91,7 @@ describe('the palette', () => {
     for (const name of [/^fraud-scoring psk_/, /^fraud-analyst/, /^fraud-hours/, /^Laboratory fraud-lab/])
       await page.getByRole('option', { name }).waitFor();
     expect(asked.toSorted((a, b) => a.localeCompare(b))).toEqual(
-      ['api-keys', 'policies', 'roles', 'tenants', 'users'].map((kind) =>
+      ['api-keys', 'issuers', 'policies', 'roles', 'tenants', 'users'].map((kind) =>
         expect.stringMatching(new RegExp(`^/v1/iam/${kind}\\?(?=.*q=fraud)(?=.*limit=5)`)),
       ),
     );

@@ -31,6 +31,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'admin:users': 'manage users',
   'admin:roles': 'manage roles',
   'admin:policies': 'manage policies and explain requests',
+  'admin:issuers': 'manage issuers and test their tokens',
   'admin:keys': 'manage the API keys of the tenant',
   'admin:tenants': 'manage tenants (platform administrators only)',
 };
