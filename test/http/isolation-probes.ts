@@ -247,8 +247,9 @@ function beside(route: Endpoint, name: string, cast: Cast): Json {
 
 /** Another method of a path, to which no route belongs. */
 export function strayProbes(template: string, cast: Cast, route: Endpoint): readonly Probe[] {
-  return probesOf({ ...route, path: template, querySchema: {}, bodySchema: {} }, cast).filter(({ place }) =>
-    place.startsWith('path'),
+  // Of the method GET, which has no body here.
+  return probesOf({ ...route, method: 'GET', path: template, querySchema: {}, bodySchema: {} }, cast).filter(
+    ({ place }) => place.startsWith('path'),
   );
 }
 
