@@ -44,6 +44,8 @@ export interface Shape {
 /** Offsets of the holes in the bytes; `NO_HOLE` if the shape has none. */
 export interface Template {
   readonly bytes: Buffer;
+  /** The offset of the `ok_response`, which ends with the bytes. */
+  readonly okAt: number;
   readonly subjectHeader: number;
   readonly subjectMember: number;
   readonly keyMember: number;
@@ -89,22 +91,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   // Each character of a default model may become three bytes, each encoded as three characters.
   const writer = beginWriting(FIXED_BYTES + seen.length + routeLength + rolesLength + 9 * (defaultModel?.length ?? 0));
 
-  const end = writer.at;
-  const { reservationLength } = shape;
-  // Envoy reports the end of a request only if this member is present: see the access logger in `envoy/*.yaml`.
-  if (reservationLength !== undefined) putMember(writer, MEMBER.settles, 'true');
-  const reservationMember = putMemberHole(writer, MEMBER.reservation, reservationLength ?? PLAIN_RESERVATION_LENGTH);
-  const requestIdMember = putMemberHole(writer, MEMBER.request_id, shape.requestIdLength);
-  const { modelLength } = shape;
-  const modelMember = modelLength === undefined ? undefined : putMemberHole(writer, MEMBER.model, modelLength);
-  putWords(writer, MEMBER.route, route.method, route.template);
-  const userMember = userLength === undefined ? undefined : putMemberHole(writer, MEMBER.user, userLength);
-  const keyMember = kind === 'api_key' ? putMemberHole(writer, MEMBER.key, shape.subjectLength) : undefined;
-  const tenantMember = putMemberHole(writer, MEMBER.tenant, shape.tenantLength);
-  putMember(writer, MEMBER.subject_type, kind);
-  const subjectMember = putMemberHole(writer, MEMBER.subject, shape.subjectLength);
-  wrapMetadata(writer, end);
-
+  // The last field of the answer, so that a token can follow its other members.
   const okEnd = writer.at;
   // This header is added to the upstream's answer, because clients report its id. Envoy's own id stays in the request.
   const requestIdHeader = putResponseHeaderHole(writer, REQUEST_ID, shape.requestIdLength);
@@ -127,11 +114,28 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   putHeader(writer, Own.ENCODED_NAME[Own.SUBJECT_TYPE], kind);
   const subjectHeader = putHeaderHole(writer, Own.ENCODED_NAME[Own.SUBJECT], shape.subjectLength);
   wrap(writer, OK_RESPONSE, okEnd);
+  const okAt = writer.at;
+
+  const { reservationLength } = shape;
+  // Envoy reports the end of a request only if this member is present: see the access logger in `envoy/*.yaml`.
+  if (reservationLength !== undefined) putMember(writer, MEMBER.settles, 'true');
+  const reservationMember = putMemberHole(writer, MEMBER.reservation, reservationLength ?? PLAIN_RESERVATION_LENGTH);
+  const requestIdMember = putMemberHole(writer, MEMBER.request_id, shape.requestIdLength);
+  const { modelLength } = shape;
+  const modelMember = modelLength === undefined ? undefined : putMemberHole(writer, MEMBER.model, modelLength);
+  putWords(writer, MEMBER.route, route.method, route.template);
+  const userMember = userLength === undefined ? undefined : putMemberHole(writer, MEMBER.user, userLength);
+  const keyMember = kind === 'api_key' ? putMemberHole(writer, MEMBER.key, shape.subjectLength) : undefined;
+  const tenantMember = putMemberHole(writer, MEMBER.tenant, shape.tenantLength);
+  putMember(writer, MEMBER.subject_type, kind);
+  const subjectMember = putMemberHole(writer, MEMBER.subject, shape.subjectLength);
+  wrapMetadata(writer, okAt);
   putBytes(writer, STATUS_OK);
 
   const offset = (at: number | undefined): number => (at === undefined ? NO_HOLE : at - writer.at);
   return {
     bytes: finishWriting(writer),
+    okAt: offset(okAt),
     subjectHeader: offset(subjectHeader),
     subjectMember: offset(subjectMember),
     keyMember: offset(keyMember),

@@ -11,7 +11,7 @@ import { createTemplates } from './answer-templates.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
 import { MEMBER, putMember, wrapMetadata } from './metadata.ts';
-import { withFields } from './ok-fields.ts';
+import { withFields, withLastField } from './ok-fields.ts';
 import * as Own from './own-headers.ts';
 import type { RandomPool } from './random-pool.ts';
 import { withRateHeaders } from './rate-headers.ts';
@@ -76,8 +76,8 @@ export function createAllowWriter(
         hasToken: token !== undefined,
         seen: Own.removal(Own.unlisted(aliases)),
       });
-      const answer = Buffer.allocUnsafe(template.bytes.length);
-      answer.set(template.bytes);
+      const extended = token && withLastField(template.bytes, template.okAt, token);
+      const answer = extended ?? Buffer.from(template.bytes);
       fillAscii(answer, subject, template.subjectHeader, template.subjectMember, template.keyMember);
       if (user !== undefined) fillAscii(answer, user, template.userHeader, template.userMember, NO_HOLE);
       fillAscii(answer, tenant.id, template.tenantHeader, template.tenantIdHeader, template.tenantMember);
@@ -93,8 +93,8 @@ export function createAllowWriter(
       if (reservation === undefined)
         fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
-      const rated = rate === undefined ? answer : withRateHeaders(answer, STATUS_OK.length, rate);
-      return token === undefined ? rated : withFields(rated, STATUS_OK.length, token);
+      const rated = rate === undefined ? answer : withRateHeaders(answer, template.okAt, rate);
+      return token === undefined || extended !== undefined ? rated : withFields(rated, template.okAt, token);
     },
     public(_allow, requestId, aliases) {
       const seen = Own.removal(Own.unlistedOwn(aliases));

@@ -1,4 +1,4 @@
-/** Adds encoded fields to an allow that is already written. */
+/** Adds encoded fields to the `ok_response` of an allow that is already written. */
 
 /**
  * Returns the answer with the fields before those of its `ok_response`.
@@ -13,6 +13,22 @@ export function withFields(answer: Buffer, okAt: number, fields: Uint8Array): Bu
   writeVarint(extended, whole, okAt + 1);
   extended.set(fields, start);
   answer.copy(extended, start + fields.length, at);
+  return extended;
+}
+
+/**
+ * Returns a copy of the answer with the field after those of its `ok_response`, so that no other byte moves. Returns
+ * undefined if the length of the response would take more bytes than before.
+ * @param answer a CheckResponse that ends with its `ok_response`, which begins, with its tag, at `okAt`
+ */
+export function withLastField(answer: Buffer, okAt: number, field: Uint8Array): Buffer | undefined {
+  const { length, at } = readLength(answer, okAt + 1);
+  const whole = length + field.length;
+  if (okAt + 1 + varintSize(whole) !== at) return undefined;
+  const extended = Buffer.allocUnsafe(answer.length + field.length);
+  extended.set(answer);
+  extended.set(field, answer.length);
+  writeVarint(extended, whole, okAt + 1);
   return extended;
 }
 

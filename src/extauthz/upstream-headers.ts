@@ -6,7 +6,6 @@
  * principal, its roles or its owner change, so a change ends the use of a token without a message.
  */
 
-import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import type { Allow, Principal } from '../decision/model.ts';
 import { Fault } from '../domain/errors.ts';
@@ -55,10 +54,9 @@ interface KeptToken {
 
 export class UpstreamHeaders {
   readonly #parts: UpstreamHeadersParts;
-  readonly #kept = new LRUCache<Principal, readonly KeptToken[]>({
-    maxSize: MAX_KEPT_BYTES,
-    sizeCalculation: (tokens) => tokens.reduce((sum, { bytes }) => sum + bytes, 0),
-  });
+  /** In the order of the newest token of each principal, the oldest first. */
+  readonly #kept = new Map<Principal, readonly KeptToken[]>();
+  #keptBytes = 0;
   readonly #signing = new Semaphore({ permits: MAX_SIGNING, maxWaiting: MAX_WAITING });
 
   constructor(parts: UpstreamHeadersParts) {
@@ -81,10 +79,19 @@ export class UpstreamHeaders {
     return this.#make(allow, nowMs, tokens ?? []);
   }
 
+  /** The principals with a kept token, and the memory of all tokens in bytes. */
+  get kept(): { readonly principals: number; readonly bytes: number } {
+    return { principals: this.#kept.size, bytes: this.#keptBytes };
+  }
+
   #isCurrent({ tenant, roles, madeAtMs, kid }: KeptToken, allow: Allow, nowMs: number): boolean {
-    // In both directions, because the clock may have been set back.
-    const isYoung = Math.abs(nowMs - madeAtMs) < this.#parts.tokens.lifetimeMs / 2;
-    return isYoung && tenant === allow.tenant.id && roles === allow.roles && this.#parts.isPublished(kid);
+    const isSame = tenant === allow.tenant.id && roles === allow.roles;
+    return isSame && this.#isYoung(madeAtMs, nowMs) && this.#parts.isPublished(kid);
+  }
+
+  /** In both directions, because the clock may have been set back. */
+  #isYoung(madeAtMs: number, nowMs: number): boolean {
+    return Math.abs(nowMs - madeAtMs) < this.#parts.tokens.lifetimeMs / 2;
   }
 
   #make(allow: Allow, nowMs: number, tokens: readonly KeptToken[]): Promise<Buffer> {
@@ -105,16 +112,34 @@ export class UpstreamHeaders {
       }),
     };
     const others = tokens.filter((other) => other.tenant !== tenant.id).slice(0, MAX_TENANTS - 1);
-    this.#kept.set(principal, [made, ...others]);
+    this.#keep(principal, [made, ...others]);
+    this.#forget(nowMs);
     signing.catch(() => this.#drop(principal, made));
     return Promise.resolve(made.header);
   }
 
   #drop(principal: Principal, failed: KeptToken): void {
-    const rest = this.#kept.peek(principal)?.filter((token) => token !== failed) ?? [];
-    if (rest.length === 0) this.#kept.delete(principal);
-    else this.#kept.set(principal, rest);
+    this.#keep(principal, this.#kept.get(principal)?.filter((token) => token !== failed) ?? []);
   }
+
+  #keep(principal: Principal, tokens: readonly KeptToken[]): void {
+    this.#keptBytes += bytesOf(tokens) - bytesOf(this.#kept.get(principal));
+    this.#kept.delete(principal);
+    if (tokens.length > 0) this.#kept.set(principal, tokens);
+  }
+
+  /** Forgets the principals whose newest token is too old to be used again, and the oldest while all take too much. */
+  #forget(nowMs: number): void {
+    for (const [principal, tokens] of this.#kept) {
+      const [newest] = tokens;
+      if (this.#keptBytes <= MAX_KEPT_BYTES && newest !== undefined && this.#isYoung(newest.madeAtMs, nowMs)) return;
+      this.#keep(principal, []);
+    }
+  }
+}
+
+function bytesOf(tokens: readonly KeptToken[] = []): number {
+  return tokens.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 const NAMES = { [UPSTREAM_TOKEN]: ENCODED_NAME[UPSTREAM_TOKEN], authorization: headerName('authorization') };

@@ -4,9 +4,10 @@ import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
 import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
 import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { createAllowWriter } from '../../src/extauthz/check-response.ts';
-import { encodeHeaderText } from '../../src/extauthz/header-options.ts';
+import { encodeHeaderText, headerName, putHeader } from '../../src/extauthz/header-options.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { createRequestIds } from '../../src/extauthz/request-id.ts';
+import { beginWriting, finishWriting } from '../../src/extauthz/wire-write.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { NOW_MS, OWNED_KEY, present, ROUTE_LINES, TENANT_KEY, USER } from './support/little-world.ts';
@@ -112,6 +113,36 @@ describe('an allow, read by the complete definition', () => {
         expect(names.filter((name) => name !== name.toLowerCase())).toEqual([]);
         expect(seen.filter((name) => !names.includes(name))).toEqual([]);
       }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  test('with a token is the same answer with one more header, at any length', () => {
+    const name = headerName('x-postern-token');
+    const rate = { limit: 100, remaining: 7, resetSeconds: 30, windowSeconds: 60 };
+    fc.assert(
+      fc.property(
+        allow,
+        aliases,
+        fc.integer({ min: 1, max: 8192 }),
+        fc.constantFrom(NOT_LIMITED, { ...RESERVED, rate }),
+        (decision, seen, length, admitted) => {
+          const token = 'e'.repeat(length);
+          const field = beginWriting(length + 100);
+          putHeader(field, name, token);
+          const encoded = finishWriting(field);
+          const written = (value?: Buffer) =>
+            readAnswer(writer.allow(decision, admitted, REQUEST_ID, seen, false, value));
+          const [plain, extended] = [written(), written(encoded)];
+          expect(extended.headers).toEqual({ ...plain.headers, 'x-postern-token': token });
+          expect(extended.options).toHaveLength(plain.options.length + 1);
+          expect(extended.removed).toEqual(plain.removed.filter((removed) => removed !== 'x-postern-token'));
+          expect(plain.removed).toContain('x-postern-token');
+          const rest = ({ code, kind, added, metadata }: typeof plain) => ({ code, kind, added, metadata });
+          const { reservation: _plain, ...members } = plain.metadata;
+          expect(rest(extended)).toMatchObject({ ...rest(plain), metadata: members });
+        },
+      ),
       { numRuns: runs(300) },
     );
   });

@@ -245,6 +245,24 @@ describe('a token', () => {
     expect(askFor(0)).toBeInstanceOf(Promise);
   });
 
+  test('leaves the memory when it is too old to be used again, and when all tokens take more than 64 MiB', async () => {
+    let madeAtMs = NOW_MS;
+    const sign = async () => 'eyJ';
+    const tokens = { lifetimeMs: 300_000, prepare: () => ({ kid: 'kid', length: 8192, sign }) };
+    const headers = headersOf({ tokens, isPublished: () => true });
+    const askAs = (principal: Principal) => headers.of({ ...ALLOW, principal }, madeAtMs);
+    const [first, second] = [{ ...USER }, { ...USER }];
+    await askAs(first);
+    for (let i = 0; i < 10_000; i++) await askAs({ ...USER });
+    expect(headers.kept.bytes).toBeLessThanOrEqual(64 * 1024 * 1024);
+    expect(headers.kept.principals).toBeGreaterThan(7000);
+    expect(askAs(first)).toBeInstanceOf(Promise);
+    madeAtMs += 150_000;
+    await askAs(second);
+    expect(headers.kept).toEqual({ principals: 1, bytes: 8192 + 512 });
+    expect(askAs(second)).not.toBeInstanceOf(Promise);
+  });
+
   test('of a key that is no longer published is replaced, and one of a retired key is not', async () => {
     ring = await signingRing(NOW_MS);
     const { ask, waits } = stand(headersOf());
