@@ -128,6 +128,21 @@ describe('the configuration', () => {
     });
   });
 
+  it('has the hosts of issuers as the parser of URLs writes them, with their port', () => {
+    const hosts = [
+      'Keycloak.Internal',
+      'kubernetes.default.svc:443',
+      'key_cloak:8080',
+      '127.1',
+      '[FD00:0::1]',
+      '[::1]:8443',
+    ];
+    const { config } = loaded(load(`issuers.allowed-hosts: ${JSON.stringify(hosts)}`));
+    expect(config.issuers.allowedHosts).toEqual([
+      ...['keycloak.internal', 'kubernetes.default.svc:443', 'key_cloak:8080', '127.0.0.1', '[fd00::1]', '[::1]:8443'],
+    ]);
+  });
+
   it('cannot be changed once loaded', () => {
     const { config, secrets } = loaded(load(FULL));
     expect([config, config.http, config.http.trustedProxies, config.routes, secrets].every(Object.isFrozen)).toBe(true);

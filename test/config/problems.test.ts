@@ -47,6 +47,23 @@ describe('a wrong value is named with file, line, path and what was expected', (
       'http.origins: https://x.example',
       'postern.yaml:1:1: http.origins: expected a list of origins as JSON, got https://x.example',
     ],
+    ...[
+      'https://a.example',
+      'a.example/',
+      'a.example:0',
+      'a.example:65536',
+      '*.example',
+      'user@a.example',
+      '::1',
+      '1.2.3.256',
+    ].map((host): [string, string] => [
+      `issuers.allowed-hosts: ["${host}"]`,
+      `postern.yaml:1:25: issuers.allowed-hosts[0]: expected host or host:port, IPv6 in brackets, got ${host}`,
+    ]),
+    [
+      'issuers.max-staleness: 59m',
+      'postern.yaml:1:1: issuers.max-staleness: expected a duration of at least 1h, such as 24h, got 59m',
+    ],
     ['bootstrap.email: nobody', 'postern.yaml:1:1: bootstrap.email: expected an e-mail address, got nobody'],
     ['\nhtpp:\n  listen: x', 'postern.yaml:2:1: htpp: unknown key; did you mean http?'],
     ['http:\n  listne: x', 'postern.yaml:2:3: http.listne: unknown key; did you mean http.listen?'],
