@@ -5,8 +5,11 @@ import * as Headers from './header-names.ts';
 import { intern } from './intern.ts';
 import { type Cursor, MALFORMED, readText } from './wire-read.ts';
 
-/** A longer header is never decoded to text, because no decision accepts one. */
-const MAX_HEADER_BYTES = 16_384;
+/**
+ * A longer header is never decoded to text, because no decision accepts one. The longest is a token of 16 KiB behind its
+ * scheme and spaces (identity/credential.ts).
+ */
+const MAX_HEADER_BYTES = 16_640;
 /** More alias headers than Envoy permits in a request. */
 const MAX_ALIASES = 128;
 
