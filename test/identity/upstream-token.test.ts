@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compileGrant, compileTenant } from '../../src/decision/compile.ts';
 import type { Principal } from '../../src/decision/model.ts';
+import { compilePatterns, covers, permissionOf } from '../../src/decision/permissions.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
@@ -64,6 +65,7 @@ const principals: fc.Arbitrary<Principal> = fc.oneof(
     roles: roleLists,
     platformAdmin: fc.boolean(),
     sessionId: fc.constant(undefined),
+    scope: fc.option(scopeLists.map(compilePatterns), { nil: undefined }),
   }),
   fc.record({
     kind: fc.constant('api_key' as const),
@@ -84,7 +86,9 @@ const subjects: fc.Arbitrary<TokenSubject> = fc.record({
 function claimsOf({ principal, roles, tenant }: TokenSubject, nowMs: number, ttlSeconds: number, jti: string): object {
   const now = Math.floor(nowMs / 1000);
   const common = { iss: ISSUER, aud: PLATFORM, iat: now - 10, exp: now + ttlSeconds, jti, tenant_id: tenant.id, roles };
-  if (principal.kind === 'user') return { ...common, sub: principal.id };
+  const { scope } = principal;
+  if (principal.kind === 'user')
+    return { ...common, sub: principal.id, ...(scope && { scope: [...scope.texts].join(' ') }) };
   const ofKey = { ...common, client_id: principal.id, scope: principal.grant.patterns.join(' ') };
   return principal.owner === undefined
     ? { ...ofKey, sub: principal.id }
@@ -191,6 +195,38 @@ describe('a token for the upstream', () => {
       const without = tokensOf(ring, { claims: ['roles'] }).prepare(keyWith(scopes(count)), NOW, 'j');
       expect(without.length).toBeLessThan(700);
     }
+  });
+});
+
+describe('the scope of a narrowed session', () => {
+  const patterns = fc.array(fc.constantFrom('*', '*:*', 'a:*', '*:x', 'a:x', 'a:y', 'b:x', 'b:y', 'c:*'), {
+    maxLength: 5,
+  });
+
+  it('of a key covers a permission exactly if the scopes of the key and the scope of the session do', async () => {
+    const universe = ['a', 'b', 'c', 'd'].flatMap((resource) =>
+      ['x', 'y', 'z'].map((action) => `${resource}:${action}`),
+    );
+    const covered = (texts: readonly string[]) =>
+      universe.filter((text) => covers(compilePatterns(texts), permissionOf(text)));
+    await fc.assert(
+      fc.asyncProperty(patterns, patterns, async (scopes, narrow) => {
+        const { principal, ...rest } = keyWith(scopes);
+        const subject = { ...rest, principal: { ...principal, scope: compilePatterns(narrow) } };
+        const token = await tokensOf(ring).prepare(subject, NOW, 'j').sign();
+        const scope = String(decodeJwt(token)['scope']);
+        const both = covered(scopes).filter((permission) => covered(narrow).includes(permission));
+        expect(covered(scope.split(' ').filter((text) => text !== ''))).toEqual(both);
+      }),
+      { numRuns: runs(200) },
+    );
+  });
+
+  it('is a fault if there are too many pairs to compare', () => {
+    const many = Array.from({ length: 200 }, (_, index) => `r${index}:x`);
+    const { principal, ...rest } = keyWith(many);
+    const subject = { ...rest, principal: { ...principal, scope: compilePatterns(many) } };
+    expect(() => tokensOf(ring).prepare(subject, NOW, 'j')).toThrow(Fault);
   });
 });
 
