@@ -10,6 +10,7 @@ import {
   type TenantId,
 } from '../../src/domain/ids.ts';
 import type { Database } from '../../src/store/database.ts';
+import type { TestIssuer } from '../support/issuer.ts';
 
 export interface StoredTestIssuer {
   readonly id: IssuerId;
@@ -23,12 +24,16 @@ interface TestUsers {
   readonly roles?: readonly string[];
 }
 
-/** @param users undefined: the tokens of the issuer prove no user */
+/**
+ * @param users undefined: the tokens of the issuer prove no user
+ * @param signer the issuer that signs the tokens
+ */
 export async function storeIssuer(
   { knex }: Database,
   tenant: string,
   name: string,
   users?: TestUsers,
+  signer?: Pick<TestIssuer, 'url' | 'jwks'>,
 ): Promise<StoredTestIssuer> {
   const id = makeId('iss', Date.now(), randomBytes(10));
   const [tenantId, issuerName] = [parseTenantId(tenant), parseIssuerName(name)];
@@ -38,7 +43,8 @@ export async function storeIssuer(
     roles: (users.roles ?? []).map((role) => ({ claim: 'groups', in: [role], roles: [role] })),
   };
   await knex('issuers').insert({
-    ...{ id, tenant_id: tenantId, name: issuerName, kind: 'oidc', issuer: `https://${id}.example` },
+    ...{ id, tenant_id: tenantId, name: issuerName, kind: 'oidc', issuer: signer?.url ?? `https://${id}.example` },
+    ...(signer === undefined ? {} : { jwks: JSON.stringify(signer.jwks()), jwks_set_at: new Date() }),
     ...{ audiences: ['postern'], algorithms: ['ES256'], users: mapping === undefined ? null : JSON.stringify(mapping) },
   });
   return { id, tenantId, name: issuerName };
