@@ -31,7 +31,6 @@ export interface FieldsProps {
 const KINDS = ['oidc', 'spiffe'] as const;
 const MAX_ISSUER = 512;
 const MAX_TYPE = 100;
-const SPIFFE_TYPES = ['JWT', 'JOSE', ''];
 
 export function IssuerForm(props: FieldsProps) {
   const { draft, set, error, id } = props;
@@ -51,7 +50,6 @@ export function IssuerForm(props: FieldsProps) {
                     : {
                         kind,
                         sso: undefined,
-                        token_types: SPIFFE_TYPES,
                         keys: { ...draft.keys, source: draft.keys.source === 'pasted' ? 'pasted' : 'address' },
                       },
                 )
@@ -142,9 +140,11 @@ function TokenForm({ draft, set, error }: FieldsProps) {
         <Segments
           label={text.tokenTypes}
           value={types === undefined ? 'usual' : 'own'}
-          onChange={(value) => set({ token_types: value === 'usual' ? undefined : ['at+jwt'] })}
+          onChange={(value) =>
+            set({ token_types: value === 'usual' ? undefined : [draft.kind === 'oidc' ? 'at+jwt' : 'JWT'] })
+          }
           options={[
-            { value: 'usual', label: text.tokenTypesUsual },
+            { value: 'usual', label: text.tokenTypesUsual[draft.kind] },
             { value: 'own', label: text.tokenTypesOwn },
           ]}
         />

@@ -84,7 +84,7 @@ const SAFE_EVENTS = [
   'merge_group',
 ];
 
-/** JWT-SVID permits these, and neither EdDSA nor an unlisted type. */
+/** JWT-SVID permits these, and not EdDSA. */
 const SVID_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'];
 
 export const TEMPLATES = {
@@ -252,7 +252,6 @@ export const TEMPLATES = {
       audiences: [value('audience')],
       keys: { source: 'address', jwks_uri: value('bundle'), jwks: '' },
       algorithms: SVID_ALGORITHMS,
-      token_types: ['JWT', 'JOSE', ''],
     }),
   },
   own: { group: 'other', inputs: [], fill: () => ({}) },

@@ -28,7 +28,7 @@ export const issuerTemplates = {
     notes: [
       'Only a custom authorization server (its address has /oauth2/) signs tokens that others can verify.',
       'In access tokens, sub is the login name, which can change. Users are found by uid.',
-      'For the login to the console, add a claim uid to the ID token as well.',
+      'For the login to the console, add the claims uid and groups to the ID token as well.',
       'Add a claim groups to the authorization server before you map roles from it.',
     ],
   },
@@ -38,6 +38,7 @@ export const issuerTemplates = {
     notes: [
       'Keycloak puts only account into aud. Add an Audience mapper with the audience of this issuer to the client.',
       'Roles of the realm are at /realm_access/roles, roles of a client at /resource_access/<client>/roles.',
+      'For the login to the console, add the roles to the ID token as well: roles follow the newest token, and one without them takes them away.',
     ],
   },
   google: {

@@ -89,7 +89,7 @@ export const issuers = {
   algorithms: 'Algorithms',
   more: 'More about the form of tokens',
   tokenTypes: 'Types of tokens',
-  tokenTypesUsual: 'at+jwt, JWT and none',
+  tokenTypesUsual: { oidc: 'at+jwt, JWT and none', spiffe: 'JWT, JOSE and none' },
   tokenTypesOwn: 'Only these',
   tokenTypesHint: 'Values of typ in the header. Press Enter after each.',
   tokenTypesNone: 'Also tokens without a type',
