@@ -51,8 +51,11 @@ export interface Calls {
 
 export interface Client extends Calls, Resources {
   login(credentials: Credentials, options?: Aborting): Promise<void>;
-  /** The tokens are forgotten at once, whatever becomes of the call. */
-  logout(options?: Aborting): Promise<void>;
+  /**
+   * The tokens are forgotten at once, whatever becomes of the call. Resolves with the address at which a browser also
+   * ends its session at the provider that it signed in at; undefined: there is none.
+   */
+  logout(options?: Aborting): Promise<string | undefined>;
   /** Looks for a session that a cookie or a storage holds from before; true: there is one. */
   resume(options?: Aborting): Promise<boolean>;
   /** The same session or key, acting in another tenant. */

@@ -33,7 +33,7 @@ export interface Session {
   /** The next token after one that the server refused; undefined: nobody is logged in any more. */
   renew(refused: string, signal: AbortSignal | undefined): Promise<string | undefined>;
   login(body: object, signal: AbortSignal | undefined): Promise<void>;
-  logout(signal: AbortSignal | undefined): Promise<void>;
+  logout(signal: AbortSignal | undefined): Promise<string | undefined>;
   /** Looks for a session that is left from before; true: there is one. */
   resume(signal: AbortSignal | undefined): Promise<boolean>;
 }
@@ -148,14 +148,15 @@ export function makeSession(parts: SessionParts): Session {
     logout(signal) {
       const last = held;
       leave();
-      const finish = async (): Promise<void> => {
+      const finish = async (): Promise<string | undefined> => {
         const known = last ?? (await storage?.read());
         await storage?.write(undefined);
-        if (known === undefined && !cookie) return;
+        if (known === undefined && !cookie) return undefined;
         try {
-          await source.logout(known?.refreshToken, known?.accessToken, signal);
+          return await source.logout(known?.refreshToken, known?.accessToken, signal);
         } catch (error) {
           if (!isOver(error, cookie)) throw error;
+          return undefined;
         }
       };
       return orAborted(lock(finish), signal);

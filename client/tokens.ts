@@ -27,11 +27,12 @@ export interface TokenSource {
   login(body: object, signal: AbortSignal | undefined): Promise<Tokens>;
   /** @param refreshToken absent: the cookie */
   refresh(refreshToken: string | undefined): Promise<Tokens>;
+  /** Resolves with the address at which a browser also ends its session at a provider. */
   logout(
     refreshToken: string | undefined,
     accessToken: string | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<void>;
+  ): Promise<string | undefined>;
 }
 
 export interface TokenSourceParts extends ExchangeParts {
@@ -79,7 +80,10 @@ export function tokenSource(parts: TokenSourceParts): TokenSource {
       const body = refreshToken === undefined ? {} : { refresh_token: refreshToken };
       const headers: Record<string, string> =
         accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` };
-      await post('/v1/auth/logout', body, { headers, signal, repeatable: true, rules: REFRESH_RULES });
+      const more = { headers, signal, repeatable: true, rules: REFRESH_RULES };
+      const { text } = await post('/v1/auth/logout', body, more);
+      const url = text === '' ? undefined : jsonObject(text)?.['logout_url'];
+      return typeof url === 'string' ? url : undefined;
     },
   };
 }

@@ -13,7 +13,8 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { wasSignedIn } from './api/client.ts';
+import { noteSignIn, wasSignedIn } from './api/client.ts';
+import { lastTenant } from './api/last-tenant.ts';
 import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
 import { accessSearch } from './screens/access/search.ts';
@@ -28,6 +29,7 @@ import { policiesSearch } from './screens/policies/search.ts';
 import { newPolicySearch } from './screens/policy/search.ts';
 import { newRoleSearch } from './screens/role/search.ts';
 import { rolesSearch } from './screens/roles/search.ts';
+import { HOME, insidePath } from './screens/sign-in/next.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
 import { tenantsSearch } from './screens/tenants/search.ts';
 import { usageSearch } from './screens/usage/search.ts';
@@ -43,6 +45,21 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: signInSearch,
   component: lazyRouteComponent(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
+});
+
+/** The end of a sign-in at a provider. The browser has the cookie of the session. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  path: '/signed-in',
+  validateSearch: (given: Given): { next?: string } => text(given, 'next'),
+  beforeLoad: async ({ search }) => {
+    noteSignIn();
+    const href = insidePath(search.next);
+    if (href !== HOME) throw redirect({ href, replace: true });
+    // Without a session, the first screen leads to the sign-in page.
+    const tenant = await lastTenant().catch(() => undefined);
+    throw redirect({ to: '/', search: { tenant }, replace: true });
+  },
 });
 
 const setPassword = createRoute({
@@ -264,7 +281,7 @@ const screens = [
 ] as const;
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, setPassword, inside.addChildren(screens)]),
+  routeTree: root.addChildren([signIn, signedIn, setPassword, inside.addChildren(screens)]),
   basepath: '/console',
   stringifySearch: (search) => defaultStringifySearch(withoutSecrets(search)),
   defaultPreload: 'intent',

@@ -331,6 +331,18 @@ describe('a logout', () => {
     expect(await failure(me(client))).toMatchObject({ code: 'missing_credential' });
   });
 
+  it('resolves with the address at which a browser also ends its session at a provider', async () => {
+    const url = 'https://login.example/logout?client_id=console';
+    const { client } = await loggedIn({}, (input, init) =>
+      String(input).endsWith('/v1/auth/logout')
+        ? Promise.resolve(Response.json({ logout_url: url }))
+        : fetch(input, init),
+    );
+    expect(await client.logout()).toBe(url);
+    const { client: other } = await loggedIn();
+    expect(await other.logout()).toBeUndefined();
+  });
+
   it('during a renewal is the last word', async () => {
     const before = await sessionsAlive();
     const { client, net } = await loggedIn();

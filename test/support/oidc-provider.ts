@@ -26,6 +26,8 @@ export interface OidcProvider {
   register(origin: string, issuerId: string, backchannel?: string): void;
   /** Sets a person's claims. `acr` is the context class that a login of this person reaches. */
   person(subject: string, claims: PersonClaims, acr?: string): void;
+  /** The logout tokens that were not accepted, up to now. */
+  readonly rejectedLogouts: readonly string[];
   /** Signs with a new key from now on, and publishes the former keys as well. */
   rotate(): Promise<void>;
   close(): Promise<void>;
@@ -55,7 +57,12 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   if (typeof address !== 'object' || address === null) throw new Error('no address');
   const host = `localhost:${address.port}`;
   const issuer = `http://${host}`;
-  const build = (): Provider => makeProvider(issuer, keys, client, people);
+  const rejectedLogouts: string[] = [];
+  const build = (): Provider => {
+    const made = makeProvider(issuer, keys, client, people);
+    made.on('backchannel.error', (_ctx, error) => rejectedLogouts.push(error.message));
+    return made;
+  };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     provider ??= build();
@@ -68,6 +75,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   }
 
   return {
+    rejectedLogouts,
     issuer,
     host,
     clientId: CLIENT_ID,
@@ -121,8 +129,27 @@ function makeProvider(issuer: string, keys: readonly JWK[], client: ClientMetada
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      rpInitiatedLogout: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        // Its own page loads a font from elsewhere.
+        logoutSource: (ctx, form) => {
+          ctx.body = `<!doctype html><title>Provider</title>${form}
+            <button type="submit" form="op.logoutForm" value="yes" name="logout">Log out at the provider</button>`;
+        },
+        postLogoutSuccessSource: (ctx) => {
+          ctx.body = '<!doctype html><title>Provider</title>Logged out.';
+        },
+      },
     },
+    // Its own options refuse the addresses of this machine.
+    fetch: (url, { method, headers, body, redirect, signal } = {}) =>
+      globalThis.fetch(url, {
+        ...(method === undefined ? {} : { method }),
+        ...(headers === undefined ? {} : { headers }),
+        ...(body === undefined ? {} : { body }),
+        ...(redirect === undefined ? {} : { redirect }),
+        ...(signal === undefined ? {} : { signal }),
+      }),
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
     ttl: { Session: 3600, Grant: 3600, IdToken: 600, AccessToken: 600, Interaction: 600, AuthorizationCode: 60 },
     findAccount: (_ctx, subject) => ({

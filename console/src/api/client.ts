@@ -35,20 +35,32 @@ export const client: Client = createClient({
   },
 });
 
+/** For requests before a sign-in. It looks for no session. */
+export const visitor: Client = createClient();
+
 export async function signIn(credentials: Credentials): Promise<void> {
   await client.login(credentials);
+  noteSignIn();
+}
+
+/** Remembers that the browser has the cookie of a session. */
+export function noteSignIn(): void {
   localStorage.setItem(SIGNED_IN, '1');
 }
 
-/** Signs out here, and with `everywhere` in all other browsers and programs too. */
-export async function signOut({ everywhere }: { readonly everywhere: boolean }): Promise<void> {
+/**
+ * Signs out here, and with `everywhere` in all other browsers and programs too. Resolves with the address at which the
+ * browser also signs out at the provider that it signed in at; undefined: there is none.
+ */
+export async function signOut({ everywhere }: { readonly everywhere: boolean }): Promise<string | undefined> {
   try {
     if (everywhere) await client.sessions.endOthers();
-  } finally {
-    localStorage.removeItem(SIGNED_IN);
-    deleteDrafts();
-    await client.logout();
+  } catch {
+    // This browser signs out all the same.
   }
+  localStorage.removeItem(SIGNED_IN);
+  deleteDrafts();
+  return client.logout();
 }
 
 /** Reports whether a user was signed in at the last visit of this browser. */

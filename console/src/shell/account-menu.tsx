@@ -18,8 +18,10 @@ export function AccountMenu() {
   const leave = async (everywhere: boolean): Promise<void> => {
     if (!(await mayLeave())) return;
     // This page drops the session, also if the call fails.
-    await signOut({ everywhere }).catch(() => undefined);
+    const elsewhere = await signOut({ everywhere }).catch(() => undefined);
     queries.clear();
+    // The provider leads back to the sign-in page.
+    if (elsewhere !== undefined) return location.assign(elsewhere);
     await navigate({ to: '/sign-in', search: {} });
   };
   return (
