@@ -1,6 +1,7 @@
 /** The templates of issuers, and the members that the editor sends. */
 
 import { describe, expect, it } from 'vitest';
+import { keysHealth } from '../../console/src/api/keys-health.ts';
 import {
   changesOf,
   EMPTY_ISSUER,
@@ -144,5 +145,30 @@ describe('the editor of an issuer', () => {
     ['{"keys":[{"kty":"EC","crv":"P-256","x":"d","y":"k","kid":"d"}]}', false],
   ])('finds whether %s holds a private key', (text, expected) => {
     expect(hasPrivateKey(text)).toBe(expected);
+  });
+});
+
+describe('the keys of an issuer', () => {
+  const DAY_MS = 86_400_000;
+  const now = Date.parse('2026-11-26T12:00:00Z');
+  const keys = {
+    count: 1,
+    kids: [],
+    pasted: false,
+    fetched_at: new Date(now).toISOString(),
+    error: null,
+    stale: false,
+  };
+  const pasted = (ageMs: number) => ({ ...keys, pasted: true, fetched_at: new Date(now - ageMs).toISOString() });
+
+  it.each([
+    ['fetched without an error', keys, { kind: 'fine' }],
+    ['fetched before an attempt that failed', { ...keys, error: 'no answer' }, { kind: 'failing' }],
+    ['never fetched', { ...keys, fetched_at: null, error: 'no answer' }, { kind: 'never' }],
+    ['too old to be used', { ...keys, error: 'no answer', stale: true }, { kind: 'stale' }],
+    ['pasted just under 90 days ago', pasted(90 * DAY_MS - 1), { kind: 'fine' }],
+    ['pasted 90 days ago', pasted(90 * DAY_MS), { kind: 'old', days: 90 }],
+  ] as const)('that were %s are judged so', (_, state, expected) => {
+    expect(keysHealth({ keys: state }, now)).toEqual(expected);
   });
 });

@@ -10,9 +10,6 @@ import { type Tenant, useTenant } from './session.ts';
 const PAGE = 50;
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 const ISSUER = '/v1/iam/issuers/{id}';
-const DAY_MS = 86_400_000;
-/** A pasted key set that is older needs care. */
-const OLD_PASTE_DAYS = 90;
 
 /** Reports whether the server takes the text as the name of an issuer. */
 export function isIssuerName(name: string): boolean {
@@ -53,21 +50,4 @@ export function useIssuer(id: string) {
 export async function issuersChanged(queries: QueryClient, tenant: string): Promise<void> {
   const keys = ['issuers', 'issuer', 'keys', 'users', 'user', 'audit'];
   await Promise.all(keys.map((key) => queries.invalidateQueries({ queryKey: [tenant, key] })));
-}
-
-/** The state of the keys that an issuer's tokens are verified by. */
-export type KeysHealth =
-  | { readonly kind: 'fine' }
-  | { readonly kind: 'never' }
-  | { readonly kind: 'stale' }
-  | { readonly kind: 'failing' }
-  | { readonly kind: 'old'; readonly days: number };
-
-export function keysHealth({ keys }: Pick<Issuer, 'keys'>, nowMs: number): KeysHealth {
-  const { pasted: isPasted, fetched_at: at, error, stale: isStale } = keys;
-  if (isStale) return { kind: 'stale' };
-  if (at === null) return { kind: 'never' };
-  const days = Math.floor((nowMs - Date.parse(at)) / DAY_MS);
-  if (isPasted) return days >= OLD_PASTE_DAYS ? { kind: 'old', days } : { kind: 'fine' };
-  return error === null ? { kind: 'fine' } : { kind: 'failing' };
 }

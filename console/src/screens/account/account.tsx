@@ -3,7 +3,7 @@
 import { useMe } from '../../api/session.ts';
 import { account as text } from '../../text/en/account.ts';
 import { Facts } from '../../ui/facts.tsx';
-import { Id, Tags } from '../../ui/mark.tsx';
+import { Id, Small, Tags } from '../../ui/mark.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
 import styles from './account.module.css';
 import { ChangePassword } from './change-password.tsx';
@@ -33,7 +33,7 @@ export function Account() {
         </section>
         <section>
           <SectionHead title={text.password} />
-          <ChangePassword />
+          {me.source === 'local' ? <ChangePassword /> : <Small>{text.passwordElsewhere}</Small>}
         </section>
       </div>
     </Page>

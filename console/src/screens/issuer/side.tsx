@@ -3,7 +3,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Issuer } from '../../../../client/index.ts';
-import { issuersChanged, keysHealth } from '../../api/issuers.ts';
+import { issuersChanged } from '../../api/issuers.ts';
+import { keysHealth } from '../../api/keys-health.ts';
 import { useList } from '../../api/list.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useDenied, useTenant } from '../../api/session.ts';

@@ -2,7 +2,8 @@
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Issuer } from '../../../../client/index.ts';
-import { keysHealth, useIssuers } from '../../api/issuers.ts';
+import { useIssuers } from '../../api/issuers.ts';
+import { type KeysHealth, keysHealth } from '../../api/keys-health.ts';
 import { useDenied } from '../../api/session.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
 import { Button } from '../../ui/button.tsx';
@@ -103,7 +104,7 @@ function Keys({ issuer }: { readonly issuer: Issuer }) {
   );
 }
 
-export function KeysState({ kind }: { readonly kind: ReturnType<typeof keysHealth>['kind'] }) {
+export function KeysState({ kind }: { readonly kind: KeysHealth['kind'] }) {
   switch (kind) {
     case 'fine':
       return <State>{text.fine}</State>;

@@ -21,6 +21,7 @@ export const account = {
   newPasswordHint: '15 to 256 characters. A sentence is easy to remember.',
   repeat: 'New password again',
   differ: 'The two are not the same.',
+  passwordElsewhere: 'Your directory or your identity provider keeps your password. Change it there.',
   change: 'Change password',
   changed: 'Your password is changed. All other sessions have ended.',
   setUp: 'Set your password',

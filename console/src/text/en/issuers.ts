@@ -69,8 +69,6 @@ export const issuers = {
   which: 'Which tokens',
   whichSay: 'A token must satisfy all of this.',
   claim: 'Claim',
-  claimN: (n: number) => `Claim of rule ${n}`,
-  valuesN: (n: number) => `Values of rule ${n}`,
   rule: (n: number) => `Rule ${n}`,
   removeRule: (n: number) => `Remove rule ${n}`,
   isOneOf: 'is one of',
@@ -116,7 +114,6 @@ export const issuers = {
   mappingHint: 'They follow the newest token, beside the roles that administrators give.',
   addMapping: 'Add a mapping',
   gives: 'gives',
-  rolesN: (n: number) => `Roles of rule ${n}`,
   addRole: 'Add a role',
   defaultRoles: 'Roles of every user',
   defaultRolesHint: 'Every user of this issuer has them.',
@@ -172,8 +169,6 @@ export const issuers = {
   keyState: 'Keys in use',
   count: 'Number',
   kids: 'Key ids',
-  noKid: 'without an id',
-  age: 'Age',
   pastedAt: 'Pasted',
   fetchedAt: 'Fetched',
   refresh: 'Refresh keys',
@@ -184,7 +179,6 @@ export const issuers = {
   neverSays: 'No key was fetched yet. Until then, tokens of this issuer are answered with 503.',
   oldSays: (days: number) =>
     `The keys were pasted ${days} days ago. If the issuer has changed its keys, its tokens are refused. Compare and paste them again.`,
-  bound: 'What refers to it',
   boundKeys: 'Keys bound to it',
   noBoundKeys: 'No key is bound to it.',
   openKeys: 'Open in API keys',
@@ -245,7 +239,6 @@ export const issuers = {
   force: 'Delete it and all that refers to it',
   moreActions: 'More actions',
 
-  templates: 'Who signs the tokens?',
   templatesSay: 'A template asks for a few values and fills in the rest. You can change everything before you save.',
   groups: {
     people: 'People',

@@ -94,7 +94,6 @@ export const keys = {
     secret: 'You get a secret, which programs send with every request.',
     proof: 'Pods and jobs send their own token. There is no secret to store or to lose.',
   },
-  noIssuers: 'Add an issuer',
   subject: 'Subject',
   subjectHint: 'The subject of the token (sub), or a pattern with *. An exact subject goes before a pattern.',
   claims: 'Claims',

@@ -109,7 +109,6 @@ export const users = {
   removeIdentity: (n: number) => `Remove identity ${n}`,
   addIdentity: 'Link an identity',
   identityNeeds: 'An identity needs an issuer and a subject.',
-  identityTaken: 'Another user has this identity. Remove it there first.',
   subject: 'Subject',
   moreActions: 'More actions',
   deactivate: 'Deactivate',
