@@ -589,12 +589,15 @@ export type DirectoryTestRequest = {
 };
 
 export type Discovery = {
-  /** The value of `iss`. */
+  /** The `iss` of tokens: the setting `issuer`. */
   readonly issuer: string;
-  /** Where the keys are; null if the discovery document says it. */
+  /** The address of the public keys. */
   readonly jwks_uri: string;
+  /** Required by the specification. The server has no authorization endpoint. */
   readonly response_types_supported: readonly string[];
+  /** Required by the specification: the same `sub` for every audience. */
   readonly subject_types_supported: readonly string[];
+  /** The algorithm of tokens. */
   readonly id_token_signing_alg_values_supported: readonly string[];
 };
 

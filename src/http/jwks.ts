@@ -34,11 +34,15 @@ const KeySet = component(
 const Discovery = component(
   'Discovery',
   Type.Object({
-    issuer: Type.String(),
-    jwks_uri: Type.String(),
-    response_types_supported: Type.Array(Type.String()),
-    subject_types_supported: Type.Array(Type.String()),
-    id_token_signing_alg_values_supported: Type.Array(Type.String()),
+    issuer: Type.String({ description: 'The `iss` of tokens: the setting `issuer`.' }),
+    jwks_uri: Type.String({ description: 'The address of the public keys.' }),
+    response_types_supported: Type.Array(Type.String(), {
+      description: 'Required by the specification. The server has no authorization endpoint.',
+    }),
+    subject_types_supported: Type.Array(Type.String(), {
+      description: 'Required by the specification: the same `sub` for every audience.',
+    }),
+    id_token_signing_alg_values_supported: Type.Array(Type.String(), { description: 'The algorithm of tokens.' }),
   }),
 );
 

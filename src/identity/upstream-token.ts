@@ -20,8 +20,8 @@ export type OptionalClaim = (typeof OPTIONAL_CLAIMS)[number];
 const BACKDATED_SECONDS = 10;
 /** Less than the headers that common servers accept. */
 const MAX_TOKEN_BYTES = 8192;
-/** The most pairs of a key's scope and a session's scope that are compared, which takes less than 5 ms. */
-const MAX_NARROWING = 10_000;
+/** The most pairs of a key's scope and a session's scope that are compared: a few milliseconds of work. */
+const MAX_NARROWING = 2500;
 /** A P-256 signature in base64url: R and S, 32 bytes each. */
 const SIGNATURE_LENGTH = 86;
 
