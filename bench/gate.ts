@@ -100,6 +100,8 @@ async function besideFloors(
   stack.defer(() => postern.stop());
   const twin = await world.start({ settings: { POSTERN_GRPC_TRANSPORT: 'grpc-js' } });
   stack.defer(() => twin.stop());
+  const signing = await world.start({ settings: { POSTERN_UPSTREAM_TOKEN_AUDIENCE: 'bench-platform' } });
+  stack.defer(() => signing.stop());
   const client = checker(postern.grpc);
   const answerBytes = (await client.answer(example.frame)).length;
   client.close();
@@ -117,7 +119,8 @@ async function besideFloors(
   const token = subjectOf('Postern, access token', postern, frames.tokens, true);
   const mixed = subjectOf('Postern, API key, 1 in 10 denied', postern, frames.mixed, true);
   const keyOnGrpcJs = subjectOf('Postern, API key, grpc.transport: grpc-js', twin, frames.keys, true);
-  const subjects = [grpcJs, nodeHttp2, grpcGo, empty, key, token, mixed, keyOnGrpcJs];
+  const keyWithToken = subjectOf('Postern, API key, token for the upstream', signing, frames.keys, true);
+  const subjects = [grpcJs, nodeHttp2, grpcGo, empty, key, token, mixed, keyOnGrpcJs, keyWithToken];
 
   for (const { address, frames: file } of subjects) runLoad(load, address, file, { calls: 2 * CALLS, warm: KEYS });
   for (let round = 0; round < ROUNDS; round++) for (const subject of subjects) runRound(load, subject, CALLS);
