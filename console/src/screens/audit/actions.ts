@@ -10,6 +10,7 @@ export const ACTIONS = [
   'audit.remove',
   'auth.end_session',
   'auth.end_sessions',
+  'auth.exchange',
   'auth.login',
   'auth.logout',
   'auth.password_change',
