@@ -51,15 +51,15 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return refuse(read.errors);
   return withStore(args, async ({ db }, { config }) => {
+    const setup = { ...options.setup, allowedHosts: config.issuers.allowedHosts };
     const notices = setupNotices({ routes: routeTable(config) }, read.setup);
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
     process.stdout.write(listed(read.locate(notices), 'notice: '));
     return withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 }, (longTimeoutDb) =>
-      planAndApply(
-        { db: longTimeoutDb, random: (size) => randomBytes(size), routes: routeTable(config) },
-        read,
-        options,
-      ),
+      planAndApply({ db: longTimeoutDb, random: (size) => randomBytes(size), routes: routeTable(config) }, read, {
+        ...options,
+        setup,
+      }),
     );
   });
 }

@@ -27,7 +27,9 @@ export async function diffCommand(args: Arguments): Promise<number> {
   return withStore(args, ({ db }, { config }) =>
     withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 3 }, async (longTimeoutDb) => {
       const nowMs = Date.now();
-      const options = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants'), force: true, nowMs };
+      const { allowedHosts } = config.issuers;
+      const pruning = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants') };
+      const options = { ...pruning, force: true, nowMs, allowedHosts };
       const parts = { db: longTimeoutDb, random: (size: number) => randomBytes(size), routes: routeTable(config) };
       const plan = await previewSetup(parts, read.setup, options);
       if (plan.kind === 'errors') return fail(locate(plan.errors));

@@ -5,6 +5,7 @@ import { DAY_NAMES } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
 import { withoutHidden } from '../../src/domain/visible-text.ts';
 import type {
+  IssuerDocument,
   PolicyDocument,
   RoleDocument,
   SetupDocument,
@@ -114,6 +115,49 @@ function policy(roles: readonly string[]): fc.Arbitrary<PolicyDocument> {
   return present(fc.tuple(rest, audience).map(([parts, audienceParts]) => ({ ...parts, ...audienceParts })));
 }
 
+const claimRules = fc.array(
+  fc.record({
+    claim: fc.constantFrom('hd', '/kubernetes.io/namespace', '/a~1b/0'),
+    in: some(words.filter((text) => text !== '' && text.split('*').length < 9)),
+  }),
+  { maxLength: 2 },
+);
+
+function issuer(tenant: string, roles: readonly string[]): fc.Arbitrary<IssuerDocument> {
+  const users = fc.record({
+    subject_claim: maybe(fc.constantFrom('sub', 'oid')),
+    email_claim: maybe(fc.constant('email')),
+    create: maybe(fc.boolean()),
+    roles: maybe(claimRules.chain((rules) => fc.tuple(...rules.map((rule) => mapped(rule, roles))))),
+    default_roles: maybe(fc.subarray([...roles])),
+  });
+  const sso = fc.record({ client_id: fc.constant('console'), label: title, required_acr: maybe(fc.constant('mfa')) });
+  const login = fc.oneof(fc.constant({}), fc.record({ users }), fc.record({ users, sso }));
+  const rest = fc.record({
+    name,
+    audiences: fc.uniqueArray(
+      words.filter((text) => text !== ''),
+      { minLength: 1, maxLength: 2 },
+    ),
+    jwks_uri: fc.constantFrom('https://login.example/keys?p=1', null, undefined),
+    algorithms: maybe(fc.subarray(['RS256', 'ES256', 'EdDSA', 'PS512'], { minLength: 1 })),
+    token_types: fc.constantFrom(['JWT', ''], null, undefined),
+    required_claims: maybe(claimRules),
+    enabled: maybe(fc.boolean()),
+    max_age_seconds: fc.constantFrom(60, null, undefined),
+    leeway_seconds: fc.constantFrom(0, 5, null, undefined),
+  });
+  return present(
+    fc
+      .tuple(rest, login)
+      .map(([parts, more]) => ({ ...parts, ...more, issuer: `https://${parts.name}.example/${tenant}` })),
+  );
+}
+
+function mapped<R extends object>(rule: R, roles: readonly string[]) {
+  return fc.subarray([...roles]).map((given) => ({ ...rule, roles: given }));
+}
+
 function user(tenant: string, roles: readonly string[]): fc.Arbitrary<UserDocument> {
   return present(
     fc.record({
@@ -159,6 +203,7 @@ function tenant(id: string): fc.Arbitrary<TenantDocument> {
           (one) => one.name,
           3,
         ),
+        issuers: unique(issuer(id, names), (one) => one.name, 2),
         users: unique(user(id, names), (one) => one.email.toLowerCase(), 4),
       }),
     );
@@ -191,6 +236,15 @@ export function meaning(document: SetupDocument): unknown {
       enabled: one.enabled ?? true,
     };
   };
+  const issuerMeaning = (one: IssuerDocument) => ({
+    ...{ kind: 'oidc', jwks_uri: null, jwks: null, ca: null, token_types: null, max_age_seconds: null, ...one },
+    algorithms: one.algorithms ?? ['RS256', 'ES256', 'EdDSA'],
+    required_claims: one.required_claims ?? [],
+    enabled: one.enabled ?? true,
+    leeway_seconds: one.leeway_seconds ?? 5,
+    users: one.users ? { subject_claim: 'sub', create: false, roles: [], default_roles: [], ...one.users } : null,
+    sso: one.sso ? { scopes: ['openid', 'profile', 'email'], ...one.sso } : null,
+  });
   const byName = (left: { readonly name: string }, right: { readonly name: string }) =>
     left.name < right.name ? -1 : 1;
   return {
@@ -211,6 +265,7 @@ export function meaning(document: SetupDocument): unknown {
           }))
           .sort(byName),
         policies: (one.policies ?? []).map(policyMeaning).sort(byName),
+        issuers: (one.issuers ?? []).map(issuerMeaning).sort(byName),
         users: (one.users ?? [])
           .map((each) => ({
             email: each.email.toLowerCase(),

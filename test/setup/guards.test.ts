@@ -38,10 +38,119 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   return error.code;
 }
 
-async function errorsOf(document: SetupDocument, options = {}): Promise<readonly string[]> {
+async function errorsOf(document: SetupDocument | string, options = {}): Promise<readonly string[]> {
   const planned = await plan(fresh.db, document, options);
   return 'errors' in planned ? planned.errors.map(({ path, message }) => `${path} ${message}`) : [];
 }
+
+const KEYCLOAK = { name: 'keycloak', issuer: 'https://login.example/realms/a', audiences: ['postern'] };
+
+describe('issuers', () => {
+  const stored = async (id = 'acme') => {
+    const { rows } = await fresh.db.knex.raw<{ rows: Record<string, unknown>[] }>(
+      'select * from issuers where tenant_id = ? order by name',
+      [id],
+    );
+    return rows;
+  };
+
+  /** As text, because a mapping names roles that a file may not have. */
+  const mapped = (tenant: Partial<TenantDocument>, issuer: object): string => {
+    const [first] = acme(tenant).tenants ?? [];
+    return JSON.stringify({ version: 1, tenants: [{ ...first, issuers: [{ ...KEYCLOAK, ...issuer }] }] });
+  };
+
+  it('are made, changed member by member, kept where the file does not name them, and pruned where it does', async () => {
+    await apply(fresh.db, acme({ issuers: [KEYCLOAK] }));
+    expect(await planLines(fresh.db, acme({ issuers: [{ name: 'keycloak', leeway_seconds: 9 }] }))).toEqual([
+      'change issuer acme/keycloak',
+    ]);
+    await apply(fresh.db, acme({ issuers: [{ name: 'keycloak', leeway_seconds: 9 }] }));
+    expect(await stored()).toMatchObject([{ issuer: KEYCLOAK.issuer, leeway_seconds: 9 }]);
+    await apply(fresh.db, acme({ issuers: [{ name: 'keycloak', leeway_seconds: null }] }));
+    expect(await stored()).toMatchObject([{ leeway_seconds: 5 }]);
+    await apply(fresh.db, acme({}), { prune: true });
+    expect(await stored()).toHaveLength(1);
+    await apply(fresh.db, acme({ issuers: [] }), { prune: true });
+    expect(await stored()).toEqual([]);
+    const { rows: audit } = await fresh.db.knex.raw<{ rows: { action: string }[] }>(
+      `select action from audit_log where target_type = 'issuer' order by id`,
+    );
+    expect(audit.map(({ action }) => action)).toEqual([
+      'issuer.create',
+      'issuer.update',
+      'issuer.update',
+      'issuer.delete',
+    ]);
+  });
+
+  it('apply a wider change to tokens issued after it, as the API does', async () => {
+    await apply(fresh.db, acme({ issuers: [KEYCLOAK] }));
+    await apply(fresh.db, acme({ issuers: [{ ...KEYCLOAK, audiences: ['postern', 'other'], enabled: false }] }));
+    await apply(fresh.db, acme({ issuers: [{ ...KEYCLOAK, audiences: ['postern', 'other'], enabled: true }] }));
+    expect(await stored()).toMatchObject([
+      { earlier: { audiences: ['postern'] }, revoked_before: expect.any(Date), enabled: true },
+    ]);
+  });
+
+  it('keep the secret of a client, which no file has, until the issuer gets another value', async () => {
+    const login = { ...KEYCLOAK, users: {}, sso: { client_id: 'console', label: 'Log in' } };
+    await apply(fresh.db, acme({ issuers: [login] }));
+    await fresh.db.knex.raw(
+      `update issuers set sso_secret_sealed = 'sealed', sso = sso || '{"client_secret_set": true}' where name = 'keycloak'`,
+    );
+    expect(await exported(fresh.db)).not.toMatch(/secret_set|sealed/);
+    expect(await planLines(fresh.db, acme({ issuers: [login] }))).toEqual([]);
+    await apply(fresh.db, acme({ issuers: [{ ...login, sso: { ...login.sso, label: 'Other' } }] }));
+    expect(await stored()).toMatchObject([{ sso: { label: 'Other', client_secret_set: true } }]);
+    expect((await stored())[0]?.['sso_secret_sealed']).not.toBeNull();
+    await apply(fresh.db, acme({ issuers: [{ ...login, issuer: 'https://other.example' }] }));
+    expect(await stored()).toMatchObject([{ sso: { client_secret_set: false }, sso_secret_sealed: null }]);
+  });
+
+  it.each([
+    ['an unknown role', { users: { default_roles: ['wizard'] } }, '/tenants/0/issuers/0/users'],
+    ['plain HTTP', { issuer: 'http://login.example' }, '/tenants/0/issuers/0/issuer'],
+    ['a key set without keys', { jwks: { keys: [{ kty: 'oct' }] } }, '/tenants/0/issuers/0/jwks'],
+  ])('with %s are errors at their place', async (_name, members, path) => {
+    const errors = await errorsOf(mapped({}, members));
+    expect(errors[0]).toMatch(new RegExp(`^${path} `));
+    expect(errors).toHaveLength(1);
+  });
+
+  it('never change their kind, and need a value and audiences when they are new', async () => {
+    expect(await errorsOf(acme({ issuers: [{ name: 'keycloak' }] }))).toEqual([
+      '/tenants/0/issuers/0/issuer This member is required for a new issuer.',
+      '/tenants/0/issuers/0/audiences This member is required for a new issuer.',
+    ]);
+    await apply(fresh.db, acme({ issuers: [KEYCLOAK] }));
+    expect(await errorsOf(acme({ issuers: [{ name: 'keycloak', kind: 'spiffe' }] }))).toEqual([
+      '/tenants/0/issuers/0/kind The kind of an issuer never changes. The stored one is oidc.',
+    ]);
+  });
+
+  it('of one value are enabled once, unless the same file disables the other one', async () => {
+    await apply(fresh.db, acme({ issuers: [KEYCLOAK] }));
+    const others = { id: 'globex', name: 'Globex', issuers: [KEYCLOAK] };
+    expect(await refusal(apply(fresh.db, { version: 1, tenants: [others] }))).toBe('already_exists');
+    const disabled = { id: 'acme', issuers: [{ ...KEYCLOAK, enabled: false }] };
+    await apply(fresh.db, { version: 1, tenants: [disabled, others] });
+    expect([await stored(), await stored('globex')]).toMatchObject([[{ enabled: false }], [{ enabled: true }]]);
+  });
+
+  it('that keys refer to are not pruned, and a role of a mapping is not deleted', async () => {
+    await apply(fresh.db, mapped({ roles: [editor] }, { users: { default_roles: ['editor'] } }));
+    expect(await refusal(apply(fresh.db, acme({ roles: [] }), { prune: true }))).toBe('in_use');
+    await fresh.db.knex.raw(
+      `insert into api_keys (id, tenant_id, description, scopes, digest, prefix, last_four, created_by, proof_issuer_id, proof_subject, proof_claims)
+       select 'key_' || repeat('0', 26), 'acme', 'k', '{chat:read}', 'x', '', '', 'x', id, 'pod', '[]' from issuers`,
+    );
+    expect(await refusal(apply(fresh.db, acme({ issuers: [] }), { prune: true }))).toBe('in_use');
+    await fresh.db.knex.raw('update api_keys set revoked_at = now()');
+    await apply(fresh.db, acme({ roles: [], issuers: [] }), { prune: true });
+    expect(await stored()).toEqual([]);
+  });
+});
 
 describe('the last administrator', () => {
   beforeEach(() => apply(fresh.db, platform({ users: [root] })));
@@ -290,7 +399,7 @@ describe('names and addresses that others have', () => {
     await apply(fresh.db, acme({ users: [{ ...ada, roles: [] }] }));
     await fresh.db.knex.raw(`update users set source = 'ldap'`);
     expect(await errorsOf(acme({ users: [ada] }))).toContain(
-      '/tenants/0/users/0/email This user belongs to a directory, which manages the user. Remove the user from the file.',
+      '/tenants/0/users/0/email This user belongs to a directory or an issuer, which manages the user. Remove the user from the file.',
     );
   });
 

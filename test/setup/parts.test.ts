@@ -52,6 +52,19 @@ const ACME = {
       enabled: false,
     },
   ],
+  issuers: [
+    {
+      name: 'keycloak',
+      kind: 'oidc',
+      issuer: 'https://login.example/realms/a',
+      audiences: ['postern'],
+      required_claims: [{ claim: 'hd', in: ['acme.example'] }],
+      users: { subject_claim: 'sub', create: true, roles: [], default_roles: [] },
+      sso: { client_id: 'console', scopes: ['openid'], label: 'Log in' },
+      enabled: true,
+      max_age_seconds: 60,
+    },
+  ],
   users: [
     {
       email: 'ada@acme.test',
@@ -78,6 +91,7 @@ describe('a file that names a part of what there is', () => {
     ['the tenant alone', { id: 'acme' }],
     ['its users alone', { id: 'acme', users: [{ email: 'ada@acme.test' }] }],
     ['its roles alone', { id: 'acme', roles: [{ name: 'small' }] }],
+    ['its issuers alone', { id: 'acme', issuers: [{ name: 'keycloak' }] }],
     ['its policies alone', { id: 'acme', policies: [{ name: 'office-hours' }] }],
     ['one quota', { id: 'acme', quotas: { max_users: 50 }, settings: {} }],
   ])('leaves everything else as it is, also with --prune: %s', async (_, tenant) => {
@@ -92,6 +106,7 @@ describe('a file that names a part of what there is', () => {
         quotas: { max_users: 60 },
         roles: [{ name: 'small', permissions: ['chat:read'] }],
         policies: [{ name: 'office-hours', description: 'By day.' }],
+        issuers: [{ name: 'keycloak', max_age_seconds: 120 }],
         users: [{ email: 'ada@acme.test', department: 'S' }],
       }),
     );
@@ -101,6 +116,7 @@ describe('a file that names a part of what there is', () => {
       quotas: { ...ACME.quotas, max_users: 60 },
       roles: [{ ...ACME.roles[0], permissions: ['chat:read'] }],
       policies: [{ ...ACME.policies[0], description: 'By day.', applies_to: 'roles' }],
+      issuers: [{ ...ACME.issuers[0], max_age_seconds: 120 }],
       users: [{ ...ACME.users[0], department: 'S' }],
     });
   });
@@ -115,6 +131,7 @@ describe('a file that names a part of what there is', () => {
         metadata: null,
         roles: [{ name: 'small', description: null, resource_constraints: null }],
         policies: [{ name: 'office-hours', conditions: null, attached_roles: null }],
+        issuers: [{ name: 'keycloak', required_claims: null, users: null, sso: null, max_age_seconds: null }],
         users: [{ email: 'ada@acme.test', department: null, metadata: null, roles: null }],
       }),
     );
@@ -133,6 +150,15 @@ describe('a file that names a part of what there is', () => {
           resources: ['*'],
           applies_to: 'roles',
           enabled: false,
+        },
+      ],
+      issuers: [
+        {
+          name: 'keycloak',
+          kind: 'oidc',
+          issuer: 'https://login.example/realms/a',
+          audiences: ['postern'],
+          enabled: true,
         },
       ],
       users: [{ email: 'ada@acme.test', name: 'Ada', status: 'deactivated' }],
@@ -160,9 +186,9 @@ describe('a file that names a part of what there is', () => {
 
 type Members = Readonly<Record<string, unknown>>;
 /** By which a thing is known, and what a new one needs. */
-const KEPT = ['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources'];
+const KEPT = ['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources', 'issuer', 'audiences'];
 /** Members that say one thing together. */
-const TOGETHER: Readonly<Record<string, string>> = { attached_roles: 'applies_to' };
+const TOGETHER: Readonly<Record<string, string>> = { attached_roles: 'applies_to', sso: 'users' };
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -175,7 +201,8 @@ function part(value: unknown, takes: (place: string) => boolean, place = ''): un
     Object.entries(value).flatMap(([name, member]) => {
       const at = `${place}/${name}`;
       const nested =
-        (Array.isArray(member) && member.every(isMembers) && member.length > 0) || /^(?:settings|quotas)$/.test(name);
+        (Array.isArray(member) && member.every(isMembers) && member.length > 0 && name !== 'required_claims') ||
+        /^(?:settings|quotas)$/.test(name);
       if (nested) return [[name, part(member, takes, at)]];
       return KEPT.includes(name) || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`)
         ? [[name, member]]

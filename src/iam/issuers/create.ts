@@ -16,7 +16,7 @@ import type { IssuerParts } from './parts.ts';
 import { countIssuersOf, type IssuerColumns, insertIssuer, type StoredIssuer, writtenIssuer } from './queries.ts';
 import { issuerResource } from './resource.ts';
 import { rolesOfMapping, unknownRoles } from './users.ts';
-import { type ReadIssuer, readNewIssuer } from './values.ts';
+import { type IssuerValues, readNewIssuer } from './values.ts';
 
 /** Most issuers of one tenant. */
 export const MAX_ISSUERS = 100;
@@ -31,7 +31,9 @@ export async function createIssuer(parts: IssuerParts, caller: Caller, request: 
     throwIfInvalid(await unknownRoles(trx, caller.tenant, read.values.users));
     await mayGiveRoles(trx, caller, rolesOfMapping(read.values.users));
     await reserveIssuer(trx, caller.tenant);
-    const row = await writeNewIssuer(parts, trx, { id, tenant_id: caller.tenant, nowMs: caller.nowMs }, read);
+    const sealed = sealRequested(parts, id, read.clientSecret);
+    const place = { id, tenant_id: caller.tenant, nowMs: caller.nowMs };
+    const row = await writeNewIssuer(trx, place, { values: read.values, sealed });
     const created = issuerResource(row, parts.issuers, caller.nowMs);
     audit.after = created;
     return created;
@@ -44,18 +46,18 @@ export async function reserveIssuer(trx: Transaction, tenant: TenantId): Promise
   throw new Refusal('quota_exceeded', `The tenant already has ${MAX_ISSUERS} issuers, which is the limit.`);
 }
 
+/** The values of an issuer to write. */
+export interface WrittenIssuer {
+  readonly values: IssuerValues;
+  /** The sealed secret of the client. Undefined: the stored one stays. Null: there is none. */
+  readonly sealed: Buffer | null | undefined;
+}
+
 /** @throws Refusal `already_exists` */
 export async function writeNewIssuer(
-  parts: Pick<IssuerParts, 'secretKey'>,
   trx: Transaction,
-  {
-    id,
-    tenant_id,
-    nowMs,
-  }: Pick<StoredIssuer, 'id' | 'tenant_id'> & {
-    readonly nowMs: number;
-  },
-  { values, clientSecret }: ReadIssuer,
+  { id, tenant_id, nowMs }: Pick<StoredIssuer, 'id' | 'tenant_id'> & { readonly nowMs: number },
+  { values, sealed }: WrittenIssuer,
 ): Promise<StoredIssuer> {
   const columns: IssuerColumns = {
     ...values,
@@ -63,7 +65,7 @@ export async function writeNewIssuer(
     revoked_before: null,
     earlier: null,
     users_since: null,
-    sso_secret_sealed: sealRequested(parts, id, clientSecret),
+    sso_secret_sealed: sealed,
   };
   await insertIssuer(trx, { id, tenant_id, ...columns }).catch(refuseTaken);
   if (values.jwks === null) await insertKeyState(trx, id);

@@ -112,6 +112,14 @@ interface IssuerSsoRequest {
   readonly required_acr?: string;
 }
 
+const ssoScopes = Type.Optional(
+  Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: '^[!#-\\[\\]-~]+$' }), {
+    maxItems: 20,
+    description: 'Default: openid, profile and email.',
+  }),
+);
+const LOGIN = 'The login to the console by this issuer. Absent or null: none.';
+
 const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
   ...nullable(
     Type.Object(
@@ -124,17 +132,24 @@ const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
             description: 'Stored sealed, and never shown. Absent in an update: the stored secret stays.',
           }),
         ),
-        scopes: Type.Optional(
-          Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: '^[!#-\\[\\]-~]+$' }), {
-            maxItems: 20,
-            description: 'Default: openid, profile and email.',
-          }),
-        ),
+        scopes: ssoScopes,
       },
       closed,
     ),
   ),
-  description: 'The login to the console by this issuer. Absent or null: none.',
+  description: LOGIN,
+});
+
+/** For a setup file, which has no secrets. */
+export const ssoWithoutSecret = Type.Unsafe<Omit<IssuerSsoRequest, 'client_secret'> | null>({
+  ...nullable(Type.Object({ ...ssoParts, scopes: ssoScopes }, closed)),
+  description: LOGIN,
+});
+
+export const leewaySeconds = Type.Integer({
+  minimum: 0,
+  maximum: 60,
+  description: 'Tolerance for `exp`, `nbf` and `iat`. Default: 5.',
 });
 
 const sso = Type.Unsafe<IssuerSso>(
@@ -261,9 +276,7 @@ export const issuer = {
     changes: true,
   }),
   leeway_seconds: column(Type.Integer(), {
-    accepts: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 60, description: 'Tolerance for `exp`, `nbf` and `iat`. Default: 5.' }),
-    ),
+    accepts: Type.Optional(leewaySeconds),
     changes: true,
   }),
   /** Tokens with an older `iat` are refused. Null: none. */

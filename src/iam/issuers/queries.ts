@@ -144,6 +144,11 @@ export async function lockIssuer(
   await (mode === 'update' ? row.forUpdate() : row.forShare());
 }
 
+/** Returns the id of the enabled issuer of a value of `iss`, in any tenant. */
+export async function enabledIssuerOf(q: Queryable, issuer: string): Promise<IssuerId | undefined> {
+  return (await issuers(q).where({ issuer, enabled: true }).first('id'))?.id;
+}
+
 export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     'select count(*)::int as n from issuers where tenant_id = :tenant',

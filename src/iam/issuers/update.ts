@@ -10,7 +10,7 @@ import { mayGiveByIssuer, mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { sealRequested } from './client-secret.ts';
-import { refuseTaken } from './create.ts';
+import { refuseTaken, type WrittenIssuer } from './create.ts';
 import type { IssuerChanges, IssuerResource } from './entity.ts';
 import { resetKeyState } from './key-queries.ts';
 import type { IssuerParts } from './parts.ts';
@@ -19,7 +19,7 @@ import { holdIssuer } from './read.ts';
 import { type EndedSessions, endSessionsOfIssuer } from './reference-queries.ts';
 import { issuerResource } from './resource.ts';
 import { rolesOfMapping, unknownRoles } from './users.ts';
-import { type IssuerValues, type ReadIssuer, readIssuerChanges } from './values.ts';
+import { type IssuerValues, readIssuerChanges } from './values.ts';
 import { earlierAfter, type Widening, wideningOf } from './widening.ts';
 
 /** @throws Refusal `not_found`, `invalid_field`, `escalation`, `already_exists` */
@@ -48,7 +48,8 @@ export async function updateIssuer(
         await mayGiveRoles(trx, caller, widening.roles);
       }
       const repasted = request.jwks !== undefined && request.jwks !== null;
-      const row = await writeIssuer(parts, trx, before, { ...read, repasted, nowMs: caller.nowMs });
+      const sealed = sealRequested(parts, before.id, read.clientSecret);
+      const row = await writeIssuer(trx, before, { values: read.values, sealed, repasted, nowMs: caller.nowMs });
       audit.before = issuerResource(before, issuers, caller.nowMs);
       audit.after = issuerResource(row, issuers, caller.nowMs);
       return issuerResource(row, issuers, caller.nowMs);
@@ -61,15 +62,14 @@ export async function updateIssuer(
  * @throws Refusal `already_exists`
  */
 export async function writeIssuer(
-  parts: Pick<IssuerParts, 'secretKey'>,
   trx: Transaction,
   before: StoredIssuer,
   {
     values,
-    clientSecret,
+    sealed,
     repasted,
     nowMs,
-  }: ReadIssuer & {
+  }: WrittenIssuer & {
     /** True if the key set was pasted again, so that its age begins anew. */
     readonly repasted: boolean;
     readonly nowMs: number;
@@ -81,7 +81,7 @@ export async function writeIssuer(
     ...values,
     jwks_set_at: values.jwks === null ? null : repasted ? new Date(nowMs) : before.jwks_set_at,
     ...consequences(before, widening, await keysBefore(trx, before, widening), nowMs),
-    sso_secret_sealed: sealRequested(parts, id, clientSecret),
+    sso_secret_sealed: sealed,
   };
   await updateIssuerRow(trx, id, columns).catch(refuseTaken);
   if (widening.replacesKeys) await resetKeyState(trx, id);

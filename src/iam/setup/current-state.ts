@@ -3,6 +3,7 @@
 import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { listIssuers, type StoredIssuer } from '../issuers/queries.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import { listPolicies } from '../policies/queries.ts';
 import type { RoleRow } from '../roles/entity.ts';
@@ -22,6 +23,7 @@ export interface TenantState {
   readonly deleted: boolean;
   readonly roles: readonly RoleRow[];
   readonly policies: readonly PolicyRow[];
+  readonly issuers: readonly StoredIssuer[];
 }
 
 export interface CurrentState {
@@ -69,6 +71,7 @@ export async function readCurrentState(
       deleted: deleted.has(id),
       roles: await listTenantRoles(trx, id),
       policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenant_id !== null),
+      issuers: await listTenantIssuers(trx, id),
     });
   }
   return {
@@ -90,6 +93,13 @@ export function listTenantRoles(trx: Queryable, tenant: TenantId): Promise<reado
   return every(
     (page) => listRoles(trx, { kind: 'one', tenant }, {}, page),
     (role) => [role.name, role.tenant_id],
+  );
+}
+
+export function listTenantIssuers(trx: Queryable, tenant: TenantId): Promise<readonly StoredIssuer[]> {
+  return every(
+    (page) => listIssuers(trx, { kind: 'one', tenant }, {}, page),
+    (issuer) => [issuer.name, issuer.tenant_id],
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * The form of a setup file: tenants with their roles, policies and users, and the global policies. It has no member for
+ * The form of a setup file: tenants with their roles, policies, issuers and users, and the global policies. It has no member for
  * a secret.
  *
  * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So
@@ -7,6 +7,7 @@
  */
 
 import { type Static, type TSchema, Type } from 'typebox';
+import { claimRules, issuer, leewaySeconds, ssoWithoutSecret } from '../issuers/entity.ts';
 import { policy } from '../policies/entity.ts';
 import { role } from '../roles/entity.ts';
 import { changedBy } from '../schema/entity.ts';
@@ -42,6 +43,21 @@ export type PolicyDocument = Static<typeof policyDocument>;
 /** No file states which tokens of issuers act as a user. */
 const { identities: _identities, ...userMembers } = changedBy(user);
 
+const { name: _issuerName, sso: _sso, ...issuerMembers } = changedBy(issuer);
+export const issuerDocument = Type.Object(
+  {
+    name: issuer.name.accepts,
+    kind: issuer.kind.accepts,
+    ...issuerMembers,
+    algorithms: removable(issuerMembers.algorithms),
+    required_claims: removable(claimRules),
+    leeway_seconds: removable(leewaySeconds),
+    sso: Type.Optional(ssoWithoutSecret),
+  },
+  closed,
+);
+export type IssuerDocument = Static<typeof issuerDocument>;
+
 /** A local user. */
 export const userDocument = Type.Object(
   {
@@ -63,6 +79,7 @@ export const tenantDocument = Type.Object(
     quotas: removable(quotasChanges),
     roles: listOf(roleDocument),
     policies: listOf(policyDocument),
+    issuers: listOf(issuerDocument),
     users: listOf(userDocument),
   },
   closed,

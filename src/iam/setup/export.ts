@@ -7,7 +7,14 @@ import { notFound } from '../caller/refusals.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant } from '../tenants/queries.ts';
-import { listAllTenants, listGlobalPolicies, listTenantRoles, listVisiblePolicies } from './current-state.ts';
+import {
+  listAllTenants,
+  listGlobalPolicies,
+  listTenantIssuers,
+  listTenantRoles,
+  listVisiblePolicies,
+} from './current-state.ts';
+import { ISSUER_MEMBERS } from './issuers.ts';
 import { type View, viewOf } from './members.ts';
 import { POLICY_MEMBERS } from './policies.ts';
 import { countOtherUsers, localUsers } from './queries.ts';
@@ -71,7 +78,11 @@ async function exportTenant(
   const policies = (await listVisiblePolicies(trx, tenant.id))
     .filter((policy) => policy.tenant_id !== null)
     .map(namedPolicy);
-  take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), roles, policies } });
+  const issuers = (await listTenantIssuers(trx, tenant.id)).map((issuer) => ({
+    name: issuer.name,
+    ...viewOf(ISSUER_MEMBERS, issuer),
+  }));
+  take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), roles, policies, issuers } });
   if (!users) return;
   for await (const some of localUsers(trx, tenant.id, USERS_AT_ONCE)) {
     take({ kind: 'users', users: some.map((user) => ({ email: user.email, ...viewOf(USER_MEMBERS, user) })) });

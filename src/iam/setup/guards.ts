@@ -7,6 +7,8 @@ import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import type { StoredIssuer } from '../issuers/queries.ts';
+import { rolesOfMapping } from '../issuers/users.ts';
 import { type PolicyRow, policyRecord } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { hasActiveKeys, hasUsers } from '../tenants/queries.ts';
@@ -14,6 +16,7 @@ import { localAdministrators, usersWithPassword } from '../users/administrator-q
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
 import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
+import { type IssuerAction, issuersAfter, refuseBrokenIssuers } from './issuers.ts';
 import { type PolicyAction, policiesAfter } from './policies.ts';
 import { roleHolders } from './queries.ts';
 import type { RoleAction } from './roles.ts';
@@ -26,9 +29,11 @@ export interface TenantPlan {
   /** Undefined if the tenant does not exist. */
   readonly stored: TenantRow | undefined;
   readonly policiesBefore: readonly PolicyRow[];
+  readonly issuersBefore: readonly StoredIssuer[];
   readonly tenant: readonly PlannedAction[];
   readonly roles: readonly RoleAction[];
   readonly policies: readonly PolicyAction[];
+  readonly issuers: readonly IssuerAction[];
   readonly users: readonly UserAction[];
 }
 
@@ -39,7 +44,7 @@ export interface WholePlan {
   readonly removedTenants: readonly TenantRow[];
 }
 
-/** @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use` */
+/** @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`, `already_exists` */
 export async function refuseBrokenRules(
   trx: Transaction,
   plan: WholePlan,
@@ -49,9 +54,11 @@ export async function refuseBrokenRules(
     setupTokens = false,
   }: { readonly force: boolean; readonly nowMs: number; readonly setupTokens?: boolean },
 ): Promise<void> {
+  const allIssuers = plan.tenants.flatMap(({ issuers }) => issuers);
   for (const tenant of plan.tenants) {
     await refuseRolesInUse(trx, tenant);
     await refuseTooManyUsers(trx, tenant);
+    await refuseBrokenIssuers(trx, tenant.wanted.key, tenant.issuersBefore, tenant.issuers, allIssuers);
   }
   await refuseNoAdministrator(trx, plan, setupTokens);
   if (!force) refuseLockOut(plan.global);
@@ -64,7 +71,7 @@ export async function refuseBrokenRules(
  */
 async function refuseRolesInUse(
   trx: Transaction,
-  { wanted, policiesBefore, roles, policies, users }: TenantPlan,
+  { wanted, policiesBefore, issuersBefore, roles, policies, issuers, users }: TenantPlan,
 ): Promise<void> {
   const later = new Map<UserId, UserAction>(
     users.flatMap((action) => (action.before === undefined ? [] : [[action.before.id, action]])),
@@ -80,7 +87,14 @@ async function refuseRolesInUse(
       policy.attached_roles.some((role) => role === name),
     );
     const users = holders.map((holder) => `the user ${holder.email ?? holder.id}`);
-    const having = [...users, ...attached.map(([policy]) => `the policy ${policy}`)];
+    const mapping = [...issuersAfter(issuersBefore, issuers)].filter(([, issuer]) =>
+      rolesOfMapping(issuer.users).some((role) => role === name),
+    );
+    const having = [
+      ...users,
+      ...attached.map(([policy]) => `the policy ${policy}`),
+      ...mapping.map(([issuer]) => `the issuer ${issuer}`),
+    ];
     if (having.length > 0) {
       const some = having.slice(0, 3).join(', ') + (having.length > 3 ? ` and ${having.length - 3} more` : '');
       throw new Refusal(

@@ -3,11 +3,13 @@
 import { DEFAULT_TENANT, type PolicyName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { rolesOfMapping, usersOf } from '../issuers/users.ts';
 import { policyOwners } from '../policies/queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import type { PlannedAction } from './action.ts';
 import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
 import { refuseBrokenRules, type TenantPlan, type WholePlan } from './guards.ts';
+import { planIssuers } from './issuers.ts';
 import { type PolicyAction, planPolicies, policiesAfter, type WantedPolicy } from './policies.ts';
 import { NO_SUCH_ROLE, type Setup, type SetupError } from './read.ts';
 import { planResources } from './resource-plan.ts';
@@ -22,6 +24,8 @@ export interface SetupOptions extends PruneOptions {
   readonly setupTokens?: boolean;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
+  /** `issuers.allowed-hosts`. Default: none. */
+  readonly allowedHosts?: readonly string[];
 }
 
 export type Plan =
@@ -36,7 +40,7 @@ export type Plan =
 
 /**
  * @param lock locks the resources that the plan depends on until the transaction ends
- * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
+ * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`, `already_exists`
  */
 export async function planSetup(trx: Transaction, setup: Setup, options: SetupOptions, lock: boolean): Promise<Plan> {
   const current = await readCurrentState(trx, setup, options, lock);
@@ -62,13 +66,13 @@ export async function planSetup(trx: Transaction, setup: Setup, options: SetupOp
   };
 }
 
-const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [] };
+const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [], issuers: [] };
 
 function planTenantParts(
   wanted: WantedTenant,
   state: TenantState,
   users: readonly UserRow[],
-  { prune }: SetupOptions,
+  { prune, allowedHosts = [], nowMs }: SetupOptions,
   errors: SetupError[],
 ): TenantPlan {
   const id = wanted.key;
@@ -77,14 +81,19 @@ function planTenantParts(
   const known = (name: string) => isBuiltinRole(name) || names.has(name);
   for (const policy of wanted.policies ?? [])
     refuseUnknown(policy.attached_roles ?? [], `${policy.at}/attached_roles`, known, errors);
+  const issuers = planIssuers(id, wanted.issuers, state.issuers, prune, { allowedHosts, nowMs }, errors);
+  for (const { at, document } of wanted.issuers ?? [])
+    refuseUnknown(rolesOfMapping(usersOf(document.users ?? null)), `${at}/users`, known, errors);
   for (const user of wanted.users ?? []) refuseUnknown(user.roles ?? [], `${user.at}/roles`, known, errors);
   return {
     wanted,
     stored: state.tenant,
     policiesBefore: state.policies,
+    issuersBefore: state.issuers,
     tenant: planTenant(wanted, state, errors),
     roles,
     policies: planPolicies(id, wanted.policies, state.policies, prune, errors),
+    issuers,
     users: planResources(userResources(id), wanted.users, users, prune, errors),
   };
 }
@@ -178,5 +187,5 @@ function placeOf(policies: readonly WantedPolicy[] | undefined, name: string): s
 }
 
 function actionsOf(plan: TenantPlan): readonly PlannedAction[] {
-  return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.users];
+  return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.issuers, ...plan.users];
 }

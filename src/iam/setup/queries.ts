@@ -22,13 +22,14 @@ export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Pr
   return new Set(rows.map((row) => storedTenant(row.id)));
 }
 
-/** Locks these tenants and all their roles and policies until the transaction ends. */
+/** Locks these tenants and all their roles, policies and issuers until the transaction ends. */
 export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
   await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
   await trx.raw(
     'select from roles where tenant_id = any(cast(:ids as text[])) order by tenant_id collate "C", name collate "C" for update',
     { ids },
   );
+  await trx.raw('select from issuers where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../decision/validate.ts';
 import {
   DEFAULT_TENANT,
+  parseIssuerName,
   parsePolicyName,
   parseRoleName,
   parseTenantId,
@@ -21,7 +22,15 @@ import { NAME_FORM } from '../caller/refusals.ts';
 import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
 import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/checks.ts';
-import type { PolicyDocument, RoleDocument, SetupDocument, TenantDocument, UserDocument } from './document.ts';
+import type {
+  IssuerDocument,
+  PolicyDocument,
+  RoleDocument,
+  SetupDocument,
+  TenantDocument,
+  UserDocument,
+} from './document.ts';
+import type { WantedIssuer } from './issuers.ts';
 import { withoutNulls } from './members.ts';
 import { POLICY_MEMBERS, type WantedPolicy } from './policies.ts';
 import { ROLE_MEMBERS, type WantedRole } from './roles.ts';
@@ -107,7 +116,7 @@ class Reader {
       this.#report(`${at}/id`, TENANT_FORM);
       return undefined;
     }
-    const { roles, policies, users, metadata, ...members } = document;
+    const { roles, policies, issuers, users, metadata, ...members } = document;
     const addsUsers = named.has(id) && Object.keys(document).every((member) => member === 'id' || member === 'users');
     if (!addsUsers) this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
     if (id === DEFAULT_TENANT && document.status === 'suspended') {
@@ -121,6 +130,7 @@ class Reader {
       metadata: metadata === null ? {} : metadata,
       roles: roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
       policies: policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
+      issuers: issuers?.flatMap((issuer, i) => this.#issuer(issuer, `${at}/issuers/${i}`, id)),
       users: users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
     };
   }
@@ -165,6 +175,17 @@ class Reader {
     const resource_constraints =
       constraints === undefined ? undefined : this.#valid(parseConstraints(constraints, `${at}/resource_constraints`));
     return [{ ...members, at, key, resource_constraints }];
+  }
+
+  /** The values are read with those that are stored, when the setup is planned. */
+  #issuer(document: IssuerDocument, at: string, tenant: TenantId): readonly WantedIssuer[] {
+    const key = parseIssuerName(document.name);
+    if (key === undefined) {
+      this.#report(`${at}/name`, NAME_FORM);
+      return [];
+    }
+    this.#once(`issuer ${tenant} ${key}`, `${at}/name`, 'An issuer with this name');
+    return [{ at, key, document }];
   }
 
   #user(document: UserDocument, at: string): WantedUser {

@@ -14,6 +14,7 @@ import {
 import { deleteTenantRow, insertTenant, updateTenantRow } from '../tenants/queries.ts';
 import type { PlannedAction } from './action.ts';
 import type { TenantState } from './current-state.ts';
+import type { WantedIssuer } from './issuers.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import type { WantedPolicy } from './policies.ts';
 import type { SetupError } from './read.ts';
@@ -27,9 +28,10 @@ export interface WantedTenant extends Omit<Wanted<Values, TenantId>, 'settings' 
   /** Null removes all settings. */
   readonly settings?: SettingsChanges | null | undefined;
   readonly quotas?: QuotasChanges | null | undefined;
-  /** Undefined: the file does not state the roles. The same applies to policies and users. */
+  /** Undefined: the file does not state the roles. The same applies to policies, issuers and users. */
   readonly roles: readonly WantedRole[] | undefined;
   readonly policies: readonly WantedPolicy[] | undefined;
+  readonly issuers: readonly WantedIssuer[] | undefined;
   readonly users: readonly WantedUser[] | undefined;
 }
 
