@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { makeId } from '../../src/domain/ids.ts';
 import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
@@ -122,6 +122,53 @@ describe('a token for the upstream', () => {
     const claims = await claimsOf(await tokenOf(key));
     expect(claims).toMatchObject({ sub: id, client_id: id, roles: [], scope: 'chat:write rag:read' });
     expect(claims).not.toHaveProperty('act');
+  });
+});
+
+describe('a token of another issuer', () => {
+  it('that proves a key gets the token of that key, and its narrowed session a narrower one', async () => {
+    const boss = await h.person(ACME, ['tenant-admin']);
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const name = unique('cluster');
+    const issuer = `https://${name}.example.com`;
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] };
+    const made = await h.api('POST', '/v1/iam/issuers', {
+      as: boss.token,
+      body: { name, issuer, audiences: ['postern'], jwks },
+    });
+    expect(outcome(made)).toBe('201');
+    const proof = { issuer: name, subject: 'system:serviceaccount:agents:planner' };
+    const key = await h.api('POST', '/v1/iam/api-keys', {
+      as: boss.token,
+      body: { description: 'pod', scopes: ['chat:*', 'rag:read'], expires_in_days: 1, proof },
+    });
+    const id = text(key.json, 'id');
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+      .setIssuer(issuer)
+      .setSubject(proof.subject)
+      .setAudience('postern')
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(privateKey);
+    const first = await tokenOf(token);
+    expect(await claimsOf(first)).toMatchObject({ sub: id, client_id: id, scope: 'chat:* rag:read', roles: [] });
+    expect(await tokenOf(token)).toBe(first);
+    const exchanged = await h.api('POST', '/v1/auth/token', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      raw: String(
+        new URLSearchParams({
+          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+          subject_token: token,
+          subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+          scope: 'chat:write',
+        }),
+      ),
+    });
+    expect(outcome(exchanged)).toBe('200');
+    const session = text(exchanged.json, 'access_token');
+    expect(await claimsOf(await tokenOf(session))).toMatchObject({ sub: id, client_id: id, scope: 'chat:write' });
+    expect(await tokenOf(session)).toBe(await tokenOf(session));
   });
 });
 

@@ -6,6 +6,7 @@ import type { Principal } from '../../src/decision/model.ts';
 import { compilePatterns, covers, permissionOf } from '../../src/decision/permissions.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { makeId, parseRoleName, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
+import { readIssuerToken } from '../../src/identity/issuer-token.ts';
 import { AccessTokens } from '../../src/identity/tokens.ts';
 import {
   OPTIONAL_CLAIMS,
@@ -154,6 +155,8 @@ describe('a token for the upstream', () => {
   it('is no access token, and an access token is no token for the upstream', async () => {
     const token = await tokensOf(ring).prepare(USER, NOW, 'jti-1').sign();
     expect(await accessTokens().verify(token)).toEqual({ kind: 'invalid', reason: 'malformed' });
+    // Not even for an issuer that has Postern's own value of `iss` and its keys.
+    expect(readIssuerToken(token)).toBeUndefined();
     const { token: access } = await accessTokens().issue({
       userId: makeId('usr', NOW, new Uint8Array(10)),
       sessionId: makeId('ses', NOW, new Uint8Array(10)),
