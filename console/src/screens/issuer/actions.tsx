@@ -68,8 +68,9 @@ function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
   const run = useMutation({
     mutationFn: () => client.request('PUT', '/v1/iam/issuers/{id}', { path: { id }, body: { enabled: !enabled } }),
     onSuccess: async () => {
-      await issuersChanged(queries, tenant);
+      // First, because the question is about the state from before.
       onClose();
+      await issuersChanged(queries, tenant);
     },
   });
   return (
@@ -93,8 +94,8 @@ function Revoke({ issuer: { id, name }, onClose }: QuestionProps) {
   const run = useMutation({
     mutationFn: () => client.request('POST', '/v1/iam/issuers/{id}/revoke-before', { path: { id }, body: {} }),
     onSuccess: async () => {
-      await issuersChanged(queries, tenant);
       onClose();
+      await issuersChanged(queries, tenant);
     },
   });
   return (

@@ -1,4 +1,4 @@
-/** What the mapping of an issuer gives: each rule as a sentence, with what its roles permit. */
+/** The roles that the mapping of an issuer gives: each rule as a sentence, with the permissions of its roles. */
 
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -60,7 +60,7 @@ function Grant({ says, roles, texts }: GrantProps) {
   );
 }
 
-/** What each role permits, as a sentence. A caller that must not read roles sees why. */
+/** The permissions of each role as a sentence. A caller that must not read roles sees why. */
 function useRoleTexts(names: readonly string[]): ReadonlyMap<string, string> {
   const { id: tenant, client } = useTenant();
   const { meaning } = useCatalog();

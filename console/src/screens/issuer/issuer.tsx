@@ -119,7 +119,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
   );
 }
 
-/** What a conflict compares: the state of the keys changes by itself. */
+/** Leaves out the state of the keys, which changes by itself, so that a conflict does not show it. */
 function comparable({ keys: _, ...rest }: IssuerResource) {
   return rest;
 }

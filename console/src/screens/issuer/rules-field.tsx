@@ -1,6 +1,6 @@
 /** Rules on claims: each with a claim and the values of which one must match. A mapping gives roles besides. */
 
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { globFault } from '../../api/permissions.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
 import { Button } from '../../ui/button.tsx';
@@ -32,10 +32,17 @@ interface RulesFieldProps<R extends ClaimRule> {
 export function RulesField<R extends ClaimRule>(props: RulesFieldProps<R>) {
   const { label, rules, onChange, start, adding, hint, error, children } = props;
   const { ids, removeId } = useRowIds(rules.length);
+  const whole = useRef<HTMLDivElement>(null);
   const replace = (at: number, rule: R): void => onChange(rules.map((one, index) => (index === at ? rule : one)));
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset's legend cannot be laid out as labels are
-    <div role="group" aria-label={label} className={styles.rules} data-fault={error === undefined ? undefined : ''}>
+    <div
+      ref={whole}
+      role="group"
+      aria-label={label}
+      className={styles.rules}
+      data-fault={error === undefined ? undefined : ''}
+    >
       <span className={fieldStyles.label} aria-hidden="true">
         {label}
       </span>
@@ -61,6 +68,8 @@ export function RulesField<R extends ClaimRule>(props: RulesFieldProps<R>) {
             label={text.removeRule(index + 1)}
             onPress={() => {
               removeId(index);
+              // The pressed button goes away, and the one that adds stays.
+              whole.current?.querySelector<HTMLElement>('[data-adds] button')?.focus();
               onChange(rules.filter((_, at) => at !== index));
             }}
           >
@@ -70,7 +79,7 @@ export function RulesField<R extends ClaimRule>(props: RulesFieldProps<R>) {
         </fieldset>
       ))}
       {rules.length >= MAX_RULES ? null : (
-        <div>
+        <div data-adds="">
           <Button small onPress={() => onChange([...rules, start])}>
             <Icon name="plus" size={12} />
             {adding}

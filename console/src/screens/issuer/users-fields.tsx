@@ -1,4 +1,4 @@
-/** What the tokens of an issuer prove besides keys: its users, with the roles that claims give them. */
+/** The users that the tokens of an issuer prove, with the roles that claims give them. */
 
 import { issuers as text } from '../../text/en/issuers.ts';
 import { Segments, TextField } from '../../ui/field.tsx';
