@@ -1,5 +1,7 @@
 import type { Locator, Page, Request } from 'playwright-core';
 import { afterAll, describe, expect } from 'vitest';
+import { EMPTY_ISSUER, newIssuerOf } from '../../console/src/screens/issuer/draft.ts';
+import { filledBy, TEMPLATE_IDS, templateOf } from '../../console/src/screens/issuer/templates.ts';
 import { call, type Decider, decider, done } from '../server/support/client.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
 import { accessibilityFaults, faultsInEveryLook } from './support/browser.ts';
@@ -285,6 +287,23 @@ describe('the list of issuers', () => {
     await page.getByText('connection refused').waitFor({ state: 'hidden' });
     await page.getByText('The last attempt to fetch the keys failed.').waitFor();
     expect(problems).toEqual([]);
+  });
+});
+
+describe('the templates of issuers', () => {
+  it('fill in what the server accepts', async () => {
+    const refused: unknown[] = [];
+    for (const id of TEMPLATE_IDS.filter((one) => one !== 'own')) {
+      // Whether a text is a certificate is not the template's matter.
+      const samples = templateOf(id).inputs.filter(({ name }) => name !== 'ca');
+      const values = Object.fromEntries(samples.map(({ name, sample }) => [name, sample]));
+      const issuer = newIssuerOf({ ...EMPTY_ISSUER, name: `template-${id}`, ...filledBy(id, values) }, 'a secret');
+      // Another tenant may have an enabled issuer of the same value.
+      const body = { ...issuer, enabled: false };
+      const reply = await call(http, 'POST', '/v1/iam/issuers', { token: stand.token, tenant: TENANT, body });
+      if (reply.status !== 201) refused.push(id, reply.body);
+    }
+    expect(refused).toEqual([]);
   });
 });
 
