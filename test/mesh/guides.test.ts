@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { GATEWAY_COUNTS } from '../../src/extauthz/access-log/usage.ts';
 import { load, problemsOf as problemsOfConfig } from '../config/support/load.ts';
 import {
@@ -46,6 +46,23 @@ describe.each(GUIDES)('the guide %s', (guide) => {
 
   test('makes none of the mistakes that let requests pass without a check', () => {
     expect(mistakesOf(documentsOf(guide))).toEqual([]);
+  });
+});
+
+describe('the page about the token for the upstream', () => {
+  const documents = [...pageText('upstream-token').matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, block = '']) =>
+    parseAllDocuments(block).map((document): unknown => document.toJS()),
+  );
+
+  test('has valid policies for Envoy Gateway and Istio, and settings that Postern accepts', () => {
+    const manifests = documents.filter(isMapping).filter((one) => 'apiVersion' in one);
+    // Istio's repository has no schema of a RequestAuthentication among those that the tests keep.
+    const checked = manifests.filter((one) => one['kind'] !== 'RequestAuthentication');
+    expect(checked.map((one) => one['kind'])).toEqual(['AuthorizationPolicy', 'SecurityPolicy']);
+    expect(checked.flatMap(problemsOf)).toEqual([]);
+    const settings = documents.filter(isMapping).filter((one) => 'upstream-token' in one);
+    expect(settings).toHaveLength(1);
+    for (const one of settings) expect(problemsOfConfig(load(JSON.stringify(one)))).toEqual([]);
   });
 });
 
