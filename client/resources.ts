@@ -20,6 +20,8 @@ const POLICIES = '/v1/iam/policies';
 const POLICY = '/v1/iam/policies/{name}';
 const TENANTS = '/v1/iam/tenants';
 const TENANT = '/v1/iam/tenants/{id}';
+const ISSUERS = '/v1/iam/issuers';
+const ISSUER = '/v1/iam/issuers/{id}';
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/{id}';
 const RECENT = '/v1/iam/decisions/recent';
@@ -109,6 +111,30 @@ export function resourcesOf({ request, pages }: Calls) {
         query: { readonly dry_run?: boolean } = {},
         options?: CallOptions,
       ) => request('POST', `${KEYS}/revoke`, { body, query, ...options }),
+    },
+    issuers: {
+      list: (query?: QueryOf<typeof ISSUERS>, options?: CallOptions) => pages(ISSUERS, { query, ...options }),
+      create: (body: BodyOf<'POST', typeof ISSUERS>, options?: CallOptions) =>
+        request('POST', ISSUERS, { body, ...options }),
+      get: (id: string, options?: CallOptions) => request('GET', ISSUER, { path: { id }, ...options }),
+      update: (id: string, body: BodyOf<'PUT', typeof ISSUER>, options?: CallOptions) =>
+        request('PUT', ISSUER, { path: { id }, body, ...options }),
+      /** @param query `force: true` revokes the keys that its tokens prove, and unlinks its users */
+      delete: (id: string, query: { readonly force?: boolean } = {}, options?: CallOptions) =>
+        request('DELETE', ISSUER, { path: { id }, query, ...options }),
+      /** The steps of the examination of a token, which is stored nowhere. */
+      test: (id: string, token: string, options?: CallOptions) =>
+        request('POST', `${ISSUER}/test`, { path: { id }, body: { token }, ...options }),
+      /** Fetches the keys now; `keys.error` of the answer says why that failed. */
+      refresh: (id: string, options?: CallOptions) =>
+        request('POST', `${ISSUER}/refresh`, { path: { id }, ...options }),
+      /** Refuses the tokens that were issued before `time`, by default now. */
+      revokeBefore: (id: string, time?: string, options?: CallOptions) =>
+        request('POST', `${ISSUER}/revoke-before`, {
+          path: { id },
+          body: time === undefined ? {} : { time },
+          ...options,
+        }),
     },
     sessions: {
       list: (options?: CallOptions) => pages('/v1/auth/sessions', options),

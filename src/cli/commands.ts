@@ -89,6 +89,39 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./policy-disable.ts')).disablePolicyCommand(args),
   },
   {
+    words: ['issuer', 'list'],
+    database: 'ready',
+    takes: '[--tenant T]',
+    summary: 'Lists the issuers of all tenants, or of one, with the state of their keys.',
+    run: async (args) => (await import('./issuer.ts')).issuerListCommand(args),
+  },
+  {
+    words: ['issuer', 'test'],
+    database: 'ready',
+    takes: 'NAME [--tenant T]',
+    summary:
+      'Tests a token at an issuer and reports each step. Reads the token from the terminal or standard input. Exits with 1 if it would be refused.',
+    readsWords: true,
+    run: async (args) => (await import('./issuer.ts')).issuerTestCommand(args),
+  },
+  {
+    words: ['issuer', 'refresh'],
+    database: 'ready',
+    takes: 'NAME [--tenant T]',
+    summary: 'Fetches the keys of an issuer now.',
+    readsWords: true,
+    run: async (args) => (await import('./issuer.ts')).issuerRefreshCommand(args),
+  },
+  {
+    words: ['issuer', 'revoke-before'],
+    database: 'ready',
+    takes: 'NAME [--time T] [--tenant T]',
+    summary:
+      'Refuses the tokens of an issuer that were issued before a time (default: now), and ends the sessions that began with its tokens.',
+    readsWords: true,
+    run: async (args) => (await import('./issuer.ts')).issuerRevokeBeforeCommand(args),
+  },
+  {
     words: ['reset-admin'],
     database: 'ready',
     takes: '[--email E] [--create] [--yes]',

@@ -26,11 +26,11 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
   return 0;
 }
 
-function linesOf({ changed, signingKeys, auditHead }: SecretKeyRotation): string {
-  const left = signingKeys > 0 || auditHead;
+function linesOf({ changed, signingKeys, clientSecrets, auditHead }: SecretKeyRotation): string {
+  const left = signingKeys > 0 || clientSecrets > 0 || auditHead;
   const lines = [
     changed ? 'The database now uses the new secret-key.' : 'The database already used the new secret-key.',
-    `Re-sealed: ${signingKeys} signing keys${auditHead ? ', the head of the audit log' : ''}.`,
+    `Re-sealed: ${signingKeys} signing keys${clientSecrets > 0 ? `, ${clientSecrets} client secrets of issuers` : ''}${auditHead ? ', the head of the audit log' : ''}.`,
     nextStep(changed, left),
   ];
   return `${lines.join('\n')}\n`;

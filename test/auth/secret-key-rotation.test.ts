@@ -5,6 +5,7 @@
 
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { openClientSecret } from '../../src/iam/issuers/client-secret.ts';
 import { ADMIN, call, decider, done, login, makeKey } from '../server/support/client.ts';
 import { logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -57,6 +58,9 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   const old = await stand.serve(withFormer());
   const { access, refresh } = await session(old);
   const { key } = await makeKey(old.http, await login(old.http));
+  const sso = { client_id: 'console', client_secret: 'the secret of a client', label: 'Log in' };
+  const issuer = { name: 'keycloak', issuer: 'https://127.0.0.1:1', audiences: ['postern'], users: {}, sso };
+  await done(old.http, 'POST', '/v1/iam/issuers', { token: access, body: issuer });
 
   // The first restart: one server of each kind at once, both on the former key.
   const both = await stand.serve(withBoth());
@@ -68,7 +72,9 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 
   const rotated = await stand.run(['rotate-secret-key', '--yes'], withBoth());
   expect(rotated.stdout).toContain('The database now uses the new secret-key.');
-  expect(rotated.stdout).toContain('Re-sealed: 1 signing keys, the head of the audit log.');
+  expect(rotated.stdout).toContain(
+    'Re-sealed: 1 signing keys, 1 client secrets of issuers, the head of the audit log.',
+  );
 
   // A server that was started before the command writes on under the former key; one started after it, under the new.
   const after = await stand.serve(withBoth());
@@ -84,6 +90,13 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
     logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken')),
   ).toEqual([]);
   expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
+
+  const { rows: sealedSecrets } = await database.db.knex.raw('select id, sso_secret_sealed as sealed from issuers');
+  const [{ id, sealed: secret }] = sealedSecrets;
+  expect([FORMER, NEW].map((secretKey) => openClientSecret({ secretKey }, id, secret))).toEqual([
+    undefined,
+    sso.client_secret,
+  ]);
 
   const again = await stand.run(['rotate-secret-key', '--yes'], withBoth());
   expect(again.stdout).toContain('remove secret-key-previous from every server');

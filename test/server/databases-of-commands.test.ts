@@ -29,6 +29,9 @@ afterAll(() => stand?.close());
 const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   explain: [['--subject', 'usr_00000000000000000000000000', '--method', 'GET', '--path', '/v1/models']],
   'policy disable': [['some-policy']],
+  'issuer test': [['some-issuer']],
+  'issuer refresh': [['some-issuer']],
+  'issuer revoke-before': [['some-issuer']],
   'audit follow': [['--cursor', 'cursor']],
   apply: [
     ['setup.yaml', '--yes'],

@@ -16,6 +16,7 @@ import { resealSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
+import { resealClientSecrets } from '../issuers/client-secret.ts';
 import { putRetired, readRetired } from './retired-audit-keys.ts';
 
 interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
@@ -31,6 +32,8 @@ export interface SecretKeyRotation {
   readonly changed: boolean;
   /** Signing keys that were sealed under the former key. */
   readonly signingKeys: number;
+  /** Secrets of issuers' clients that were sealed under the former key. */
+  readonly clientSecrets: number;
   /** True if the newest seal of the audit log was signed under the former key. */
   readonly auditHead: boolean;
 }
@@ -47,10 +50,11 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
   return changeAsSystem(parts, OPERATOR, { action: 'secret_key.rotate' }, async (trx, audit) => {
     const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];
     const signingKeys = await resealSigningKeys(trx, (key) => resealed(key, fromSeal, toSeal));
+    const clientSecrets = await resealClientSecrets(trx, from, to);
     const auditHead = await handOverChain(trx, from, to);
     await putSecretKey(trx, to);
-    audit.after = { changed, signing_keys: signingKeys, audit_head: auditHead };
-    return { changed, signingKeys, auditHead };
+    audit.after = { changed, signing_keys: signingKeys, client_secrets: clientSecrets, audit_head: auditHead };
+    return { changed, signingKeys, clientSecrets, auditHead };
   });
 }
 

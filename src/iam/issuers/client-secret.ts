@@ -6,6 +6,8 @@
 import type { IssuerId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
 import { deriveKey, open, seal } from '../../identity/seal.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { lockSealedSecrets, replaceSealedSecret } from './queries.ts';
 
 /** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
 interface SecretKeys {
@@ -35,4 +37,19 @@ export function openClientSecret(
     if (plain !== undefined) return plain.toString();
   }
   return undefined;
+}
+
+/**
+ * Seals the secrets again that are sealed under `from`, in the transaction that changes the key of the installation.
+ * @returns their number
+ */
+export async function resealClientSecrets(trx: Queryable, from: string, to: string): Promise<number> {
+  let replaced = 0;
+  for (const { id, sealed } of await lockSealedSecrets(trx)) {
+    const secret = openClientSecret({ secretKey: from }, id, sealed);
+    if (secret === undefined) continue;
+    await replaceSealedSecret(trx, id, sealClientSecret({ secretKey: to }, id, secret));
+    replaced += 1;
+  }
+  return replaced;
 }

@@ -100,6 +100,32 @@ export async function findIssuer(q: Queryable, tenant: TenantId, id: IssuerId): 
   return rows[0];
 }
 
+/** An issuer and its tenant. */
+export interface IssuerRef {
+  readonly id: IssuerId;
+  readonly tenant_id: TenantId;
+}
+
+/** Returns the issuers of all tenants with a name. */
+export async function issuersNamed(q: Queryable, name: IssuerName): Promise<readonly IssuerRef[]> {
+  return issuers(q).where({ name }).orderBy('tenant_id').limit(1000).select('id', 'tenant_id');
+}
+
+/** The sealed secrets of clients, and their issuers, locked until the transaction ends. */
+export async function lockSealedSecrets(
+  trx: Queryable,
+): Promise<readonly { readonly id: IssuerId; readonly sealed: Buffer }[]> {
+  const { rows } = await trx.raw<{ rows: { id: IssuerId; sealed: Buffer }[] }>(
+    'select id, sso_secret_sealed as sealed from issuers where sso_secret_sealed is not null order by id for update',
+  );
+  return rows;
+}
+
+/** Replaces a sealed secret. The same secret in another seal is no change of the issuer. */
+export async function replaceSealedSecret(trx: Queryable, id: IssuerId, sealed: Buffer): Promise<void> {
+  await trx('issuers').where({ id }).update({ sso_secret_sealed: sealed });
+}
+
 /** Returns the tenant of an issuer; undefined if there is no such issuer. */
 export async function tenantOfIssuer(q: Queryable, id: IssuerId): Promise<TenantId | undefined> {
   return (await issuers(q).where({ id }).first('tenant_id'))?.tenant_id;

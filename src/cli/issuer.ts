@@ -1,0 +1,103 @@
+/** `postern issuer`: the issuers of all tenants, for the operator. */
+
+import { issuerOfName, refreshAsOperator, revokeBeforeAsOperator } from '../iam/issuers/as-operator.ts';
+import { listIssuers, type StoredIssuer } from '../iam/issuers/queries.ts';
+import { keyRefreshTurns } from '../iam/issuers/refresh-keys.ts';
+import { issuerResource } from '../iam/issuers/resource.ts';
+import { testToken } from '../iam/issuers/test.ts';
+import type { Queryable } from '../store/queryable.ts';
+import { printable } from './apply-plan.ts';
+import { type Arguments, tenantOption, UsageError } from './arguments.ts';
+import type { LoadedConfig } from './configuration.ts';
+import { readPassword } from './terminal.ts';
+import { NO_CACHE, withStore } from './with-store.ts';
+
+const PAGE_ROWS = 200;
+
+/** Prints one line for each issuer: tenant and name, kind, value of `iss`, and the state of its keys. */
+export async function issuerListCommand(args: Arguments): Promise<number> {
+  const tenant = tenantOption(args);
+  await withStore(args, async ({ db }, { config }) => {
+    for await (const row of allIssuers(db.knex, tenant)) process.stdout.write(lineOf(row, config));
+  });
+  return 0;
+}
+
+async function* allIssuers(q: Queryable, tenant: ReturnType<typeof tenantOption>): AsyncGenerator<StoredIssuer> {
+  const scope = tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
+  for (let after: readonly string[] | undefined; ; ) {
+    const { rows, more } = await listIssuers(q, scope, {}, { after, take: PAGE_ROWS });
+    yield* rows;
+    const last = rows.at(-1);
+    if (!more || last === undefined) return;
+    after = [last.name, last.tenant_id];
+  }
+}
+
+function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string {
+  const { keys } = issuerResource(row, issuers, Date.now());
+  const age = keys.fetched_at === null ? 'never fetched' : keys.fetched_at.toISOString();
+  const state = [
+    `${keys.count} ${keys.pasted ? 'pasted keys' : 'keys'} of ${age}`,
+    ...(keys.stale ? ['too old to be used'] : []),
+    ...(keys.error === null ? [] : [`error: ${keys.error}`]),
+    ...(row.enabled ? [] : ['disabled']),
+  ];
+  return `${row.tenant_id}/${row.name}  ${row.kind}  ${printable(row.issuer)}  ${printable(state.join('; '))}\n`;
+}
+
+/** Prints each step of the examination of a token. The exit code is 0 if the token would be accepted, otherwise 1. */
+export async function issuerTestCommand(args: Arguments): Promise<number> {
+  const name = nameOf(args);
+  const tenant = tenantOption(args);
+  const tested = await withStore(args, async ({ db }, { config }) => {
+    const issuer = await issuerOfName(db.knex, name, tenant);
+    // Neither the list of processes nor the history of a shell shows it.
+    const token = (await readPassword(process.stdin, process.stderr, `Token of ${name}: `)).trim();
+    return testToken(db.knex, config.issuers, issuer.tenant_id, issuer.id, token, Date.now());
+  });
+  if (tested === undefined) throw new Error('The issuer was deleted. Nothing was tested.');
+  for (const { step, outcome, detail } of tested.steps) {
+    process.stdout.write(`${outcome.padEnd(8)}${step.padEnd(17)}${printable(detail)}\n`);
+  }
+  return tested.accepted ? 0 : 1;
+}
+
+/** Fetches the keys of an issuer. The exit code is 0 if that succeeded, otherwise 1. */
+export async function issuerRefreshCommand(args: Arguments): Promise<number> {
+  const name = nameOf(args);
+  const tenant = tenantOption(args);
+  const outcome = await withStore(args, async ({ db }, { config }) => {
+    const { allowedHosts, maxStalenessMs } = config.issuers;
+    const keys = { db, fetch: { allowedHosts }, maxStalenessMs, turns: keyRefreshTurns() };
+    return refreshAsOperator(keys, await issuerOfName(db.knex, name, tenant));
+  });
+  if (outcome.kind === 'ok') {
+    process.stdout.write(`Fetched: ${outcome.keys.length} keys of ${name}.\n`);
+    return 0;
+  }
+  process.stderr.write(`${printable(outcome.reason)}\n`);
+  return 1;
+}
+
+/** Refuses older tokens. Running servers apply the change within a second. */
+export async function issuerRevokeBeforeCommand(args: Arguments): Promise<number> {
+  const name = nameOf(args);
+  const tenant = tenantOption(args);
+  const time = args.value('time');
+  if (time !== undefined && Number.isNaN(Date.parse(time)))
+    throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
+  const before = await withStore(args, async ({ db }) =>
+    revokeBeforeAsOperator({ db, ...NO_CACHE, now: Date.now }, await issuerOfName(db.knex, name, tenant), time),
+  );
+  process.stdout.write(
+    `Tokens of ${name} that were issued before ${before.toISOString()} are refused. The sessions that began with its tokens have ended.\n`,
+  );
+  return 0;
+}
+
+function nameOf({ words }: Arguments): string {
+  const [name, ...rest] = words;
+  if (name === undefined || rest.length > 0) throw new UsageError('Give the name of exactly one issuer.');
+  return name;
+}

@@ -1,0 +1,71 @@
+/** What the operator does with issuers on the command line. There is no caller whose permissions count. */
+
+import { Refusal } from '../../domain/errors.ts';
+import { parseIssuerName, type TenantId } from '../../domain/ids.ts';
+import { insertAudit } from '../../store/audit-rows.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { auditRow, OPERATOR } from '../change/audit-row.ts';
+import { changeAsSystem } from '../change/change.ts';
+import { findIssuer, type IssuerRef, issuersNamed, lockIssuer } from './queries.ts';
+import { type KeyRefreshParts, type RefreshOutcome, refreshIssuerKeys } from './refresh-keys.ts';
+import { writeRevokedBefore } from './revoke.ts';
+
+type OperatorParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'>;
+
+/**
+ * @param tenant the tenant of the issuer; undefined if its name is unique
+ * @throws Refusal `not_found`; `invalid_parameter` if several tenants have an issuer with that name and no tenant is
+ *   named
+ */
+export async function issuerOfName(q: Queryable, text: string, tenant: TenantId | undefined): Promise<IssuerRef> {
+  const name = parseIssuerName(text);
+  const all = name === undefined ? [] : await issuersNamed(q, name);
+  const found = all.filter(({ tenant_id }) => tenant === undefined || tenant_id === tenant);
+  const [issuer] = found;
+  if (issuer === undefined) throw notFound('issuer');
+  if (found.length === 1) return issuer;
+  const tenants = found
+    .slice(0, 10)
+    .map(({ tenant_id }) => tenant_id)
+    .join(', ');
+  throw new Refusal(
+    'invalid_parameter',
+    `${found.length} tenants have an issuer ${name} (${tenants}). Name one of them with --tenant.`,
+  );
+}
+
+/** Fetches the keys of an issuer now, and records the attempt. */
+export async function refreshAsOperator(keys: KeyRefreshParts, { id, tenant_id }: IssuerRef): Promise<RefreshOutcome> {
+  const outcome = await refreshIssuerKeys(keys, { id, tenantId: tenant_id });
+  const after = outcome.kind === 'ok' ? { keys: outcome.keys.length } : { error: outcome.reason };
+  const entry = { target: { type: 'issuer', id }, tenant: tenant_id, after } as const;
+  const result = outcome.kind === 'ok' ? 'success' : 'failure';
+  await insertAudit(keys.db.knex, auditRow(OPERATOR, 'issuer.refresh', entry, result));
+  return outcome;
+}
+
+/**
+ * Refuses the tokens of an issuer that were issued before a time, as `revokeBefore` does.
+ * @param time RFC 3339. Default: now
+ * @returns the time before which tokens are refused
+ * @throws Refusal `not_found`; `invalid_field` for a time in the future
+ */
+export async function revokeBeforeAsOperator(
+  parts: OperatorParts,
+  { id, tenant_id }: IssuerRef,
+  time: string | undefined,
+): Promise<Date> {
+  const target = { type: 'issuer', id } as const;
+  return changeAsSystem(parts, OPERATOR, { action: 'issuer.revoke_before', target }, async (trx, audit) => {
+    await lockIssuer(trx, tenant_id, id, 'update');
+    const before = await findIssuer(trx, tenant_id, id);
+    if (before === undefined) throw notFound('issuer');
+    const { revoked_before } = await writeRevokedBefore(trx, before, time, parts.now());
+    audit.tenant = tenant_id;
+    audit.before = { revoked_before: before.revoked_before };
+    audit.after = { revoked_before };
+    return revoked_before ?? new Date(parts.now());
+  });
+}
