@@ -157,7 +157,7 @@ CREATE TABLE changes (
   key text NOT NULL,
   at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   CONSTRAINT changes_pkey PRIMARY KEY (seq),
-  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text])) NOT VALID
+  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text]))
 );
 
 CREATE TABLE collection_counts (
@@ -481,7 +481,7 @@ CREATE TABLE api_keys (
   proof_claims jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_digest_key UNIQUE (digest),
-  CONSTRAINT api_keys_proof_whole CHECK ((proof_issuer_id IS NULL) = (proof_subject IS NULL) AND (proof_claims IS NULL) = (proof_subject IS NULL)) NOT VALID,
+  CONSTRAINT api_keys_proof_whole CHECK ((proof_issuer_id IS NULL) = (proof_subject IS NULL) AND (proof_claims IS NULL) = (proof_subject IS NULL)),
   CONSTRAINT api_keys_proof_issuer_id_fkey FOREIGN KEY (proof_issuer_id) REFERENCES issuers(id),
   CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 ) WITH (fillfactor=90);
@@ -579,7 +579,7 @@ CREATE TABLE sessions (
   sso_subject text,
   sso_id_token_sealed bytea,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
-  CONSTRAINT sessions_of_one CHECK ((user_id IS NULL) <> (api_key_id IS NULL)) NOT VALID,
+  CONSTRAINT sessions_of_one CHECK ((user_id IS NULL) <> (api_key_id IS NULL)),
   CONSTRAINT sessions_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   CONSTRAINT sessions_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE SET NULL
 );
@@ -712,7 +712,7 @@ CREATE TABLE users (
   CONSTRAINT users_directory_whole CHECK ((directory IS NULL) = (directory_id IS NULL)),
   CONSTRAINT users_email_check CHECK (email = lower(email)),
   CONSTRAINT users_email_conflict_check CHECK (email_conflict = lower(email_conflict)),
-  CONSTRAINT users_source_check CHECK ((source = ANY (ARRAY['local'::text, 'ldap'::text])) OR source ~~ 'issuer:%'::text) NOT VALID,
+  CONSTRAINT users_source_check CHECK ((source = ANY (ARRAY['local'::text, 'ldap'::text])) OR source ~~ 'issuer:%'::text),
   CONSTRAINT users_status_check CHECK (status = ANY (ARRAY['active'::text, 'deactivated'::text])),
   CONSTRAINT users_suspension_of_directory CHECK (directory_suspension IS NULL OR directory IS NOT NULL),
   CONSTRAINT users_suspension_since CHECK ((directory_suspension IS NULL) = (directory_suspended_at IS NULL)),
@@ -788,7 +788,7 @@ CREATE TABLE user_roles (
   tenant_id text NOT NULL,
   status text NOT NULL,
   CONSTRAINT user_roles_pkey PRIMARY KEY (user_id, role_name, source),
-  CONSTRAINT user_roles_source_check CHECK ((source = ANY (ARRAY['manual'::text, 'directory'::text])) OR source ~~ 'issuer:%'::text) NOT VALID,
+  CONSTRAINT user_roles_source_check CHECK ((source = ANY (ARRAY['manual'::text, 'directory'::text])) OR source ~~ 'issuer:%'::text),
   CONSTRAINT user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX user_roles_by_role ON user_roles USING btree (role_name, status, user_id);

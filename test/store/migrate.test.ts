@@ -108,11 +108,11 @@ test('a database that is ahead by additive migrations, and lacks another, is new
 /** The last one that was written before migrations declared what they do to older servers. */
 const LAST_UNDECLARED = '0027-recent-decisions.sql';
 /**
- * Statements after which a server that does not know them could no longer read or write. A check that goes rejects
- * nothing that it wrote, and without an index it reads more slowly.
+ * Statements after which a server that does not know them could no longer read or write. A check or a `not
+ * null` that goes rejects nothing that it wrote, and without an index it reads more slowly.
  */
 const NOT_ADDITIVE =
-  /\b(?:drop(?!\s+constraint\s+\w+_(?:check|fkey)\b|\s+index\b)|rename|truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
+  /\b(?:drop(?!\s+constraint\s+\w+_(?:check|fkey)\b|\s+index\b|\s+not\s+null\b)|rename|(?<!after\s+)truncate|delete\s+from|set\s+not\s+null|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type)\b/i;
 
 /** No older server calls a function that the migration makes. */
 const NEW_FUNCTION = /^create function [\s\S]*?\$\$[\s\S]*?\$\$/gm;
@@ -132,4 +132,8 @@ test('each new migration declares whether it is additive, and an additive one re
   expect('alter table users drop constraint users_pkey').toMatch(NOT_ADDITIVE);
   expect('alter table users drop constraint users_source_check').not.toMatch(NOT_ADDITIVE);
   expect('alter table users alter column a type text').toMatch(NOT_ADDITIVE);
+  expect('alter table users alter column a set not null').toMatch(NOT_ADDITIVE);
+  expect('alter table users alter column a drop not null').not.toMatch(NOT_ADDITIVE);
+  expect('truncate users').toMatch(NOT_ADDITIVE);
+  expect('create trigger t after truncate on users').not.toMatch(NOT_ADDITIVE);
 });

@@ -42,6 +42,7 @@ test('a process shows every metric of the catalog, with its type and its help, a
   telemetry.watchSigningKey(() => 0);
   telemetry.watchQuotas(() => []);
   telemetry.sealing();
+  telemetry.issuerKeys();
   telemetry.certificate();
   const text = await telemetry.metrics();
   const shown = [...text.matchAll(/^# HELP (postern_\w+) (.*)\n# TYPE \w+ (\w+)$/gm)];

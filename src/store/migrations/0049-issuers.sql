@@ -61,13 +61,13 @@ alter table api_keys add column proof_issuer_id text references issuers (id),
   add column proof_is_glob boolean not null default false,
   add column proof_claims jsonb;
 alter table api_keys add constraint api_keys_proof_whole
-  check ((proof_issuer_id is null) = (proof_subject is null) and (proof_claims is null) = (proof_subject is null)) not valid;
+  check ((proof_issuer_id is null) = (proof_subject is null) and (proof_claims is null) = (proof_subject is null));
 create index api_keys_by_proof on api_keys (proof_issuer_id, proof_subject) where proof_issuer_id is not null;
 create index api_keys_by_proof_glob on api_keys (proof_issuer_id) where proof_is_glob;
 
 -- The users of an issuer. The first token of a subject may create its user.
 alter table users drop constraint users_source_check;
-alter table users add constraint users_source_check check (source in ('local', 'ldap') or source like 'issuer:%') not valid;
+alter table users add constraint users_source_check check (source in ('local', 'ldap') or source like 'issuer:%');
 create table user_identities (
   issuer_id text not null references issuers (id),
   subject text not null,
@@ -81,7 +81,7 @@ create index user_identities_by_user on user_identities (user_id);
 -- `issuer:<id of the issuer>`: roles that the mapping of this issuer gives.
 alter table user_roles drop constraint user_roles_source_check;
 alter table user_roles add constraint user_roles_source_check
-  check (source in ('manual', 'directory') or source like 'issuer:%') not valid;
+  check (source in ('manual', 'directory') or source like 'issuer:%');
 
 -- Sessions that begin with the token of an issuer, and those of API keys.
 alter table sessions alter column user_id drop not null,
@@ -92,14 +92,14 @@ alter table sessions alter column user_id drop not null,
   -- `sid` and `sub` of the ID token, for a logout by the provider.
   add column sso_sid text,
   add column sso_subject text;
-alter table sessions add constraint sessions_of_one check ((user_id is null) <> (api_key_id is null)) not valid;
+alter table sessions add constraint sessions_of_one check ((user_id is null) <> (api_key_id is null));
 create index sessions_by_key on sessions (api_key_id) where api_key_id is not null;
 create index sessions_by_issuer on sessions (issuer_id) where issuer_id is not null;
 
 -- The change feed. An issuer is known by its value of `iss`, a link by the issuer's id, a space and the subject.
 alter table changes drop constraint changes_kind_check;
 alter table changes add constraint changes_kind_check
-  check (kind in ('key', 'user', 'session', 'tenant', 'global', 'signing_keys', 'issuer', 'link')) not valid;
+  check (kind in ('key', 'user', 'session', 'tenant', 'global', 'signing_keys', 'issuer', 'link'));
 
 create function feed_issuer() returns trigger language plpgsql as $$
 begin
