@@ -4,7 +4,7 @@ const KIB = 1024;
 
 /** The limit under /v1/auth, where clients are not authenticated, and of endpoints whose body has no members. */
 const AUTH_BODY_BYTES = 16 * KIB;
-/** The limit of the token endpoint: a subject token of 16 KiB, and the other parameters. */
+/** The limit of forms with a token: one of 16 KiB, and the other parameters. */
 export const EXCHANGE_BODY_BYTES = 20 * KIB;
 /** The default limit of other endpoints. It exceeds every body that passes their schemas. */
 export const BODY_BYTES = 64 * KIB;

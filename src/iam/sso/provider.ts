@@ -22,6 +22,7 @@ import {
   type ServerMetadata,
   setJwksCache,
 } from 'openid-client';
+import { Semaphore } from '../../concurrency/semaphore.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import { fetchDiscovery } from '../issuers/refresh-keys.ts';
 import type { SsoIssuer } from './queries.ts';
@@ -33,6 +34,8 @@ type Outbound = Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs' | 'sig
 const DOCUMENT_MS = 600_000;
 /** How long a failure is repeated instead of another request, so that a flood of logins asks a provider rarely. */
 const FAILURE_MS = 5_000;
+/** Logins that a process finishes at a time. A tenant leaves half of the free ones to others. */
+const EXCHANGES = { permits: 32, maxWaiting: 128 };
 /** Documents that a process keeps. The oldest one leaves first. */
 const MAX_DOCUMENTS = 1_000;
 const MAX_DETAIL_LENGTH = 300;
@@ -66,6 +69,7 @@ export class SsoProviders {
   readonly #outbound: Outbound;
   readonly #monotonicMs: () => number;
   readonly #documents = new Map<string, Kept>();
+  readonly #exchanges = new Semaphore(EXCHANGES);
 
   constructor(outbound: Outbound, monotonicMs: () => number = () => performance.now()) {
     this.#outbound = outbound;
@@ -91,9 +95,20 @@ export class SsoProviders {
   /**
    * Exchanges the code of the provider's answer for an ID token and verifies both.
    * @param answer the query of the callback
-   * @throws ProviderError if the provider does not respond
+   * @throws ProviderError if the provider does not respond, or too many logins wait
    */
   async exchange(
+    issuer: SsoIssuer,
+    secret: string | undefined,
+    state: SsoState,
+    answer: URLSearchParams,
+  ): Promise<ExchangeResult> {
+    const run = this.#exchanges.run(() => this.#exchange(issuer, secret, state, answer), issuer.tenantId);
+    if (run === undefined) throw new ProviderError('Too many logins are under way.');
+    return run;
+  }
+
+  async #exchange(
     issuer: SsoIssuer,
     secret: string | undefined,
     state: SsoState,

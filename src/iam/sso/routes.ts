@@ -8,6 +8,7 @@ import { type Static, Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseTenantId } from '../../domain/ids.ts';
 import { type Answers, shows } from '../../http/answers.ts';
+import { EXCHANGE_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../../http/endpoint.ts';
 import { cookieName, readCookie, setCookie } from '../auth/cookie.ts';
 import { ownOrigin, pageScheme } from '../auth/origin.ts';
@@ -109,7 +110,7 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       summary: 'End the sessions that a logout token of the provider names.',
       body: LogoutBody,
       form: true,
-      maxBodyBytes: 32 * 1024,
+      maxBodyBytes: EXCHANGE_BODY_BYTES,
       query: NOTHING,
       takesAnyText: () => true,
       answers: { 200: { description: 'The sessions have ended.', headers: ['cache-control'] } },
