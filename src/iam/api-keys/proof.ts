@@ -13,7 +13,7 @@ import { mayActOnKey, mayActOnUser } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
 import { claimRuleErrors, globErrors } from '../issuers/claim-rules.ts';
-import { findIssuerByName, lockIssuer, type StoredIssuer } from '../issuers/queries.ts';
+import { holdIssuerByName, type StoredIssuer } from '../issuers/queries.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { findUser } from '../users/queries.ts';
 import type { KeyRow, ProofRequest } from './entity.ts';
@@ -44,11 +44,11 @@ export async function requestedProof(
   const { subject, claims = [] } = request;
   throwIfInvalid([...globErrors(subject, '/proof/subject'), ...claimRuleErrors(claims, '/proof/claims')]);
   const name = parseIssuerName(request.issuer);
-  const issuer = name && (await findIssuerByName(trx, caller.tenant, name));
-  if (issuer === undefined) throw invalidField('/proof/issuer', 'This issuer does not exist in the tenant.');
   const isGlob = subject.includes('*');
   // Callers that add globs to one issuer wait for each other, so that the limit holds.
-  await lockIssuer(trx, caller.tenant, issuer.id, isGlob ? 'update' : 'share');
+  const mode = isGlob ? 'update' : 'share';
+  const issuer = name && (await holdIssuerByName(trx, caller.tenant, name, mode));
+  if (issuer === undefined) throw invalidField('/proof/issuer', 'This issuer does not exist in the tenant.');
   if (isGlob) await mayAddGlob(trx, caller, issuer, own);
   else await mayAddSubject(trx, caller, issuer, subject, own);
   return { issuerId: issuer.id, subject, isGlob, claims };

@@ -175,6 +175,20 @@ export async function enabledIssuerOf(q: Queryable, issuer: string): Promise<Iss
   return (await issuers(q).where({ issuer, enabled: true }).first('id'))?.id;
 }
 
+/** Locks an issuer like `lockIssuer`, and reads it after that, so that it stays as it is read. */
+export async function holdIssuerByName(
+  q: Queryable,
+  tenant: TenantId,
+  name: IssuerName,
+  mode: 'update' | 'share',
+): Promise<StoredIssuer | undefined> {
+  const [row] = await issuers(q).where({ tenant_id: tenant, name }).select('id');
+  if (row === undefined) return undefined;
+  await lockIssuer(q, tenant, row.id, mode);
+  const issuer = await findIssuer(q, tenant, row.id);
+  return issuer?.name === name ? issuer : undefined;
+}
+
 export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<number> {
   const { rows } = await q.raw<{ rows: { n: number }[] }>(
     'select count(*)::int as n from issuers where tenant_id = :tenant',

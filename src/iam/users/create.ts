@@ -50,7 +50,7 @@ export async function createUser(
       await withUniqueEmail(insertUser(trx, { ...columns, roles, passwordSetup }, at));
       if (request.identities !== undefined) {
         const identities = await identityChange(trx, tenant, undefined, request.identities);
-        await writeIdentities(trx, caller, { id, tenant_id: tenant }, identities);
+        await writeIdentities(trx, caller, id, identities);
       }
       const user = await findUser(trx, tenant, id);
       if (user === undefined) throw new Fault('a new user is missing');

@@ -9,7 +9,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
-import { findIssuerByName, lockIssuer, type StoredIssuer } from '../issuers/queries.ts';
+import { holdIssuerByName, type StoredIssuer } from '../issuers/queries.ts';
 import { endSessionsOfUserAndIssuer } from '../sessions/queries.ts';
 import type { IdentityRequest } from './entity.ts';
 import {
@@ -31,6 +31,7 @@ export interface IdentityChange {
 }
 
 /**
+ * Locks the issuers that the request names until the transaction ends, so that their mappings stay as they are.
  * @param user undefined: a new user
  * @throws Refusal `invalid_field` that names every unknown issuer
  */
@@ -43,7 +44,7 @@ export async function identityChange(
   const issuers = new Map<string, StoredIssuer | undefined>();
   for (const name of new Set(requested.map(({ issuer }) => issuer))) {
     const parsed = parseIssuerName(name);
-    issuers.set(name, parsed && (await findIssuerByName(trx, tenant, parsed)));
+    issuers.set(name, parsed && (await holdIssuerByName(trx, tenant, parsed, 'share')));
   }
   const wanted = requested.map(({ issuer, subject }) => ({ issuer: issuers.get(issuer), subject }));
   throwIfInvalid(
@@ -87,19 +88,18 @@ function rolesOf({ users }: StoredIssuer): readonly RoleName[] {
 export async function writeIdentities(
   trx: Transaction,
   caller: HeldCaller,
-  user: { readonly id: UserId; readonly tenant_id: TenantId },
+  user: UserId,
   { added, removed, mapped }: IdentityChange,
 ): Promise<void> {
   // The subject may get all of them with its next token.
   await mayGiveRoles(trx, caller, mapped);
-  for (const identity of removed) await unlinkSubject(trx, user.id, identity);
-  if (removed.length > 0) await takeOrphanedIssuerRoles(trx, user.id);
-  for (const id of issuersOf(removed)) await endSessionsOfUserAndIssuer(trx, user.id, id);
-  for (const id of issuersOf(added)) await lockIssuer(trx, user.tenant_id, id, 'share');
+  for (const identity of removed) await unlinkSubject(trx, user, identity);
+  if (removed.length > 0) await takeOrphanedIssuerRoles(trx, user);
+  for (const id of issuersOf(removed)) await endSessionsOfUserAndIssuer(trx, user, id);
   for (const identity of added) {
     await lockIdentity(trx, identity);
     if ((await findSubject(trx, identity))?.user !== undefined) throw taken(identity);
-    await linkSubject(trx, user.id, identity);
+    await linkSubject(trx, user, identity);
   }
 }
 

@@ -57,7 +57,7 @@ export async function updateUser(
         // The maker of a token may not be allowed to create one for a user with these roles.
         if (gained.length > 0) await discardPasswordSetups(trx, user.id);
       }
-      if (identities !== undefined) await writeIdentities(trx, caller, user, identities);
+      if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
       const columns = {
         id: user.id,
         tenant_id: user.tenant_id,
