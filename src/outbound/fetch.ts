@@ -124,7 +124,8 @@ async function send(
     port: url.port === '' ? undefined : Number(url.port),
     path: `${url.pathname}${url.search}`,
     method,
-    headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
+    // Kubernetes answers 406 to a request for its keys that accepts JSON only.
+    headers: { accept: 'application/json, application/jwk-set+json', 'accept-encoding': 'identity', ...headers },
     // A connection of its own, so that none that was checked for another host is reused.
     agent: false,
     lookup: pinned(addresses),

@@ -163,6 +163,18 @@ test('with `jwks_uri` there is no discovery', async () => {
   expect((await stateOf(id)).keys).toEqual([provider.key.jwk]);
 });
 
+test('the request accepts the media type of key sets, without which Kubernetes answers 406', async () => {
+  const id = await addIssuer();
+  provider.answer = ({ url, headers }, response) => {
+    const types = headers.accept?.split(/, */) ?? [];
+    if (url === '/jwks' ? types.includes('application/jwk-set+json') : types.includes('application/json')) return false;
+    sendJson(response, {}, 406);
+    return true;
+  };
+  await refreshDue();
+  expect((await stateOf(id)).keys).toEqual([provider.key.jwk]);
+});
+
 test('a SPIFFE bundle gives its keys for JWT-SVIDs', async () => {
   const { jwk } = provider.key;
   provider.answer = (_request, response) => {
