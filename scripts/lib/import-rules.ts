@@ -74,7 +74,7 @@ const TRANSACTION = 'src/store/transaction.ts';
 
 /**
  * Files of iam and http that may begin a transaction. A caller's change gets its transaction from `change` or
- * `asCaller`, which read inside it what the caller may do. The others have no caller: a login, a refresh, a one-time
+ * `asCaller`, which read inside it what the caller may do. The others have no caller: a login, a refresh, a token exchange, a one-time
  * token, the token of an issuer, the command line.
  */
 const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
@@ -88,6 +88,7 @@ const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/auth/change-password.ts',
   'src/iam/auth/directory-login.ts',
   'src/iam/auth/directory-refresh.ts',
+  'src/iam/auth/exchange.ts',
   'src/iam/auth/login.ts',
   'src/iam/auth/logout.ts',
   'src/iam/auth/refresh.ts',
