@@ -2044,6 +2044,10 @@ export type Session = {
   readonly user_agent: string | null;
   /** The refresh token is kept in a browser's cookie. */
   readonly cookie: boolean;
+  /** The name of the issuer whose token began the session. */
+  readonly issuer: string | null;
+  /** The permission patterns that narrow the session. Null: it has all permissions of its user. */
+  readonly scope: readonly string[] | null;
   /** Whether this is the session of the request's access token. */
   readonly current: boolean;
 };

@@ -32,8 +32,8 @@ export function SessionList({ label, list, empty, onEnd, denied, ending }: Sessi
         {
           id: 'agent',
           title: text.browser,
-          cell: ({ user_agent: agent, address }) => (
-            <TwoLines name={agentName(agent) ?? text.unknownAgent} second={address} />
+          cell: ({ user_agent: agent, address, issuer }) => (
+            <TwoLines name={agentName(agent) ?? text.unknownAgent} second={text.origin(address, issuer)} />
           ),
         },
         { id: 'begun', title: text.begun, rank: 'phoneOff', cell: (session) => <Ago time={session.created_at} /> },

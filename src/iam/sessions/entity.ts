@@ -8,6 +8,7 @@ import {
   columnsOf,
   derived,
   hidden,
+  joined,
   type ResourceOf,
   type RowOf,
   resourceOf,
@@ -39,6 +40,16 @@ const session = {
   address: column(nullable(Type.String({ description: 'The client address at login.' }))),
   user_agent: column(nullable(text)),
   cookie: column(Type.Boolean({ description: "The refresh token is kept in a browser's cookie." })),
+  issuer: joined(nullable(Type.String({ description: 'The name of the issuer whose token began the session.' }))),
+  scope: column(
+    nullable(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), {
+          description: 'The permission patterns that narrow the session. Null: it has all permissions of its user.',
+        }),
+      ),
+    ),
+  ),
   current: derived(Type.Boolean({ description: "Whether this is the session of the request's access token." })),
   ended_at: unselected<Date | null>(),
   refreshes: unselected<number>(),

@@ -10,8 +10,13 @@ import { SESSION_COLUMNS, type SessionRow, type SessionTable } from './entity.ts
 const ACTIVE = `ended_at is null and expires_at > clock_timestamp()
   and last_used_at > clock_timestamp() - :idleMs * interval '1 millisecond'`;
 
+const COLUMNS = [...SESSION_COLUMNS.map((name) => `s.${name}`), 'i.name as issuer'];
+
 const active = (q: Queryable, userId: UserId, idleMs: number) =>
-  q<SessionTable>('sessions').where({ user_id: userId }).whereRaw(ACTIVE, { idleMs });
+  q<SessionTable>('sessions as s')
+    .leftJoin('issuers as i', 'i.id', 's.issuer_id')
+    .where('s.user_id', userId)
+    .whereRaw(ACTIVE, { idleMs });
 
 /** Returns the active sessions of a user, the newest first. */
 export async function listActiveSessions(
@@ -21,11 +26,8 @@ export async function listActiveSessions(
   { after, take }: Page,
 ): Promise<readonly SessionRow[]> {
   const sessions = active(q, userId, idleMs);
-  if (after !== undefined) void sessions.whereRaw('id < ?', [after[0] ?? '']);
-  return sessions
-    .orderBy('id', 'desc')
-    .limit(take)
-    .select([...SESSION_COLUMNS]);
+  if (after !== undefined) void sessions.whereRaw('s.id < ?', [after[0] ?? '']);
+  return sessions.orderBy('s.id', 'desc').limit(take).select(COLUMNS);
 }
 
 /** Counts the active sessions of a user, up to `most`. */
@@ -41,7 +43,7 @@ export async function findActiveSession(
   id: SessionId,
   idleMs: number,
 ): Promise<SessionRow | undefined> {
-  return active(q, userId, idleMs).where({ id }).first(SESSION_COLUMNS);
+  return active(q, userId, idleMs).where('s.id', id).first(COLUMNS);
 }
 
 /** Like `findActiveSession`, and locks the session until the transaction ends. */
@@ -51,5 +53,5 @@ export async function lockActiveSession(
   id: SessionId,
   idleMs: number,
 ): Promise<SessionRow | undefined> {
-  return active(q, userId, idleMs).where({ id }).forNoKeyUpdate().first(SESSION_COLUMNS);
+  return active(q, userId, idleMs).where('s.id', id).forNoKeyUpdate('s').first(COLUMNS);
 }

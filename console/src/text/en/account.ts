@@ -7,6 +7,8 @@ export const account = {
   sessionsSay: 'Wherever you are signed in. One that you end must sign in again.',
   browser: 'Browser or program',
   unknownAgent: 'not named',
+  /** The address of the client, and the issuer that it signed in by. */
+  origin: (address: string | null, issuer: string | null) => [address ?? [], issuer ?? []].flat().join(' · '),
   here: 'this one',
   begun: 'Signed in',
   used: 'Last used',
