@@ -604,6 +604,7 @@ export type Discovery = {
 export type ExchangedToken = {
   /** A JWT. */
   readonly access_token: string;
+  /** The type of `access_token`. */
   readonly issued_token_type: 'urn:ietf:params:oauth:token-type:access_token';
   /** Always `Bearer`. */
   readonly token_type: 'Bearer';
@@ -2324,15 +2325,15 @@ export type TenantSettings = {
 };
 
 export type TokenExchange = {
-  /** `urn:ietf:params:oauth:grant-type:token-exchange` */
+  /** Must be `urn:ietf:params:oauth:grant-type:token-exchange`. */
   readonly grant_type: string;
   /** The token of another issuer. */
   readonly subject_token: string;
-  /** `urn:ietf:params:oauth:token-type:access_token` or `urn:ietf:params:oauth:token-type:jwt` */
+  /** Must be `urn:ietf:params:oauth:token-type:access_token` or `urn:ietf:params:oauth:token-type:jwt`. */
   readonly subject_token_type: string;
   /** Permission patterns, separated by spaces. The access token has only the permissions that they and the principal both have. Default: all of the principal. At most 2048 characters. */
   readonly scope?: string;
-  /** `urn:ietf:params:oauth:token-type:access_token`, which is the default. */
+  /** Must be `urn:ietf:params:oauth:token-type:access_token`, which is the default. */
   readonly requested_token_type?: string;
   /** The audience of this installation, which is the default. */
   readonly audience?: string;

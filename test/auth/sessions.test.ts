@@ -107,6 +107,8 @@ describe('the list of sessions', () => {
           address: '203.0.113.9',
           user_agent: 'Laptop/1.0',
           cookie: false,
+          issuer: null,
+          scope: null,
           current: true,
         },
       ],

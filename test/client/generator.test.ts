@@ -136,7 +136,14 @@ export interface Paths {
 
   it.each<[string, Json]>([
     ['only leads elsewhere, which a browser follows', { ...OPERATION, responses: { 302: {}, 503: {} } }],
-    ['takes a form', { ...OPERATION, requestBody: { content: { 'application/x-www-form-urlencoded': {} } } }],
+    [
+      'takes a form and has no answer, which a provider sends',
+      {
+        ...OPERATION,
+        requestBody: { content: { 'application/x-www-form-urlencoded': {} } },
+        responses: { 200: { description: 'Done.' } },
+      },
+    ],
   ])('leave out an operation that %s', (_name, operation) => {
     expect(typesOfDocument(documentOf(operation), '')).not.toContain('/things/{id}');
     expect(typesOfDocument(documentOf(OPERATION), '')).toContain('/things/{id}');

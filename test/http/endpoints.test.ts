@@ -80,21 +80,32 @@ async function attached(): Promise<{ readonly role: string; readonly policy: str
 
 const NO_ISSUER = 'iss_00000000000000000000000000';
 
-/** Logs a subject without sessions out, by a token that a pasted key signed. */
-async function logOutByProvider(): Promise<Reply> {
+/** Creates an issuer with a pasted key. */
+async function makeIssuer(more: object = {}) {
   const key = makeIssuerKey();
   const iss = `https://issuer-${++count}.example`;
-  const { json } = await asRoot('POST', '/v1/iam/issuers', {
-    body: {
-      name: `issuer-${count}`,
-      issuer: iss,
-      audiences: ['postern'],
-      jwks: { keys: [key.jwk] },
-      users: { create: true },
-      sso: { client_id: 'console', label: 'Company' },
-    },
+  const base = { name: `issuer-${count}`, issuer: iss, audiences: ['postern'], jwks: { keys: [key.jwk] } };
+  const { json } = await asRoot('POST', '/v1/iam/issuers', { body: { ...base, users: { create: true }, ...more } });
+  return { key, iss, json, iat: Math.floor(Date.now() / 1000) };
+}
+
+/** Exchanges the first token of a subject. */
+async function exchangeOne(): Promise<Reply> {
+  const { key, iss, iat } = await makeIssuer();
+  const form = {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    subject_token: signToken(key, { iss, aud: 'postern', sub: 'ada', iat, exp: iat + 60 }),
+  };
+  return h.api('POST', '/v1/auth/token', {
+    raw: new URLSearchParams(form).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
   });
-  const iat = Math.floor(Date.now() / 1000);
+}
+
+/** Logs a subject without sessions out, by a token that a pasted key signed. */
+async function logOutByProvider(): Promise<Reply> {
+  const { key, iss, json, iat } = await makeIssuer({ sso: { client_id: 'console', label: 'Company' } });
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
   const token = signToken(key, { iss, aud: 'console', sub: 'ada', jti: 'one', iat, exp: iat + 60, events });
   return h.api('POST', `/v1/auth/sso/${text(json, 'id')}/backchannel-logout`, {
@@ -124,6 +135,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'a refresh token gives the next pair',
     status: 200,
     ask: async () => h.api('POST', '/v1/auth/refresh', { body: { refresh_token: (await logIn()).refreshToken } }),
+    shows: () => ({ token_type: 'Bearer' }),
+  },
+  exchangeToken: {
+    guarantee: 'a token of an issuer gives an access token of its user',
+    status: 200,
+    ask: exchangeOne,
     shows: () => ({ token_type: 'Bearer' }),
   },
   logout: {

@@ -18,13 +18,13 @@ export const ExchangeForm = component(
   'TokenExchange',
   Type.Object(
     {
-      grant_type: parameter(`\`${GRANT_TYPE}\``),
+      grant_type: parameter(`Must be \`${GRANT_TYPE}\`.`),
       subject_token: parameter('The token of another issuer.'),
-      subject_token_type: parameter(SUBJECT_TOKEN_TYPES.map((type) => `\`${type}\``).join(' or ')),
+      subject_token_type: parameter(`Must be ${SUBJECT_TOKEN_TYPES.map((type) => `\`${type}\``).join(' or ')}.`),
       scope: parameter(
         `Permission patterns, separated by spaces. The access token has only the permissions that they and the principal both have. Default: all of the principal. At most ${MAX_SCOPE_LENGTH} characters.`,
       ),
-      requested_token_type: parameter(`\`${ACCESS_TOKEN_TYPE}\`, which is the default.`),
+      requested_token_type: parameter(`Must be \`${ACCESS_TOKEN_TYPE}\`, which is the default.`),
       audience: parameter('The audience of this installation, which is the default.'),
       resource: parameter('The same as `audience`.'),
       actor_token: parameter('Not supported: a request with it is rejected.'),

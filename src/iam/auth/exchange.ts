@@ -30,7 +30,7 @@ export interface ExchangeParts extends LoginParts {
   readonly resolver: CredentialResolver;
 }
 
-export interface ExchangedToken {
+export interface IssuedAccessToken {
   readonly accessToken: string;
   /** Seconds. */
   readonly expiresIn: number;
@@ -58,7 +58,7 @@ export async function exchange(
   parts: ExchangeParts,
   { subjectToken, scope }: ExchangeRequest,
   from: Provenance,
-): Promise<ExchangedToken> {
+): Promise<IssuedAccessToken> {
   const proof = await proofOf(parts, subjectToken, from);
   if (typeof proof === 'string') return await reject(parts, subjectToken, proof, from);
   const { principal, snapshot } = proof;

@@ -19,7 +19,11 @@ export const ExchangedToken = component(
   'ExchangedToken',
   Type.Object({
     access_token: Type.String({ description: 'A JWT.' }),
-    issued_token_type: Type.Unsafe<string>({ type: 'string', enum: [ACCESS_TOKEN_TYPE] }),
+    issued_token_type: Type.Unsafe<string>({
+      type: 'string',
+      enum: [ACCESS_TOKEN_TYPE],
+      description: 'The type of `access_token`.',
+    }),
     token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
     expires_in: Type.Integer({ description: 'Seconds.' }),
     scope: Type.String({ description: 'The permissions of the token: patterns, separated by spaces.' }),
