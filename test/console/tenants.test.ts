@@ -62,6 +62,7 @@ it.each([
   'users',
   'roles',
   'policies',
+  'issuers',
   'directory',
 ])('the screen /console/%s asks the API at most 6 times', async (path) => {
   for (let i = 0; i < 3; i++) await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
