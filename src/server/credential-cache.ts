@@ -8,7 +8,7 @@ import { CredentialCache } from '../credential-cache/credential-cache.ts';
 import type { ChangeListener } from '../credential-cache/ports.ts';
 import { buildRouteTable, type RouteTable } from '../decision/routes.ts';
 import { StoreClock } from '../domain/store-clock.ts';
-import { IssuerUsers } from '../iam/users/admit-issuer-user.ts';
+import { IssuerUserProvisioning } from '../iam/users/admit-issuer-user.ts';
 import { issuerTokenReader } from '../identity/issuer-token-reader.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { SigningKeys } from '../identity/signing-keys.ts';
@@ -89,7 +89,7 @@ export async function startCredentialCache(
     verifier: tokens,
     issuers: {
       reader: issuerTokenReader,
-      admission: new IssuerUsers({ db: store.db, random: randomBytes, now }),
+      admission: new IssuerUserProvisioning({ db: store.db, random: randomBytes, now }),
       refresh: issuerKeyRequests({
         db: store.db,
         monotonicMs,

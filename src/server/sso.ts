@@ -5,7 +5,7 @@ import { refreshIssuerKeys } from '../iam/issuers/refresh-keys.ts';
 import type { SsoSettings } from '../iam/sso/parts.ts';
 import { SsoProviders } from '../iam/sso/provider.ts';
 import { SourceRate } from '../iam/sso/source-rate.ts';
-import { IssuerUsers } from '../iam/users/admit-issuer-user.ts';
+import { IssuerUserProvisioning } from '../iam/users/admit-issuer-user.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { WiringContext } from './wiring-context.ts';
 
@@ -17,7 +17,7 @@ export function ssoSettings(
   return {
     only: config.console.sso.only,
     providers: new SsoProviders(keys.fetch),
-    users: new IssuerUsers({ db, random, now }),
+    users: new IssuerUserProvisioning({ db, random, now }),
     starts: new SourceRate(),
     rejectedLogouts: new SourceRate(),
     refreshKeys: async (issuer) => {

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { AdmittedIssuerUser } from '../../src/credential-cache/ports.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { DEFAULT_TENANT, parseRoleName, type RoleName } from '../../src/domain/ids.ts';
-import { IssuerUsers } from '../../src/iam/users/admit-issuer-user.ts';
+import { IssuerUserProvisioning } from '../../src/iam/users/admit-issuer-user.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { runs } from '../support/properties.ts';
 import { type Harness, it, type Json, outcome, rows, unique } from './harness.ts';
@@ -18,10 +18,10 @@ const ROLES = ['analyst', 'auditor', 'developer', 'tenant-admin'].map(roleName);
 const IAT = 1_700_000_000_000;
 
 let h: Harness;
-let admissions: IssuerUsers;
+let admissions: IssuerUserProvisioning;
 it.beforeAll(({ harness }) => {
   h = harness;
-  admissions = new IssuerUsers({ db: h.db, random: randomBytes, now: Date.now });
+  admissions = new IssuerUserProvisioning({ db: h.db, random: randomBytes, now: Date.now });
 });
 
 let tenant = '';
@@ -190,7 +190,7 @@ describe('no token', () => {
 
   test('is judged while the store does not answer: that is a fault', async () => {
     const db = openDatabase({ url: 'postgres://nobody@127.0.0.1:1/none', poolMax: 1, queryTimeoutMs: 1000 });
-    const cut = new IssuerUsers({ db, random: randomBytes, now: Date.now });
+    const cut = new IssuerUserProvisioning({ db, random: randomBytes, now: Date.now });
     await expect(cut.admit({ issuer, subject, roles: [], iatMs: IAT })).rejects.toThrow(Fault);
     await db.close();
   });

@@ -6,7 +6,8 @@
 import { type Static, Type } from 'typebox';
 import { type IssuerId, parseId, type UserId } from '../../domain/ids.ts';
 import type { ClaimRule } from '../../domain/records.ts';
-import { claimRules, MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
+import { MAX_SUBJECT_LENGTH } from '../../identity/claims.ts';
+import { claimRules } from '../issuers/entity.ts';
 import {
   acceptedBy,
   changedBy,

@@ -31,7 +31,6 @@ export const DEFAULT_ALGORITHMS: readonly string[] = ['RS256', 'ES256', 'EdDSA']
 export const DEFAULT_LEEWAY_SECONDS = 5;
 
 export const MAX_ISSUER_LENGTH = 512;
-export const MAX_SUBJECT_LENGTH = 512;
 /** Most values of one rule on a claim, and most rules of one list. */
 const MAX_VALUES = 100;
 const MAX_RULES = 100;

@@ -131,19 +131,6 @@ export async function tenantOfIssuer(q: Queryable, id: IssuerId): Promise<Tenant
   return (await issuers(q).where({ id }).first('tenant_id'))?.tenant_id;
 }
 
-/** The names of a tenant's issuers are unique. */
-export async function findIssuerByName(
-  q: Queryable,
-  tenant: TenantId,
-  name: IssuerName,
-): Promise<StoredIssuer | undefined> {
-  const { rows } = await q.raw<{ rows: StoredIssuer[] }>(`${ISSUER} where i.tenant_id = :tenant and i.name = :name`, {
-    tenant,
-    name,
-  });
-  return rows[0];
-}
-
 /** Returns the tenant's issuers that have one of the ids, for the names of references. */
 export async function namesOfIssuers(
   q: Queryable,
@@ -175,7 +162,10 @@ export async function enabledIssuerOf(q: Queryable, issuer: string): Promise<Iss
   return (await issuers(q).where({ issuer, enabled: true }).first('id'))?.id;
 }
 
-/** Locks an issuer like `lockIssuer`, and reads it after that, so that it stays as it is read. */
+/**
+ * Locks an issuer like `lockIssuer`, and reads it after that, so that it stays as it is read. The names of a tenant's
+ * issuers are unique.
+ */
 export async function holdIssuerByName(
   q: Queryable,
   tenant: TenantId,

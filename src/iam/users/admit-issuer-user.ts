@@ -11,12 +11,12 @@ import type { Admission, AdmittedIssuerUser, IssuerUserAdmission } from '../../c
 import { Fault, Refusal } from '../../domain/errors.ts';
 import { type IssuerId, makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
+import { isStorable, MAX_SUBJECT_LENGTH } from '../../identity/claims.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
-import { MAX_SUBJECT_LENGTH } from '../issuers/entity.ts';
 import { findTenant } from '../tenants/queries.ts';
 import { partitionKnownRoles, reserveSeat, sortedRoles } from './checks.ts';
 import { isEmailTaken } from './directory-queries.ts';
@@ -49,7 +49,7 @@ const WINDOW_MS = 60_000;
 const MAX_WINDOWS = 1_000;
 
 /** One for each process. */
-export class IssuerUsers implements IssuerUserAdmission {
+export class IssuerUserProvisioning implements IssuerUserAdmission {
   readonly #parts: AdmissionParts;
   /** In ascending order of their ends. */
   readonly #windows = new Map<IssuerId, { readonly endsMs: number; left: number }>();
@@ -59,7 +59,7 @@ export class IssuerUsers implements IssuerUserAdmission {
   }
 
   async admit(person: AdmittedIssuerUser): Promise<Admission> {
-    if (!isStorable(person.subject)) return refused('no_principal');
+    if (!isStorable(person.subject) || person.subject.length > MAX_SUBJECT_LENGTH) return refused('no_principal');
     const { db } = this.#parts;
     const { tenantId } = person.issuer;
     try {
@@ -144,11 +144,6 @@ export class IssuerUsers implements IssuerUserAdmission {
 
 function refused(reason: 'email_in_use' | 'no_principal'): Admission {
   return { kind: 'refused', reason };
-}
-
-/** PostgreSQL stores no NUL and no unpaired surrogate. */
-function isStorable(subject: string): boolean {
-  return subject !== '' && subject.length <= MAX_SUBJECT_LENGTH && !subject.includes('\0') && subject.isWellFormed();
 }
 
 /** Returns the state if the issuer still accepts the token as the proof of a user. */
