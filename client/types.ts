@@ -3157,7 +3157,7 @@ export interface Paths {
         readonly '200': Role;
       };
     };
-    /** Delete a role. With `force=true`, users and policies that have the role lose it. */
+    /** Delete a role. With `force=true`, users, policies and mappings of issuers that have the role lose it. */
     readonly DELETE: {
       readonly path: {
         /** The name of the role. */

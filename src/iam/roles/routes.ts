@@ -82,7 +82,7 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
     }),
     roles.delete({
       operationId: 'deleteRole',
-      summary: 'Delete a role. With `force=true`, users and policies that have the role lose it.',
+      summary: 'Delete a role. With `force=true`, users, policies and mappings of issuers that have the role lose it.',
       query: forced,
       refusals: ['builtin_role', 'in_use'],
       run: ({ caller, query }, name) => deleteRole(parts, caller, name, query.force === true),
