@@ -10,7 +10,13 @@ import { readSetupText } from '../../src/cli/apply-file.ts';
 import { planText } from '../../src/cli/apply-plan.ts';
 import { isAgreed } from '../../src/cli/terminal.ts';
 import { formatConfigError } from '../../src/config/config-error.ts';
-import { policyDocument, roleDocument, tenantDocument, userDocument } from '../../src/iam/setup/document.ts';
+import {
+  issuerDocument,
+  policyDocument,
+  roleDocument,
+  tenantDocument,
+  userDocument,
+} from '../../src/iam/setup/document.ts';
 import { type Harness, startHarness } from '../http/harness.ts';
 
 function problems(text: string | Uint8Array): readonly string[] {
@@ -273,10 +279,12 @@ describe('the API and a file take and refuse the same', () => {
   }
 
   test.each([
-    ['users', userDocument, ['password', 'tenant_id'], ['status']],
+    ['users', userDocument, ['password', 'tenant_id', 'identities'], ['status']],
     ['roles', roleDocument, [], []],
     ['policies', policyDocument, ['global'], []],
-    ['tenants', tenantDocument, [], ['status', 'roles', 'policies', 'users']],
+    ['tenants', tenantDocument, [], ['status', 'roles', 'policies', 'issuers', 'users']],
+    // A file has no client secret.
+    ['issuers', issuerDocument, ['sso'], ['sso']],
   ] as const)('%s have the same members with the same schemas', (list, schema, missing, besides) => {
     const route = h.routes.find(({ method, path }) => method === 'POST' && path === `/v1/iam/${list}`);
     const expected = Object.entries(membersOf(route?.bodySchema)).filter(

@@ -16,7 +16,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'issuer list': 'postern issuer list --tenant acme',
   'issuer test': 'postern issuer test keycloak --tenant acme < token.txt',
   'issuer refresh': 'postern issuer refresh keycloak --tenant acme',
-  'issuer revoke-before': 'postern issuer revoke-before keycloak --tenant acme --time 2026-11-30T12:00:00Z',
+  'issuer revoke-before': 'postern issuer revoke-before keycloak --tenant acme',
   'reset-admin': 'postern reset-admin --email admin@example.com --yes',
   apply: 'postern apply setup.yaml --dry-run',
   diff: 'postern diff -f setup.yaml',
