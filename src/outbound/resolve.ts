@@ -17,19 +17,25 @@ const TRIES = 2;
  * Asks the system for a host that the operator names: it knows /etc/hosts and search domains. The system's resolver
  * takes a thread of the pool that hashes passwords, for as long as a name server does not answer. Any other host is
  * therefore resolved by DNS, on sockets: a tenant that names a dead name server delays no login.
+ * @param servers addresses of name servers, with or without a port. Default: those of the system
  */
-export const resolveHost: ResolveHost = async (host, trusted, signal) => {
-  if (isIP(host) !== 0) return [host];
-  if (trusted) return (await lookup(host, { all: true })).map(({ address }) => address);
-  const resolver = new Resolver({ timeout: TRY_TIMEOUT_MS, tries: TRIES });
-  const cancel = (): void => resolver.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (addresses.length === 0) throw new Error(`${host} has no address`);
-    return addresses;
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
-};
+export function resolver(servers?: readonly string[]): ResolveHost {
+  return async (host, trusted, signal) => {
+    if (isIP(host) !== 0) return [host];
+    if (trusted) return (await lookup(host, { all: true })).map(({ address }) => address);
+    const dns = new Resolver({ timeout: TRY_TIMEOUT_MS, tries: TRIES });
+    if (servers !== undefined) dns.setServers(servers);
+    const cancel = (): void => dns.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      const answers = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
+      const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      if (addresses.length === 0) throw new Error(`${host} has no address`);
+      return addresses;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  };
+}
+
+export const resolveHost: ResolveHost = resolver();

@@ -129,13 +129,6 @@ describe('the address of a host', () => {
     expect(await resolveHost('2001:db8::7', false, signal)).toEqual(['2001:db8::7']);
     expect(await resolveHost('localhost', true, signal)).toContain('127.0.0.1');
   });
-
-  test('the end of a request ends the resolution by DNS', async () => {
-    const stop = new AbortController();
-    const resolution = resolveHost(NAME, false, stop.signal);
-    stop.abort();
-    await expect(resolution).rejects.toThrow(/no address/);
-  });
 });
 
 describe('the URL', () => {
