@@ -54,7 +54,7 @@ export interface MapsParts {
   readonly runner?: StepRunner;
 }
 
-/** What tokens of other issuers need. */
+/** The parts that tokens of other issuers need. */
 export interface IssuersParts {
   readonly reader: IssuerTokenReader;
   readonly admission: IssuerUserAdmission;

@@ -42,7 +42,7 @@ export interface CacheLoader {
    * @param known as for keys
    */
   issuer(value: string, known: boolean): Promise<Loaded<IssuerRecord | undefined>>;
-  /** What a subject of an issuer proves. A subject that proves nothing has an empty record. */
+  /** The keys and the user of a subject of an issuer. A subject that proves nothing has an empty record. */
   link(issuerId: IssuerId, subject: string): Promise<Loaded<LinkRecord>>;
 }
 

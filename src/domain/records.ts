@@ -208,7 +208,10 @@ export interface IssuerRecord extends IssuerAcceptance {
   readonly globProofs: readonly ProofRecord[];
 }
 
-/** What one subject of an issuer proves. */
+/** Longest subject of an issuer that proves anything, in UTF-16 code units. */
+export const MAX_SUBJECT_LENGTH = 512;
+
+/** The keys and the user of one subject of an issuer. */
 export interface LinkRecord {
   /** The keys with exactly this subject, not revoked. */
   readonly proofs: readonly ProofRecord[];

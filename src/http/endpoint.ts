@@ -8,13 +8,14 @@ import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import { fieldSentence } from '../domain/problem-details.ts';
+import { isStorable } from '../domain/storable.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './client-address.ts';
 import type { PathTarget } from './refused.ts';
-import { isStorable, unstorable } from './storable.ts';
+import { unstorable } from './storable.ts';
 import { type Validated, validatorOf } from './validation.ts';
 
 type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -3,6 +3,8 @@
  * as well.
  */
 
+import { isStorable } from '../domain/storable.ts';
+
 /** The maximum number of errors in one response. */
 const MAX_FOUND = 50;
 
@@ -38,10 +40,6 @@ function search(value: unknown, path: (string | number)[], found: string[]): voi
 
 function pointerTo(path: readonly (string | number)[]): string {
   return path.map((step) => `/${escapePointer(String(step))}`).join('');
-}
-
-export function isStorable(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
 }
 
 /** Escapes one name of a member for a JSON pointer. */

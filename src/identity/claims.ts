@@ -6,13 +6,11 @@
 import { compileNames, type NameSet, namesMatch } from '../decision/globs.ts';
 import { type RuleWork, ruleWork } from '../decision/limits.ts';
 import type { RoleName } from '../domain/ids.ts';
-import type { ClaimRule, IssuerUsers } from '../domain/records.ts';
+import { type ClaimRule, type IssuerUsers, MAX_SUBJECT_LENGTH } from '../domain/records.ts';
+import { isStorable } from '../domain/storable.ts';
 
 /** The payload of a token, with each member once. */
 export type Claims = Readonly<Record<string, unknown>>;
-
-/** Longest subject of a token that proves anything, in UTF-16 code units. */
-export const MAX_SUBJECT_LENGTH = 512;
 
 export function isGlob(text: string): boolean {
   return text.includes('*');
@@ -48,12 +46,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** Returns a claim that is a text of 1 to 512 characters which PostgreSQL can store; otherwise undefined. */
 export function subjectOf(claims: Claims, claim: string): string | undefined {
   const value = claimValue(claims, claim);
-  return typeof value === 'string' && isStorable(value) && value.length <= MAX_SUBJECT_LENGTH ? value : undefined;
+  return typeof value === 'string' && isSubject(value) ? value : undefined;
 }
 
-/** A text with a lone surrogate would be stored as another text, which another token may have. */
-export function isStorable(text: string): boolean {
-  return text !== '' && text.isWellFormed() && !text.includes('\0');
+/** Reports whether a text of 1 to 512 characters can be stored as a subject. */
+export function isSubject(text: string): boolean {
+  return text !== '' && text.length <= MAX_SUBJECT_LENGTH && isStorable(text);
 }
 
 /**

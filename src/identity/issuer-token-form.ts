@@ -5,8 +5,10 @@
  */
 
 import { isUtf8 } from 'node:buffer';
+import { MAX_SUBJECT_LENGTH } from '../domain/records.ts';
+import { isStorable } from '../domain/storable.ts';
 import { normalTokenType } from '../domain/token-types.ts';
-import { type Claims, claimValue, isStorable, MAX_SUBJECT_LENGTH } from './claims.ts';
+import { type Claims, claimValue } from './claims.ts';
 import { UPSTREAM_TOKEN_TYPE } from './upstream-token.ts';
 
 /** A token of another issuer that was read and not verified. */
@@ -83,7 +85,7 @@ function ownMembers(header: Claims): { readonly alg: unknown; readonly kid: unkn
 }
 
 function isIssuer(value: string): boolean {
-  return value.length <= MAX_ISSUER_LENGTH && isStorable(value);
+  return value !== '' && value.length <= MAX_ISSUER_LENGTH && isStorable(value);
 }
 
 /** Returns `spiffe://<trust domain>` if `sub` is a SPIFFE ID; otherwise undefined. */

@@ -4,16 +4,8 @@ import type { DescribedUser, IssuerToken, IssuerTokenReader } from '../credentia
 import { compileGlob, type Glob, globMatches, isWithinBounds } from '../decision/globs.ts';
 import { ruleWork } from '../decision/limits.ts';
 import type { IssuerUsers, ProofRecord } from '../domain/records.ts';
-import {
-  type Claims,
-  claimValue,
-  isGlob,
-  isStorable,
-  linkedClaim,
-  mappedRoles,
-  matchesRules,
-  subjectOf,
-} from './claims.ts';
+import { isStorable } from '../domain/storable.ts';
+import { type Claims, claimValue, isGlob, linkedClaim, mappedRoles, matchesRules, subjectOf } from './claims.ts';
 import { checkIssuerToken, readIssuerToken } from './issuer-token.ts';
 
 export const issuerTokenReader: IssuerTokenReader = {
@@ -73,7 +65,7 @@ export function describedUser(claims: Claims, users: IssuerUsers): DescribedUser
 
 function textOf(claims: Claims, claim: string | undefined): string | undefined {
   const value = claim === undefined ? undefined : claimValue(claims, claim);
-  return typeof value === 'string' && isStorable(value) ? value : undefined;
+  return typeof value === 'string' && value !== '' && isStorable(value) ? value : undefined;
 }
 
 function optional<Name extends string>(name: Name, value: string | undefined): { readonly [N in Name]?: string } {

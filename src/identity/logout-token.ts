@@ -2,13 +2,16 @@
 
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWK, jwtVerify } from 'jose';
 import type { IssuerKey } from '../domain/records.ts';
+import { isSubject } from './claims.ts';
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** Older tokens are rejected, so that their ids need not be remembered for longer. */
 export const LOGOUT_TOKEN_AGE_MS = 600_000;
 const MAX_TOKEN_LENGTH = 16 * 1024;
-const MAX_TEXT_LENGTH = 512;
-/** `logout+jwt` tells it from tokens of another kind; providers that are older than the final specification send none. */
+/**
+ * `logout+jwt` distinguishes a logout token from tokens of another kind. Providers that are older than the final
+ * specification send no type of its own.
+ */
 const TYPES: ReadonlySet<string | undefined> = new Set([undefined, 'JWT', 'logout+jwt', 'application/logout+jwt']);
 
 export interface LogoutToken {
@@ -62,13 +65,7 @@ function isLogout(events: unknown): boolean {
 }
 
 function isText(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= MAX_TEXT_LENGTH &&
-    value.isWellFormed() &&
-    !value.includes('\0')
-  );
+  return typeof value === 'string' && isSubject(value);
 }
 
 /** Returns the name of the key in an unverified token; undefined for a text without one. */

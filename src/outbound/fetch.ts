@@ -171,7 +171,7 @@ async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** Failures of a connection whose code tells an administrator the cause. */
+/** Failures of a connection whose code shows an administrator the cause. */
 const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The host refused the connection.',
   ECONNRESET: 'The server closed the connection.',

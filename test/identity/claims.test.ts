@@ -141,7 +141,9 @@ describe('for any claims and rules', () => {
       fc.property(fc.dictionary(name, json, { maxKeys: 4 }), mapping, roles, (claims, rules, defaults) => {
         const users: IssuerUsers = { subject_claim: 'sub', create: false, roles: rules, default_roles: defaults };
         const given = rules.filter((one) => matchesRules(claims, [one])).flatMap((one) => one.roles);
-        expect(mappedRoles(users, claims)).toEqual([...new Set([...given, ...defaults])].sort());
+        expect(mappedRoles(users, claims)).toEqual(
+          [...new Set([...given, ...defaults])].toSorted((a, b) => (a < b ? -1 : 1)),
+        );
       }),
       { numRuns: runs(1000) },
     );

@@ -16,7 +16,7 @@ export interface IssuerSubject {
   readonly reason: InvalidReason;
   /** The tenant of the issuer; undefined if there is none. */
   readonly tenant: TenantId | undefined;
-  /** The key that the token matches, or the user of its subject: the reason may be theirs. */
+  /** The key that the token matches, or the user of its subject: the reason may be about the key or the user. */
   readonly bearer:
     | { readonly kind: 'key'; readonly digest: KeyDigest }
     | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: undefined }

@@ -18,7 +18,7 @@ import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser, userIdOfEmail } from '../users/queries.ts';
 import { issuerSubject } from './issuer-subject.ts';
 import type { ExplainRequest } from './schemas.ts';
-import { type ExplainSubject, subjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
+import { type ExplainSubject, explainSubjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
 /** The credential cache, which resolves a subject like a credential. */
 export interface SubjectResolver {
@@ -174,7 +174,7 @@ async function resolveCredential(
   if (foreign) return { resolution: { identity: UNKNOWN, snapshot: undefined }, subject: { kind: 'none' } };
   if (form.kind === 'token' && identity.kind === 'invalid' && identity.external === true)
     return { resolution, subject: await issuerSubject(parts.db.knex, form.token, identity.reason, nowMs) };
-  return { resolution, subject: subjectOf(form, claims) };
+  return { resolution, subject: explainSubjectOf(form, claims) };
 }
 
 function authorizeRequester(requester: Requester, aboutOneself: (caller: Caller) => boolean): void {

@@ -34,7 +34,7 @@ export type ExplainSubject =
   | { readonly kind: 'none' };
 
 /** The claims of a token whose signature was verified. */
-export interface Claims {
+export interface OwnClaims {
   readonly userId: UserId;
   readonly tenantId: TenantId;
   readonly sessionId: SessionId | undefined;
@@ -44,7 +44,7 @@ const NOTHING = { key_id: null, user_id: null, time: null } as const;
 const UNKNOWN: Unproved = { reason: 'unknown', ...NOTHING };
 
 /** Reads the claims of a token; undefined unless the identity shows that its signature was verified. */
-export function verifiedClaims(form: CredentialForm, identity: Identity): Claims | undefined {
+export function verifiedClaims(form: CredentialForm, identity: Identity): OwnClaims | undefined {
   if (form.kind !== 'token' || !isVerified(identity)) return undefined;
   const claims: { readonly sub?: unknown; readonly tenant_id?: unknown; readonly sid?: unknown } = JSON.parse(
     readTokenForm(form.token)?.payload ?? '{}',
@@ -73,7 +73,7 @@ function isVerified(identity: Identity): boolean {
 }
 
 /** Returns the subject of a credential, by its form and verified claims. */
-export function subjectOf(form: CredentialForm, claims: Claims | undefined): ExplainSubject {
+export function explainSubjectOf(form: CredentialForm, claims: OwnClaims | undefined): ExplainSubject {
   switch (form.kind) {
     case 'api_key':
       return { kind: 'key', digest: form.digest };

@@ -1,4 +1,4 @@
-/** What the operator does with issuers on the command line. There is no caller whose permissions count. */
+/** The operator's commands on issuers. There is no caller whose permissions count. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseIssuerName, type TenantId } from '../../domain/ids.ts';

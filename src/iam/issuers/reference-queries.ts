@@ -1,4 +1,4 @@
-/** What refers to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
+/** References to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
 
 import type { IssuerId, KeyDigest, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
@@ -36,7 +36,7 @@ export async function provedGrants(
   return rows;
 }
 
-/** Returns the roles that any user has who is linked to the issuer, from every source. @param except does not count */
+/** Returns the roles, from every source, of the users that are linked to the issuer. @param except does not count */
 export async function rolesOfLinkedUsers(
   q: Queryable,
   issuer: IssuerId,

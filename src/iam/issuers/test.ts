@@ -1,4 +1,4 @@
-/** Tests a token at an issuer, for the administrator who configures it. It authenticates no one and stores nothing. */
+/** Tests a token at an issuer, for the administrator that configures it. It proves no principal and stores nothing. */
 
 import { type Static, Type } from 'typebox';
 import type { TenantId } from '../../domain/ids.ts';

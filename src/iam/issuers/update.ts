@@ -70,7 +70,7 @@ export async function writeIssuer(
     repasted,
     nowMs,
   }: WrittenIssuer & {
-    /** True if the key set was pasted again, so that its age begins anew. */
+    /** True if the key set was pasted again, so that its age begins at this change. */
     readonly repasted: boolean;
     readonly nowMs: number;
   },

@@ -1,5 +1,5 @@
 /**
- * What a change of an issuer adds: tokens that it accepts in addition, and roles that its mapping gives in addition.
+ * The additions of a change of an issuer: tokens that it accepts in addition, and roles that its mapping gives in addition.
  * Pure. Where two versions cannot be compared, the change counts as wider.
  */
 

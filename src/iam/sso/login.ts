@@ -10,7 +10,15 @@
 import type { AdmittedIssuerUser } from '../../credential-cache/ports.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { IssuerId } from '../../domain/ids.ts';
-import { claimValue, linkedClaim, mappedRoles, matchesRules, subjectOf } from '../../identity/claims.ts';
+import {
+  type Claims,
+  claimValue,
+  isSubject,
+  linkedClaim,
+  mappedRoles,
+  matchesRules,
+  subjectOf,
+} from '../../identity/claims.ts';
 import { transaction } from '../../store/transaction.ts';
 import { type AuthEvent, record } from '../auth/audit.ts';
 import { beginningSession } from '../auth/begin.ts';
@@ -148,8 +156,6 @@ function clientSecret(parts: SsoParts, { id, secretSealed }: SsoIssuer): string 
   return secret;
 }
 
-type Claims = Readonly<Record<string, unknown>>;
-
 /** Returns why verified claims do not suffice, for the audit log; undefined if they do. */
 function refusedFor({ sso, users, requiredClaims, revokedBefore }: SsoIssuer, claims: Claims): string | undefined {
   if (claims['azp'] !== undefined && claims['azp'] !== sso.client_id) return 'audience';
@@ -208,7 +214,7 @@ async function enter(
         session,
         owner: { kind: 'user', id: user.id },
         issuerId: issuer.id,
-        sso: { sid: isStorable(sid) ? sid : undefined, subject: String(claims['sub']) },
+        sso: { sid: typeof sid === 'string' && isSubject(sid) ? sid : undefined, subject: String(claims['sub']) },
         token,
         audit: { ...audit, actorId: user.id, targetId: user.id },
       });
@@ -230,7 +236,7 @@ function personOf(issuer: SsoIssuer, claims: Claims): AdmittedIssuerUser | undef
   const { users } = issuer;
   if (users === null) return undefined;
   const subject = subjectOf(claims, users.subject_claim);
-  if (subject === undefined || !isStorable(claims['sub'])) return undefined;
+  if (subject === undefined || subjectOf(claims, 'sub') === undefined) return undefined;
   const text = (claim: string | undefined): string | undefined => {
     const value = claim === undefined ? undefined : claimValue(claims, claim);
     return typeof value === 'string' ? value : undefined;
@@ -244,18 +250,6 @@ function personOf(issuer: SsoIssuer, claims: Claims): AdmittedIssuerUser | undef
     roles: mappedRoles(users, claims),
     iatMs: issuedMs(claims),
   };
-}
-
-const MAX_TEXT_LENGTH = 512;
-
-function isStorable(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= MAX_TEXT_LENGTH &&
-    value.isWellFormed() &&
-    !value.includes('\0')
-  );
 }
 
 function failed(error: SsoError): Failed {

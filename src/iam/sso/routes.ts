@@ -23,7 +23,7 @@ import { clearStateCookie, setStateCookie, stateCookieName } from './state.ts';
 
 const SIGNED_IN = '/console/signed-in';
 
-/** Addresses of the provider and of this server would tell other servers what the browser did. */
+/** Addresses of the provider and of this server would show other servers the pages of the browser. */
 const HEADERS = { 'referrer-policy': 'no-referrer' };
 
 const SsoIssuers = component(

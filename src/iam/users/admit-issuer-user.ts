@@ -11,7 +11,7 @@ import type { Admission, AdmittedIssuerUser, IssuerUserAdmission } from '../../c
 import { Fault, Refusal } from '../../domain/errors.ts';
 import { type IssuerId, makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
-import { isStorable, MAX_SUBJECT_LENGTH } from '../../identity/claims.ts';
+import { isSubject } from '../../identity/claims.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
@@ -59,7 +59,7 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
   }
 
   async admit(person: AdmittedIssuerUser): Promise<Admission> {
-    if (!isStorable(person.subject) || person.subject.length > MAX_SUBJECT_LENGTH) return refused('no_principal');
+    if (!isSubject(person.subject)) return refused('no_principal');
     const { db } = this.#parts;
     const { tenantId } = person.issuer;
     try {
