@@ -209,7 +209,7 @@ function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): s
     case 'owner_deactivated':
       return `The user ${user} is deactivated, or suspended by its directory${since === '' ? '' : `, since${since.slice(3)}`}.`;
     case 'session_ended':
-      return `The session of the user ${user} ended${since}.`;
+      return `The session of ${key === null ? `the user ${user}` : `the key ${key}`} ended${since}.`;
     case 'unknown_issuer':
       return 'The tenant has no issuer with the iss of the token.';
     case 'issuer_disabled':

@@ -432,6 +432,45 @@ describe('a token of another issuer', () => {
   });
 });
 
+describe('an explanation of an exchanged token', () => {
+  const explain = async (credential: string, path = '/v1/chat/completions') => {
+    const question = { credential, method: 'POST', path, body: '{"model":"llama-3"}' };
+    const { json } = await h.api('POST', '/v1/iam/explain', { as: boss.token, body: question });
+    return json;
+  };
+
+  test('allows what both its scope and its principal have, for users and for keys', async () => {
+    for (const isKey of [false, true]) {
+      if (isKey) await pod();
+      const narrow = await exchanged(signed(), { scope: 'chat:read' });
+      expect(await explain(narrow)).toMatchObject({
+        code: 'insufficient_permission',
+        detail: expect.stringContaining('The scope of the access token does not include chat:write'),
+      });
+      for (const scope of ['chat:write', 'chat:*', '*']) {
+        expect(await explain(await exchanged(signed(), { scope }))).toMatchObject({ code: 'allow' });
+      }
+      expect(await explain(await exchanged())).toMatchObject({ code: 'allow' });
+      expect(await explain(await exchanged(signed(), { scope: '*' }), '/v1/rag/query')).not.toMatchObject(
+        isKey ? { code: 'allow' } : { code: 'no_route' },
+      );
+    }
+  });
+
+  test('names why the session of a key proves nothing', async () => {
+    const id = await pod();
+    const token = await exchanged();
+    await h.api('POST', '/v1/auth/logout', { as: token });
+    const step = async () => {
+      const { steps } = await explain(token);
+      return Array.isArray(steps) ? steps[7] : undefined;
+    };
+    expect(await step()).toMatchObject({ name: 'identity', reason: 'session_ended', key_id: id });
+    await h.api('DELETE', `${KEYS}/${id}`, { as: boss.token });
+    expect(await step()).toMatchObject({ reason: 'revoked', key_id: id });
+  });
+});
+
 describe('a scope', () => {
   const ops = () => signed({ groups: ['ops'] });
 

@@ -99,6 +99,15 @@ export async function sessionEnd(q: Queryable, user: UserId, session: SessionId 
   return { user: userEnd(row?.status ?? null, row?.since ?? null), endsAt: row?.ends_at ?? null };
 }
 
+/** Returns the time at which a session of the key ended or ends; null if it does not exist. */
+export async function keySessionEnd(q: Queryable, key: KeyId, session: SessionId): Promise<Date | null> {
+  const { rows } = await q.raw<{ rows: { ends_at: Date }[] }>(
+    'select least(ended_at, expires_at) as ends_at from sessions where id = :session and api_key_id = :key',
+    { key, session },
+  );
+  return rows[0]?.ends_at ?? null;
+}
+
 function userEnd(status: string | null, since: Date | null): UserEnd | undefined {
   return status === null ? undefined : { active: status === 'active', since };
 }

@@ -167,7 +167,7 @@ async function resolveCredential(
   const { identity } = resolution;
   const claims = verifiedClaims(form, identity);
   const bearer =
-    identity.kind === 'proved' ? identity.principal : claims && { id: claims.userId, tenantId: claims.tenantId };
+    identity.kind === 'proved' ? identity.principal : claims && { id: claims.owner.id, tenantId: claims.tenantId };
   authorizeRequester(requester, (caller) => bearer !== undefined && bearer.id === selfId(caller));
   const home = visibleTenant(requester);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;

@@ -5,28 +5,31 @@
  */
 
 import type { Unproved } from '../../decision/explain-steps.ts';
-import { type Identity, ISSUER_REASONS } from '../../decision/model.ts';
+import { type Identity, type InvalidReason, ISSUER_REASONS } from '../../decision/model.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
 import {
   type KeyDigest,
+  type KeyId,
   parseId,
   parseTenantId,
   type SessionId,
   type TenantId,
   type UserId,
 } from '../../domain/ids.ts';
+import { digestOfProof } from '../../identity/api-keys.ts';
 import { readTokenForm } from '../../identity/token-form.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
 import { selfId } from '../caller/caller.ts';
-import { type KeyEnd, keyEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
+import { type KeyEnd, keyEnd, keySessionEnd, type SessionEnd, sessionEnd, type UserEnd } from './ended-queries.ts';
 import type { IssuerSubject } from './issuer-subject.ts';
 import type { Requester } from './resolve.ts';
 
 /** The key or user of an identity. */
 export type ExplainSubject =
-  | { readonly kind: 'key'; readonly digest: KeyDigest }
+  /** With the session of a key without a secret, if the credential is its access token. */
+  | { readonly kind: 'key'; readonly digest: KeyDigest; readonly session?: SessionId | undefined }
   | { readonly kind: 'user'; readonly id: UserId; readonly tenant: TenantId; readonly session: SessionId | undefined }
   | { readonly kind: 'checksum' }
   | IssuerSubject
@@ -35,7 +38,8 @@ export type ExplainSubject =
 
 /** The claims of a token whose signature was verified. */
 export interface OwnClaims {
-  readonly userId: UserId;
+  /** The user or the key whose session it is. */
+  readonly owner: { readonly kind: 'user'; readonly id: UserId } | { readonly kind: 'key'; readonly id: KeyId };
   readonly tenantId: TenantId;
   readonly sessionId: SessionId | undefined;
 }
@@ -50,10 +54,18 @@ export function verifiedClaims(form: CredentialForm, identity: Identity): OwnCla
     readTokenForm(form.token)?.payload ?? '{}',
   );
   const userId = parseId('usr', String(claims.sub));
+  const keyId = parseId('key', String(claims.sub));
   const tenantId = parseTenantId(String(claims.tenant_id));
-  if (userId === undefined || tenantId === undefined) return undefined;
-  return { userId, tenantId, sessionId: parseId('ses', String(claims.sid)) };
+  if (tenantId === undefined) return undefined;
+  const sessionId = parseId('ses', String(claims.sid));
+  if (userId !== undefined) return { owner: { kind: 'user', id: userId }, tenantId, sessionId };
+  return keyId && { owner: { kind: 'key', id: keyId }, tenantId, sessionId };
 }
+
+/** Reasons that are found after the signature was verified. */
+const AFTER_SIGNATURE: readonly InvalidReason[] = [
+  ...(['session_ended', 'user_deactivated', 'user_missing', 'revoked', 'disabled', 'key_expired'] as const),
+];
 
 function isVerified(identity: Identity): boolean {
   switch (identity.kind) {
@@ -64,9 +76,7 @@ function isVerified(identity: Identity): boolean {
     case 'missing':
       return false;
     case 'invalid':
-      return (
-        identity.external !== true && ['session_ended', 'user_deactivated', 'user_missing'].includes(identity.reason)
-      );
+      return identity.external !== true && AFTER_SIGNATURE.includes(identity.reason);
     default:
       return identity satisfies never;
   }
@@ -81,7 +91,9 @@ export function explainSubjectOf(form: CredentialForm, claims: OwnClaims | undef
       return { kind: 'checksum' };
     case 'token':
       if (claims === undefined) return { kind: 'none' };
-      return { kind: 'user', id: claims.userId, tenant: claims.tenantId, session: claims.sessionId };
+      return claims.owner.kind === 'user'
+        ? { kind: 'user', id: claims.owner.id, tenant: claims.tenantId, session: claims.sessionId }
+        : { kind: 'key', digest: digestOfProof(claims.owner.id), session: claims.sessionId };
     case 'missing':
     case 'malformed':
     case 'other_scheme':
@@ -113,9 +125,12 @@ export async function whyUnproved(
       return whyIssuer(q, requester, subject, instants);
     case 'key': {
       const key = await keyEnd(q, subject.digest);
-      return key !== undefined && mayManage(requester, 'admin:keys', key.tenantId, key.userId)
-        ? whyKey(key, instants)
-        : UNKNOWN;
+      if (key === undefined || !mayManage(requester, 'admin:keys', key.tenantId, key.userId)) return UNKNOWN;
+      const why = whyKey(key, instants);
+      if (why !== UNKNOWN || subject.session === undefined) return why;
+      const endsAt = await keySessionEnd(q, key.id, subject.session);
+      const of = { key_id: key.id, user_id: key.userId ?? null };
+      return { reason: 'session_ended', ...of, time: endsAt?.toISOString() ?? null };
     }
     case 'user': {
       if (!mayManage(requester, 'admin:users', subject.tenant, subject.id)) return UNKNOWN;

@@ -7,7 +7,7 @@
 import { listKeysPage } from '../api-keys/read.ts';
 import { listChanges } from '../audit/read.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
-import type { AdminParts, Caller } from '../caller/caller.ts';
+import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { listRecentPage } from '../decisions/recent.ts';
 import { MAX_COUNTED } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -93,10 +93,10 @@ function noticed(
   return notices.map((notice) => ({ kind, id, name, notice }));
 }
 
-/** A caller without `admin:keys` sees its own keys; a key sees none. */
+/** A caller without `admin:keys` sees its own keys, if it may act on itself, and otherwise none. */
 async function expiringKeys(parts: OverviewParts, caller: Caller): Promise<OverviewReport['expiring_keys']> {
   const before = new Date(Math.ceil((caller.nowMs + SOON_DAYS * DAY_MS) / HOUR_MS) * HOUR_MS);
-  if (caller.principal.kind === 'api_key' && !isAuthorized(caller, 'admin:keys')) return { before, total: 0, data: [] };
+  if (selfId(caller) === undefined && !isAuthorized(caller, 'admin:keys')) return { before, total: 0, data: [] };
   const keys = await listKeysPage(parts, caller, {
     status: 'active',
     expires_before: before.toISOString(),
