@@ -34,6 +34,7 @@ export async function startDemoStand(): Promise<DemoStand> {
       ...process.env,
       POSTERN_DATA_DIR: join(folder, 'data'),
       POSTERN_DEMO_LISTEN: listen,
+      POSTERN_DEMO_ISSUER_LISTEN: `127.0.0.1:${await freePort()}`,
       POSTERN_HTTP_LISTEN: anyPort,
       POSTERN_GRPC_LISTEN: anyPort,
       POSTERN_ADMIN_LISTEN: anyPort,

@@ -87,7 +87,6 @@ const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/setup/apply.ts',
   'src/iam/auth/change-password.ts',
   'src/iam/auth/directory-login.ts',
-  'src/iam/auth/exchange.ts',
   'src/iam/auth/directory-refresh.ts',
   'src/iam/auth/exchange.ts',
   'src/iam/auth/login.ts',

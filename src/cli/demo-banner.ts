@@ -2,6 +2,7 @@
 
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import { TRIAL_LIMITS } from './demo-setup.ts';
+import { WORKLOAD } from './demo-workload.ts';
 
 interface BannerParts {
   /** All addresses are `host:port`. */
@@ -17,13 +18,17 @@ interface BannerParts {
   readonly owner: string;
   /** A key of the tenant with small limits. */
   readonly trialKey: string;
+  /** The value of `iss` of the demo's issuer. */
+  readonly issuer: string;
+  /** A token of that issuer. */
+  readonly workloadToken: string;
 }
 
 const LABEL_WIDTH = 18;
 const { requestsPerMinute, monthlyTokens } = TRIAL_LIMITS;
 
 export function banner(parts: BannerParts): string {
-  const { envoy, http, admin, upstream, key, owner, trialKey } = parts;
+  const { envoy, http, admin, upstream, key, owner, trialKey, issuer, workloadToken } = parts;
   const base = `http://${envoy}`;
   const lines = [
     '',
@@ -33,6 +38,7 @@ export function banner(parts: BannerParts): string {
     row('Console', `${base}/console/?tenant=acme`, 'open it in a browser and sign in as the administrator below'),
     row('HTTP API', `http://${http}`, 'logins and management; Envoy serves /v1/auth and /v1/iam too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
+    row('Issuer', issuer, 'a small provider of the demo, whose tokens the tenant acme accepts'),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
     '',
     ...administratorRows(parts),
@@ -48,6 +54,9 @@ export function banner(parts: BannerParts): string {
     '',
     '  Allowed with a signed token (200): Envoy verifies x-postern-token on this route',
     `    curl -i -X POST ${base}/v1/agents/helper/runs -H 'Authorization: Bearer ${key}'`,
+    '',
+    `  Allowed with a token of another issuer (200): it proves the key ${WORKLOAD}, which has no secret (valid for 24 h)`,
+    `    ${chat(base, workloadToken, 'llama-3')}`,
     '',
     '  Denied by role (403 insufficient_permission): a developer may not list models',
     `    curl -i ${base}/v1/models -H 'Authorization: Bearer ${key}'`,

@@ -130,6 +130,14 @@ export async function renewKey(
   return text;
 }
 
+/** Reports whether the tenant has a key with this name that is neither revoked nor expired. */
+export async function hasKey(parts: AdminParts, tenant: TenantId, name: string): Promise<boolean> {
+  return (await keysOf(parts, tenant)).some(
+    ({ name: own, revoked_at, expires_at }) =>
+      own === name && revoked_at === null && (expires_at === null || expires_at.getTime() > parts.now()),
+  );
+}
+
 async function keysOf({ db, now }: AdminParts, tenant: TenantId): Promise<readonly KeyRow[]> {
   return (await listKeys(db.knex, { kind: 'one', tenant }, {}, { after: undefined, take: MAX_KEYS }, new Date(now())))
     .rows;

@@ -40,9 +40,23 @@ export async function ensureSetup(parts: AdminParts): Promise<UserId> {
   return created;
 }
 
-async function apply({ db, random, now }: AdminParts, file: SetupFile): Promise<void> {
+/** Creates an issuer of `acme`, or gives it these members. @throws Refusal like `ensureSetup` */
+export async function ensureIssuer(
+  parts: AdminParts,
+  issuer: { readonly name: string; readonly issuer: string; readonly audiences: readonly string[] },
+  allowedHosts: readonly string[],
+): Promise<void> {
+  const file = { version: 1, tenants: [{ id: ACME, issuers: [issuer] }] };
+  await apply(parts, readSetupText(issuer.name, Buffer.from(JSON.stringify(file))), allowedHosts);
+}
+
+async function apply(
+  { db, random, now }: AdminParts,
+  file: SetupFile,
+  allowedHosts: readonly string[] = [],
+): Promise<void> {
   if (file.kind === 'invalid') throw new Error(`${FILE}: ${file.errors.map(({ message }) => message).join('; ')}`);
-  const options = { prune: false, pruneTenants: false, force: false, setupTokens: false, nowMs: now() };
+  const options = { prune: false, pruneTenants: false, force: false, setupTokens: false, nowMs: now(), allowedHosts };
   const plan = await previewSetup({ db, random }, file.setup, options);
   if (plan.kind === 'errors') {
     const [error] = file.locate(plan.errors);

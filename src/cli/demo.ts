@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { envName } from '../config/setting.ts';
+import { startDemoIssuer } from '../demo/issuer.ts';
 import { startUpstream, type Upstream } from '../demo/upstream.ts';
 import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
@@ -14,6 +15,7 @@ import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
 import { seedDemo } from './demo-seed.ts';
+import { seedWorkload } from './demo-workload.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
 import { startEnvoy } from './envoy-process.ts';
@@ -26,6 +28,7 @@ import { startSupervised } from './supervisor.ts';
 import { NO_CACHE } from './with-store.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:10000';
+const DEFAULT_ISSUER_LISTEN = '127.0.0.1:8082';
 const UPSTREAM_PORT = 8081;
 const SERVING_TIMEOUT_MS = 8000;
 const SERVING_POLL_MS = 50;
@@ -42,12 +45,22 @@ const DEMO_DEFAULTS: Readonly<Record<string, string>> = {
   'upstream-token.audience': 'demo-platform',
 };
 
+interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The server fetches the keys of the demo's issuer from loopback. */
+const ALLOWED_HOSTS = 'issuers.allowed-hosts';
+
 export async function demo(args: Arguments): Promise<number> {
   const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
-  const loaded = loadDemo(args, listen);
+  const issuerListen = process.env['POSTERN_DEMO_ISSUER_LISTEN'] || DEFAULT_ISSUER_LISTEN;
+  const issuerAt = issuerAddress(issuerListen);
+  const loaded = loadDemo(args, listen, issuerListen);
   const child = childKind();
   if (child !== undefined) return demoChild(child, loaded);
-  const addresses = demoAddresses(loaded, listen);
+  const addresses = demoAddresses(loaded, listen, issuerAt);
   const stop = stopSignal();
   const busy = await busyAddresses(addresses);
   if (busy.length > 0) {
@@ -55,7 +68,7 @@ export async function demo(args: Arguments): Promise<number> {
     return 1;
   }
   await using running = new AsyncDisposableStack();
-  const ended = await run(loaded, listen, stop, running);
+  const ended = await run(loaded, { listen, issuerAt }, stop, running);
   if (ended === 'stopped') return 0;
   process.stderr.write(`${ended}\n`);
   return 1;
@@ -72,7 +85,7 @@ async function demoChild(kind: ProcessKind, loaded: LoadedConfig): Promise<numbe
 /** Starts all parts in the order of their dependencies, and waits. `running` stops them in reverse order. */
 async function run(
   loaded: LoadedConfig,
-  listen: string,
+  { listen, issuerAt }: { readonly listen: string; readonly issuerAt: HostAndPort },
   stop: Promise<void>,
   running: AsyncDisposableStack,
 ): Promise<'stopped' | string> {
@@ -89,13 +102,11 @@ async function run(
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // The server starts afterwards, so no cache is out of date.
-  const { made, ...access } = await seedDemo({
-    db: store.db,
-    ...NO_CACHE,
-    now: Date.now,
-    random: (size) => randomBytes(size),
-    passwords,
-  });
+  const parts = { db: store.db, ...NO_CACHE, now: Date.now, random: (size: number) => randomBytes(size), passwords };
+  const { made, ...access } = await seedDemo(parts);
+  const issuer = await startDemoIssuer(issuerAt.host, issuerAt.port);
+  running.defer(() => issuer.close());
+  const workloadToken = await seedWorkload(parts, issuer, config.issuers);
   const started = await startSupervised(loaded, store, telemetry, ['gate', 'api'], stop);
   if (started.kind === 'stopped') return started.kind;
   if (started.kind === 'refused') return 'Postern did not start.';
@@ -133,6 +144,8 @@ async function run(
       http,
       admin: reachable(server.addresses.admin),
       upstream: ledger,
+      issuer: issuer.url,
+      workloadToken,
       administrator,
       administratorEmail: config.bootstrap.email,
       ...access,
@@ -142,7 +155,7 @@ async function run(
   return Promise.race([stopped, lost]);
 }
 
-function loadDemo(args: Arguments, listen: string): LoadedConfig {
+function loadDemo(args: Arguments, listen: string, issuerListen: string): LoadedConfig {
   const given = loadOrRefuse(args);
   const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
   // Envoy removes the port from the Host header, so the setting must name the origins of its address.
@@ -152,12 +165,15 @@ function loadDemo(args: Arguments, listen: string): LoadedConfig {
     ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }),
   };
   const defaults = Object.entries(demoDefaults).filter(([path]) => absent.includes(path));
-  const variables = defaults.map(([path, value]) => [envName(path), value]);
+  const allowedHosts = [...given.config.issuers.allowedHosts, issuerListen];
+  const variables = [...defaults, [ALLOWED_HOSTS, JSON.stringify([...new Set(allowedHosts)])] as const].map(
+    ([path, value]) => [envName(path), value],
+  );
   return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
 }
 
 /** @throws InvalidConfigError when the demo cannot be run with this configuration */
-function demoAddresses({ config }: LoadedConfig, listen: string): readonly DemoAddress[] {
+function demoAddresses({ config }: LoadedConfig, listen: string, issuerAt: HostAndPort): readonly DemoAddress[] {
   if (config.grpc.tls !== undefined) {
     throw new InvalidConfigError(
       'grpc.tls: the Envoy of the demo connects to Postern without TLS. Remove this setting, or use "postern serve" with envoy/production.yaml.',
@@ -167,6 +183,7 @@ function demoAddresses({ config }: LoadedConfig, listen: string): readonly DemoA
   const grpc = config.grpc.listen;
   return [
     { what: "Envoy's listener", setting: 'POSTERN_DEMO_LISTEN', ...edge },
+    { what: "the demo's issuer", setting: 'POSTERN_DEMO_ISSUER_LISTEN', ...issuerAt },
     { what: "Postern's HTTP side", setting: 'POSTERN_HTTP_LISTEN', ...config.http.listen },
     ...(grpc.kind === 'tcp'
       ? [{ what: "Postern's gRPC side", setting: 'POSTERN_GRPC_LISTEN', host: grpc.host, port: grpc.port }]
@@ -175,12 +192,22 @@ function demoAddresses({ config }: LoadedConfig, listen: string): readonly DemoA
   ];
 }
 
-function listenAddress(listen: string): { readonly host: string; readonly port: number } {
+function listenAddress(listen: string): HostAndPort {
   try {
     return splitAddress(listen);
   } catch {
     throw new InvalidConfigError(`POSTERN_DEMO_LISTEN: expected host:port, got ${listen}`);
   }
+}
+
+/** @throws InvalidConfigError unless it is an address of loopback with a port: only there an issuer may have no TLS */
+function issuerAddress(listen: string): HostAndPort {
+  const [, host, port] = /^(127(?:\.\d{1,3}){3}|localhost|\[::1\]):(\d{1,5})$/.exec(listen) ?? [];
+  if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
+    throw new InvalidConfigError(
+      `POSTERN_DEMO_ISSUER_LISTEN: expected an address such as ${DEFAULT_ISSUER_LISTEN}, got ${listen}`,
+    );
+  return { host: host.replace(/[[\]]/g, ''), port: Number(port) };
 }
 
 /** Waits until a request passes Envoy and the check. Resolves with false after `SERVING_TIMEOUT_MS`. */

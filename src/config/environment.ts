@@ -25,6 +25,7 @@ interface EnvContent {
 const OTHERS: readonly string[] = [
   'POSTERN_CONFIG',
   'POSTERN_CREDENTIAL',
+  'POSTERN_DEMO_ISSUER_LISTEN',
   'POSTERN_DEMO_LISTEN',
   'POSTERN_ENVOY',
   'POSTERN_PROCESS',

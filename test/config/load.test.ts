@@ -159,6 +159,7 @@ describe('the configuration', () => {
   it('ignores an empty file, empty sections and what belongs to the command line or to Kubernetes', () => {
     const env = {
       POSTERN_CONFIG: 'x',
+      POSTERN_DEMO_ISSUER_LISTEN: 'x',
       POSTERN_DEMO_LISTEN: 'x',
       POSTERN_ENVOY: 'x',
       POSTERN_SERVICE_HOST: '10.0.0.1',

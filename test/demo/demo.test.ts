@@ -42,15 +42,18 @@ function paste(line: string): Promise<string> {
 
 describe('the demo', () => {
   let first: Demo;
+  let env: NodeJS.ProcessEnv;
 
-  it('prints four lines that give 200, 200 with a verified token, 403 by role and 403 by policy when pasted', async () => {
-    first = await startDemo();
-    expect(first.curls).toHaveLength(4);
-    const [allowed, withToken, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
+  it('prints five lines that give 200, 200 with a verified token, 200 with a token of its issuer, 403 by role and 403 by policy when pasted', async () => {
+    env = await environment();
+    first = await startDemoWith(env);
+    expect(first.curls).toHaveLength(5);
+    const [allowed, withToken, byIssuer, byRole, byPolicy] = await Promise.all(first.curls.map(paste));
     expect(allowed).toMatch(/^HTTP\/1\.1 200 [\s\S]*"object":"chat\.completion"/);
     expect(allowed).toMatch(/"x_echo":\{[^}]*"x-postern-tenant":"acme"/);
     expect(allowed).not.toContain(first.value('API key'));
     expect(withToken).toMatch(/^HTTP\/1\.1 200 [\s\S]*"x-postern-token":"eyJ/);
+    expect(byIssuer).toMatch(/^HTTP\/1\.1 200 [\s\S]*"x-postern-tenant":"acme"/);
     expect(byRole).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"insufficient_permission"/);
     expect(byPolicy).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"denied_by_policy"[\s\S]*"policy":"no-secret-models"/);
   });
@@ -126,17 +129,21 @@ describe('the demo', () => {
     const { total, data } = JSON.parse((await send(origin, { path: pathname })).body);
     expect(total.requests).toBe(data.length);
     expect(data[0]).toMatchObject({ tenant: 'acme', model: 'llama-3' });
-    expect(data[1]).toMatchObject({ tenant: 'trial', model: 'llama-3' });
+    expect(data[1]).toMatchObject({ tenant: 'acme', model: 'llama-3' });
+    expect(data[2]).toMatchObject({ tenant: 'trial', model: 'llama-3' });
   });
 
-  it('stops at Ctrl-C, and at its second start has the same data, a new key and no password to show', async () => {
+  it('stops at Ctrl-C, and at its second start has the same data, a new key, another token and no password to show', async () => {
     expect(await first.stop()).toBe(0);
-    const second = await startDemo();
+    const second = await startDemoWith(env);
     try {
       expect(second.value('Password')).toBeUndefined();
       expect(second.value('API key')).not.toBe(first.value('API key'));
-      const [allowed] = second.curls;
+      const [allowed, , byIssuer] = second.curls;
       expect(await paste(allowed ?? '')).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await paste(byIssuer ?? '')).toMatch(/^HTTP\/1\.1 200 /);
+      // The issuer has the same address and another key.
+      expect(await paste(first.curls[2] ?? '')).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"invalid_credential"/);
       const old = (allowed ?? '').replace(second.value('API key') ?? '', first.value('API key') ?? '');
       expect(await paste(old)).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"invalid_credential"/);
     } finally {

@@ -33,6 +33,7 @@ export async function demoEnvironment(folder: string, more: NodeJS.ProcessEnv = 
     POSTERN_DATA_DIR: join(folder, 'data'),
     // A fixed port: only then the demo knows its own origin before Envoy starts.
     POSTERN_DEMO_LISTEN: await freeAddress(),
+    POSTERN_DEMO_ISSUER_LISTEN: await freeAddress(),
     POSTERN_HTTP_LISTEN: listen,
     POSTERN_GRPC_LISTEN: listen,
     POSTERN_ADMIN_LISTEN: listen,

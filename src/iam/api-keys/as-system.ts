@@ -4,7 +4,7 @@
  */
 
 import { type KeyId, makeId, type TenantId } from '../../domain/ids.ts';
-import { makeApiKey } from '../../identity/api-keys.ts';
+import { digestOfProof, makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { notFound, tenantGone } from '../caller/refusals.ts';
@@ -14,13 +14,14 @@ import { shareTenantNow } from '../tenants/queries.ts';
 import { lockUser } from '../users/queries.ts';
 import { parseOwner, unknownOwner } from './create.ts';
 import { type KeyChanges, type KeyRow, keyResource, type NewKey } from './entity.ts';
+import { boundProof } from './proof.ts';
 import { insertKey, lockKey, markRevoked, replaceColumns, replaceSecret } from './queries.ts';
 import { reserveActiveKey } from './quota.ts';
 import { permittedExpiry, requestedColumns, requestedExpiry } from './request.ts';
 
 interface CreatedKey {
   readonly id: KeyId;
-  /** The whole key, which is stored nowhere. */
+  /** The whole key, which is stored nowhere. A key with a proof has no secret: the text works for nothing. */
   readonly text: string;
 }
 
@@ -33,12 +34,16 @@ export async function createKeyAsSystem(parts: AdminParts, tenant: TenantId, req
     const held = await shareTenantNow(trx, tenant);
     if (held === undefined) throw tenantGone();
     if (owner !== null && !(await lockUser(trx, tenant, owner, 'share'))) throw unknownOwner();
+    const proof = request.proof ? (await boundProof(trx, tenant, request.proof)).proof : undefined;
     await reserveActiveKey(trx, tenant, owner);
     const key = await insertKey(trx, {
       ...requestedColumns(request),
       ...{ id, tenant_id: tenant, user_id: owner },
       expires_at: permittedExpiry(held.tenant, requestedExpiry(request, parts.now())),
-      ...{ digest, prefix, last_four: lastFour, imported: false, created_by: 'system', at: held.at },
+      ...(proof === undefined
+        ? { digest, prefix, last_four: lastFour }
+        : { proof, digest: digestOfProof(id), prefix: '', last_four: '' }),
+      ...{ imported: false, created_by: 'system', at: held.at },
     });
     audit.after = keyResource(key, parts.now());
   });

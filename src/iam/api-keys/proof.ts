@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Refusal } from '../../domain/errors.ts';
-import { type KeyId, parseIssuerName } from '../../domain/ids.ts';
+import { type KeyId, parseIssuerName, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -41,17 +41,30 @@ export async function requestedProof(
   own?: KeyId,
 ): Promise<StoredProof> {
   mayProve(caller);
+  const { issuer, proof } = await boundProof(trx, caller.tenant, request);
+  if (proof.isGlob) await mayAddGlob(trx, caller, issuer, own);
+  else await mayAddSubject(trx, caller, issuer, proof.subject, own);
+  return proof;
+}
+
+/**
+ * Reads the proof of a request, and locks its issuer until the transaction ends. It checks no right and no limit.
+ * @throws Refusal `invalid_field`
+ */
+export async function boundProof(
+  trx: Transaction,
+  tenant: TenantId,
+  request: ProofRequest,
+): Promise<{ readonly issuer: StoredIssuer; readonly proof: StoredProof }> {
   const { subject, claims = [] } = request;
   throwIfInvalid([...globErrors(subject, '/proof/subject'), ...claimRuleErrors(claims, '/proof/claims')]);
   const name = parseIssuerName(request.issuer);
   const isGlob = subject.includes('*');
   // Callers that add globs to one issuer wait for each other, so that the limit holds.
   const mode = isGlob ? 'update' : 'share';
-  const issuer = name && (await holdIssuerByName(trx, caller.tenant, name, mode));
+  const issuer = name && (await holdIssuerByName(trx, tenant, name, mode));
   if (issuer === undefined) throw invalidField('/proof/issuer', 'This issuer does not exist in the tenant.');
-  if (isGlob) await mayAddGlob(trx, caller, issuer, own);
-  else await mayAddSubject(trx, caller, issuer, subject, own);
-  return { issuerId: issuer.id, subject, isGlob, claims };
+  return { issuer, proof: { issuerId: issuer.id, subject, isGlob, claims } };
 }
 
 /**
