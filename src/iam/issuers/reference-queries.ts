@@ -65,25 +65,42 @@ export async function countReferences(
   return rows[0] ?? { keys: 0, links: 0 };
 }
 
+/** Rows of one statement, so that each stays within the time limit of a statement. */
+const AT_ONCE = 1_000;
+
+async function inBatches(q: Queryable, sql: string, issuer: IssuerId): Promise<void> {
+  for (let rowCount = AT_ONCE; rowCount === AT_ONCE; ) {
+    ({ rowCount } = await q.raw<{ rowCount: number }>(sql, { issuer, most: AT_ONCE }));
+  }
+}
+
 /**
  * Revokes the keys of an issuer that are not revoked, and takes the proof from all of them, because the issuer is
  * deleted.
  */
 export async function revokeProvedKeys(q: Queryable, issuer: IssuerId): Promise<void> {
-  await q.raw(
+  await inBatches(
+    q,
     `update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()), updated_at = clock_timestamp(),
        proof_issuer_id = null, proof_subject = null, proof_claims = null, proof_is_glob = false
-     where proof_issuer_id = :issuer`,
-    { issuer },
+     where id in (select id from api_keys where proof_issuer_id = :issuer limit :most)`,
+    issuer,
   );
 }
 
 /** Removes the links of users to an issuer, and the roles that its mapping gave. */
 export async function unlinkUsers(q: Queryable, issuer: IssuerId): Promise<void> {
-  await q.raw(
-    `with unlinked as (delete from user_identities where issuer_id = :issuer returning user_id)
-     delete from user_roles where source = 'issuer:' || cast(:issuer as text) and user_id in (select user_id from unlinked)`,
-    { issuer },
+  await inBatches(
+    q,
+    `with unlinked as (
+       delete from user_identities where (issuer_id, subject) in (
+         select issuer_id, subject from user_identities where issuer_id = :issuer limit :most)
+       returning user_id
+     ), taken as (
+       delete from user_roles where source = 'issuer:' || cast(:issuer as text) and user_id in (select user_id from unlinked)
+     )
+     select from unlinked`,
+    issuer,
   );
 }
 
