@@ -46,15 +46,16 @@ function readingOf({ reader }: Maps, subject: TokenSubject): IssuerToken | undef
 
 /**
  * Finds the principal of a token that no signing key of this installation signed.
+ * @param entry of the token, if it was verified
  * @throws Fault if the keys of the issuer are missing or too old
  */
 export function proveByIssuer(
   maps: Maps,
   subject: TokenSubject,
+  entry: IssuerTokenEntry | undefined,
   nowMs: number,
   monotonicMs: number,
 ): ProvedByIssuer | Resolution | Missing {
-  const entry = maps.issuerTokens.find(subject.digest, monotonicMs);
   if (entry === undefined) return verifyFirst(maps, subject, nowMs, monotonicMs);
   const { checked, issuer } = entry;
   if (checked.kind === 'invalid') return INVALID[checked.reason];
@@ -120,6 +121,9 @@ export function chooseProof(
   nowMs: number,
 ): ProofRecord | Extract<InvalidReason, 'ambiguous' | 'key_expired'> {
   const isOn = ({ expiresAtMs }: ProofRecord): boolean => expiresAtMs === undefined || nowMs < expiresAtMs;
+  // Nearly every token has one key, and this runs at every check.
+  const [only] = exact;
+  if (only !== undefined && exact.length === 1 && isOn(only)) return only;
   for (const proofs of [exact, globs]) {
     const [first, ...others] = proofs.filter(isOn);
     if (first !== undefined) return others.length === 0 ? first : 'ambiguous';

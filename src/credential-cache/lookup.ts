@@ -227,10 +227,11 @@ function ofOtherToken(
   monotonicMs: number,
 ): LookupResult {
   const { digest, token } = subject;
-  if (mayBeOwn && maps.issuerTokens.find(digest, monotonicMs) === undefined && maps.verifier.hasOwnHeader(token)) {
+  const entry = maps.issuerTokens.find(digest, monotonicMs);
+  if (mayBeOwn && entry === undefined && maps.verifier.hasOwnHeader(token)) {
     return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
   }
-  const proved = proveByIssuer(maps, subject, nowMs, monotonicMs);
+  const proved = proveByIssuer(maps, subject, entry, nowMs, monotonicMs);
   const found = 'kind' in proved ? ofProved(maps, proved, header, nowMs, monotonicMs) : proved;
   return 'identity' in found ? external(found) : found;
 }

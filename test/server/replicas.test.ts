@@ -1,7 +1,9 @@
 /** Two servers on one PostgreSQL: what is done at one counts at the other. */
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { makeIssuerKey, signToken } from '../support/issuer.ts';
 import { ADMIN, call, type Decider, decider, done, login, makeKey, makeUser, SECRET_KEY } from './support/client.ts';
 import { becomes } from './support/eventually.ts';
 import { openStand, type Server, type Stand } from './support/postern.ts';
@@ -185,6 +187,78 @@ describe.each([
     };
     await done(here.http, 'POST', '/v1/iam/policies', { token: admin, body: deny });
     await isRefusedEverywhere(token, 'denied_by_policy');
+  });
+
+  describe('a token of an issuer', () => {
+    const key = makeIssuerKey();
+    const applied = { prefer: 'wait=applied' };
+    let issuer: string;
+    let iss: string;
+    /** The key of the subject `pod`. */
+    let pod: string;
+    const sign = (sub: string, more: object = {}) => {
+      const iat = Math.floor(Date.now() / 1000);
+      return signToken(key, { iss, sub, aud: 'postern', iat, exp: iat + 300, ...more });
+    };
+    const change = (method: string, path: string, body?: object) =>
+      done(here.http, method, path, { token: admin, headers: applied, ...(body && { body }) });
+    /** The change was acknowledged by all replicas. */
+    const isRefusedAtOnce = async (token: string): Promise<void> => {
+      expect(await Promise.all([here, there].map(({ gate }) => gate.decide(token)))).toEqual([
+        'invalid_credential',
+        'invalid_credential',
+      ]);
+    };
+    beforeEach(async () => {
+      const name = `issuer-${randomBytes(4).toString('hex')}`;
+      iss = `https://${name}.example`;
+      const users = { create: true, default_roles: ['developer'] };
+      const body = { name, issuer: iss, audiences: ['postern'], jwks: { keys: [key.jwk] }, users };
+      issuer = String((await done(here.http, 'POST', '/v1/iam/issuers', { token: admin, body })).body['id']);
+      const proof = { issuer: name, subject: 'pod' };
+      const made = { description: 'pod', scopes: ['chat:read'], expires_in_days: 1, proof };
+      pod = String((await done(here.http, 'POST', '/v1/iam/api-keys', { token: admin, body: made })).body['id']);
+    });
+
+    it('is refused at every replica once its issuer is disabled', async () => {
+      const tokens = [sign('pod'), sign('ada')];
+      for (const token of tokens) await isAllowedAtBoth(token);
+      await change('PUT', `/v1/iam/issuers/${issuer}`, { enabled: false });
+      for (const token of tokens) await isRefusedAtOnce(token);
+    });
+
+    it('is refused at every replica once the tokens before a time are revoked', async () => {
+      const old = sign('pod', { iat: Math.floor(Date.now() / 1000) - 60 });
+      await isAllowedAtBoth(old);
+      await change('POST', `/v1/iam/issuers/${issuer}/revoke-before`, {});
+      await isRefusedAtOnce(old);
+    });
+
+    it('is refused at every replica once its key is revoked', async () => {
+      // Without the key, the token would prove a user.
+      await change('PUT', `/v1/iam/issuers/${issuer}`, { users: null });
+      const token = sign('pod');
+      await isAllowedAtBoth(token);
+      await change('DELETE', `/v1/iam/api-keys/${pod}`);
+      await isRefusedAtOnce(token);
+    });
+
+    it('is refused at every replica once its user is deactivated', async () => {
+      const token = sign('ada');
+      await isAllowedAtBoth(token);
+      const me = await done(there.http, 'GET', '/v1/auth/me', { token });
+      expect(me.body).toMatchObject({ roles: ['developer'] });
+      await change('POST', `/v1/iam/users/${String(me.body['id'])}/deactivate`);
+      await isRefusedAtOnce(token);
+    });
+
+    it('creates its user once, when both replicas see its first token at the same time', async () => {
+      const token = sign('eve');
+      const first = Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? here : there).gate.decide(token));
+      expect(new Set(await Promise.all(first))).toEqual(new Set(['allow']));
+      const ids = await Promise.all([here, there].map(({ http }) => done(http, 'GET', '/v1/auth/me', { token })));
+      expect(new Set(ids.map(({ body }) => body['id'])).size).toBe(1);
+    });
   });
 });
 

@@ -20,6 +20,7 @@ export interface Call {
   readonly token?: string | undefined;
   readonly tenant?: string | undefined;
   readonly body?: object | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** @param http `host:port` */
@@ -27,13 +28,14 @@ export async function call(
   http: string,
   method: string,
   path: string,
-  { token, tenant, body }: Call = {},
+  { token, tenant, body, headers }: Call = {},
 ): Promise<Reply> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const answer = await send(`http://${http}`, {
     method,
     path,
     headers: {
+      ...headers,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
       ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
