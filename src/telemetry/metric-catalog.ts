@@ -95,7 +95,7 @@ export const METRICS = {
   ),
   postern_cache_loads: gauge(['class', 'state'], 'Loads of the credential cache that are running or waiting.', {
     explanation:
-      'Classes: `rules` (tenants, global policies), `known` (users, sessions, keys that were valid here before), `unseen` (other keys), `known_token` and `unseen_token` (signatures). If many loads wait in `unseen` classes only, a client sends made-up credentials.',
+      'Classes: `rules` (tenants, global policies), `known` (users, sessions, keys that were valid here before), `unseen` (other keys), `known_token` and `unseen_token` (signatures), `known_issuer_token` and `unseen_issuer_token` (signatures of other issuers), `admission` (users of issuers that are created or given roles). If many loads wait in `unseen` classes only, a client sends made-up credentials.',
   }),
   postern_cache_rejected_loads_total: counter(
     ['class', 'reason'],

@@ -3,9 +3,10 @@
  * from the database, because an administrator tests an issuer right after a change.
  */
 
-import { compileGlob, globMatches } from '../../decision/globs.ts';
+import { chooseProof } from '../../credential-cache/issuer-lookup.ts';
 import type { IssuerRecord, IssuerUsers, ProofRecord } from '../../domain/records.ts';
-import { type Claims, claimValue, linkedClaim, mappedRoles, matchesRules, subjectOf } from '../../identity/claims.ts';
+import { type Claims, claimValue, linkedClaim, mappedRoles, subjectOf } from '../../identity/claims.ts';
+import { matchingProofs } from '../../identity/issuer-token-reader.ts';
 import { loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { canonicalEmail } from '../users/checks.ts';
@@ -51,13 +52,14 @@ async function provedKey(
   subject: string,
   nowMs: number,
 ): Promise<PrincipalResult | undefined> {
-  const matches = ({ subject: expected, claims: rules }: ProofRecord): boolean =>
-    globMatches(compileGlob(expected), subject) && matchesRules(claims, rules);
-  const works = ({ expiresAtMs }: ProofRecord): boolean => expiresAtMs === undefined || expiresAtMs > nowMs;
   const { proofs } = await loadLink(q, issuer.id, subject);
-  const exact = proofs.filter((proof) => proof.subject === subject && matchesRules(claims, proof.claims));
-  const found = [exact, issuer.globProofs.filter(matches)].find((some) => some.some(works));
-  const proving = found?.filter(works) ?? [];
+  const exact = matchingProofs(claims, proofs);
+  const globs = matchingProofs(claims, issuer.globProofs);
+  if (exact.length + globs.length === 0) return undefined;
+  const chosen = chooseProof(exact, globs, nowMs);
+  if (chosen === 'key_expired') return none('The API keys that the token matches have expired.');
+  const works = ({ expiresAtMs }: ProofRecord): boolean => expiresAtMs === undefined || expiresAtMs > nowMs;
+  const proving = chosen === 'ambiguous' ? (exact.some(works) ? exact : globs).filter(works) : [chosen];
   const keys = await keysOfProofs(
     q,
     issuer.tenantId,
@@ -65,7 +67,7 @@ async function provedKey(
   );
   const [key] = keys;
   if (key === undefined) return undefined;
-  if (proving.length > 1) {
+  if (chosen === 'ambiguous') {
     const ids = keys.map(({ id }) => id).join(', ');
     return none(`${proving.length} API keys match equally, so the token proves none of them: ${ids}.`);
   }
