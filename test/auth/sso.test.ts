@@ -216,6 +216,21 @@ describe('a login by an issuer', () => {
   });
 });
 
+test('a session does not refresh once its issuer is disabled or deleted, also if the session itself has not ended', async () => {
+  const own = await issuer();
+  for (const end of [
+    { sql: 'update issuers set enabled = false where id = ?', undo: 'update issuers set enabled = true where id = ?' },
+    { sql: 'update sessions set issuer_id = null where issuer_id = ?', undo: 'select ?' },
+  ]) {
+    const browser = new Browser(h);
+    expect(await browser.logIn(own)).toBe(SIGNED_IN);
+    expect((await browser.refresh()).status).toBe(200);
+    await h.db.knex.raw(end.sql, [own.id]);
+    expect((await browser.refresh()).status).toBe(401);
+    await h.db.knex.raw(end.undo, [own.id]);
+  }
+});
+
 describe('an answer of the provider', () => {
   const later = { exp: 1, iat: 1 };
   const hs256 = (claims: object): string => {
