@@ -94,6 +94,19 @@ describe('an error', () => {
     expect(String(error)).toContain(`${status} ${code}: ${(error as ProblemError).detail}`);
   });
 
+  it('of a token exchange has its code and the description of RFC 6749', async () => {
+    const body = {
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      subject_token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA',
+    };
+    expect(await failure(client.request('POST', '/v1/auth/token', { body }))).toMatchObject({
+      ...{ name: 'ProblemError', status: 400, code: 'invalid_subject_token' },
+      detail: 'The subject token is not valid.',
+      requestId: expect.stringMatching(/^req_/),
+    });
+  });
+
   it('names the policy that denies', async () => {
     const analyst = await client.users.create({
       ...person(),
