@@ -444,3 +444,87 @@ describe('an issuer of the kind spiffe', () => {
     expect((await gate(token({ sub: `${domain}/web` }))).outcome).toBe('invalid_credential no_principal');
   });
 });
+
+describe('an explanation of a token of an issuer', () => {
+  const explain = async (credential: string, as: Person) => {
+    const body = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"m"}', credential };
+    const reply = await h.api('POST', '/v1/iam/explain', { as: as.token, body });
+    const steps: unknown = reply.json['steps'];
+    const step: unknown = Array.isArray(steps) ? steps[7] : undefined;
+    return typeof step === 'object' && step !== null && 'reason' in step ? step.reason : reply.json['code'];
+  };
+
+  test('names the reason to a caller that manages the issuer, and an unknown issuer to every other one', async () => {
+    const reasons: readonly [string, string][] = [
+      [token({ aud: 'x' }), 'audience'],
+      [token({}, {}, stranger), 'signature'],
+      [token({ nonce: 'n' }), 'claims'],
+      [token({ sub: 'nobody' }), 'no_principal'],
+      [token({ iss: 'https://nobody.example' }), 'unknown_issuer'],
+    ];
+    for (const [sent, reason] of reasons) {
+      expect(await explain(sent, boss)).toBe(reason);
+      expect(await explain(sent, theirs)).toBe('unknown_issuer');
+    }
+    await h.api('POST', '/v1/iam/roles', { as: boss.token, body: { name: 'reader', permissions: ['admin:policies'] } });
+    const reader = await h.person(ACME, ['reader']);
+    expect(await explain(token({ aud: 'x' }), reader)).toBe('unknown');
+    expect(await explain(token(), boss)).toBe('allow');
+  });
+
+  test('names the end of the key that the token matches', async () => {
+    const sub = unique('pod');
+    const id = await keyFor(boss, { issuer: 'cluster', subject: sub });
+    await h.api('POST', `/v1/iam/api-keys/${id}/disable`, { as: boss.token });
+    expect(await explain(token({ sub }), boss)).toBe('disabled');
+  });
+
+  test('creates no user, and the first request creates it', async () => {
+    const name = unique('people');
+    const value = `https://${name}.example`;
+    const users = { create: true, default_roles: ['developer'] };
+    await issuer(boss, { name, issuer: value, jwks: jwks(ec), users });
+    const sent = token({ iss: value, sub: 'ada' });
+    expect(await explain(sent, boss)).toBe('no_principal');
+    expect(await h.db.knex('users').where({ source: `issuer:${name}` })).toEqual([]);
+    expect((await gate(sent)).outcome).toBe('allow');
+    expect(await h.db.knex('users').where({ source: `issuer:${name}` })).toHaveLength(1);
+    expect(await explain(sent, boss)).toBe('allow');
+  });
+});
+
+describe('the users of an issuer at the gate', () => {
+  test('have the roles of their newest token, and an older token gives nothing back', async () => {
+    const name = unique('people');
+    const value = `https://${name}.example`;
+    const roles = [{ claim: 'groups', in: ['dev'], roles: ['developer'] }];
+    await issuer(boss, { name, issuer: value, jwks: jwks(ec), users: { create: true, roles } });
+    const at = (iat: number, groups: readonly string[], more: Claims = {}) =>
+      token({ iss: value, sub: 'ada', iat, groups, ...more });
+    const older = at(now() - 30, ['dev']);
+    expect((await gate(older)).outcome).toBe('allow');
+    expect((await gate(at(now() - 20, []))).outcome).toBe('insufficient_permission');
+    expect((await gate(older)).outcome).toBe('insufficient_permission');
+    expect((await gate(at(now() - 10, ['dev']))).outcome).toBe('allow');
+    expect((await gate(older)).outcome).toBe('allow');
+    const overage = { groups: undefined, _claim_names: { groups: 'src1' }, _claim_sources: { src1: {} } };
+    expect((await gate(at(now(), [], overage))).outcome).toBe('invalid_credential claims');
+    expect((await gate(older)).outcome).toBe('allow');
+  });
+
+  test('are never found by an email address: an address that another user holds creates none', async () => {
+    const name = unique('people');
+    const value = `https://${name}.example`;
+    await issuer(boss, { name, issuer: value, jwks: jwks(ec), users: { create: true, email_claim: 'email' } });
+    const email = `${boss.id}@example.test`;
+    const sent = token({ iss: value, sub: 'eve', email });
+    expect([(await gate(sent)).outcome, (await gate(sent)).outcome]).toEqual([
+      'invalid_credential email_in_use',
+      'invalid_credential email_in_use',
+    ]);
+    const link = { identities: [{ issuer: name, subject: 'eve' }] };
+    const linked = await h.person(ACME, ['developer']);
+    expect(outcome(await h.api('PUT', `/v1/iam/users/${linked.id}`, { as: boss.token, body: link }))).toBe('200');
+    expect((await gate(sent)).principal?.id).toBe(linked.id);
+  });
+});
