@@ -118,6 +118,8 @@ const PASSED_OVER = new Set([
   ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
   // Tables of the metering.
   ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals', 'open_requests'],
+  // States and logout tokens of logins by an issuer that were used.
+  'sso_used',
   // Stored answers to requests with an Idempotency-Key.
   'idempotent_answers',
 ]);
