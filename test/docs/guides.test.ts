@@ -16,6 +16,7 @@ import { eventually } from '../server/support/eventually.ts';
 import { freshDatabase } from '../support/database.ts';
 import { type Demo, demoEnvironment, MAIN, startDemo } from '../support/demo.ts';
 import { envoyBinary } from '../support/envoy.ts';
+import { makeIssuerKey, type SigningKeyOfIssuer, signToken } from '../support/issuer.ts';
 import { freeAddress } from '../support/ports.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -86,7 +87,7 @@ describe.skipIf(missing !== undefined)(`the README${missing === undefined ? '' :
     const printed = new Set(plain(demo.text).split('\n'));
     const [shown = ''] = anonymous.filter((block) => block.includes('Administrator'));
     const lines = plain(shown).trimEnd().split('\n');
-    expect(lines.filter((line) => line !== '').length).toBeGreaterThanOrEqual(8);
+    expect(lines.filter((line) => line !== '').length).toBeGreaterThanOrEqual(9);
     for (const line of lines) {
       if (/^ +Password /.test(line)) expect(password).toMatch(/^[a-z0-9]{6}(-[a-z0-9]{6}){3}$/);
       else expect(printed).toContain(line);
@@ -207,9 +208,104 @@ describe.skipIf(missing !== undefined)(
       return bash(`set -o pipefail\n${functions()}${asHere(script)}`, cwd);
     };
 
+    /** The claims of a page as they are, except that the token was issued 10 s ago, signed by a key made here. */
+    const tokenWith = (claims: string, key: SigningKeyOfIssuer, header: Readonly<Record<string, unknown>> = {}) => {
+      const shown: Readonly<Record<string, unknown>> = JSON.parse(claims);
+      const iat = Math.floor(Date.now() / 1000) - 10;
+      const times = { iat, exp: iat + 300, ...('nbf' in shown ? { nbf: iat } : {}) };
+      return signToken(key, { ...shown, ...times }, header);
+    };
+    /** The member of an issuer whose keys cannot be fetched here, after its value of `iss`. */
+    const withKeys = (script: string, iss: string, { jwk }: SigningKeyOfIssuer): string => {
+      expect(script).toContain(`"issuer":"${iss}"`);
+      return script.replaceAll(`"issuer":"${iss}"`, `"issuer":"${iss}", "jwks":{"keys":[${JSON.stringify(jwk)}]}`);
+    };
+
+    it('docs/identity.md, with tokens of the claims that it shows', async () => {
+      const [keycloak = '', kubernetes = '', github = ''] = blocks('docs/identity.md', 'json');
+      const [realm, cluster, actions] = ['keycloak', 'cluster', 'actions'].map((kid) => makeIssuerKey('RS256', kid));
+      if (realm === undefined || cluster === undefined || actions === undefined) throw new Error('a key is missing');
+      const systems = `
+        kubectl() { case "$*" in
+          'get --raw /openid/v1/jwks') echo '${JSON.stringify({ keys: [cluster.jwk] })}';;
+          # The API server signs without a type.
+          'create token nightly --namespace batch --audience postern') echo ${tokenWith(kubernetes, cluster, { typ: undefined })};;
+          *) return 1;;
+        esac; }
+        curl() { case "$*" in
+          */protocol/openid-connect/token*) echo '{"access_token":"${tokenWith(keycloak, realm)}"}';;
+          *https://actions.example/token?*audience=postern*) echo '{"value":"${tokenWith(github, actions, { x5t: 'x' })}"}';;
+          *) command curl --fail-with-body --show-error "$@";;
+        esac; }
+        ACTIONS_ID_TOKEN_REQUEST_URL='https://actions.example/token?api-version=2.0'
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN=opaque
+      `;
+      const status = `command curl -s -o/dev/null -w '%{http_code}' $POSTERN/v1/auth/me -H "authorization: Bearer`;
+      const commands = [...blocks('docs/identity.md', 'sh'), `${status} $GRACE"\n`, `${status} $POD_TOKEN"\n`].join(
+        "\nprintf '\\n=====\\n'\n",
+      );
+      const script = withKeys(
+        withKeys(commands, 'https://login.acme.example/realms/staff', realm),
+        'https://token.actions.githubusercontent.com',
+        actions,
+      );
+      const output = (await run(`${systems}${script}`)).split('=====\n').map((part) => part.trim());
+      const [
+        ,
+        ,
+        tested = '',
+        person = '',
+        linked,
+        bound = '',
+        pod = '',
+        run1 = '',
+        ci = '',
+        login = '',
+        exchanged,
+        ended = '',
+        ...afterwards
+      ] = output;
+      const [accepted, ...steps] = tested.split('\n');
+      expect(accepted).toBe('true');
+      expect(steps.map((step) => JSON.parse(step)[1])).toEqual(steps.map(() => 'passed'));
+      expect(person).toContain('"x-postern-tenant":"acme"');
+      expect(person.replaceAll(/\s+/g, '')).toMatch(
+        /\{"name":"GraceHopper","source":"issuer:keycloak","roles":\["developer"\]\}$/,
+      );
+      expect(linked).toContain('"issuer":"keycloak"');
+      expect(bound).toMatch(/"pasted":true[\s\S]*"issuer":"cluster"/);
+      expect(run1).toContain('"issuer":"github"');
+      for (const answer of [pod, ci]) {
+        expect(answer).toContain('"object":"chat.completion"');
+        expect(answer).toContain('"x-postern-tenant":"acme"');
+      }
+      expect(login).toMatch(/"client_secret_set":true[\s\S]*"label":"Acme staff"/);
+      expect(JSON.parse(exchanged ?? '')).toEqual({ expires_in: expect.any(Number), scope: 'chat:write' });
+      expect(Date.parse(ended)).toBeLessThanOrEqual(Date.now());
+      // Only the tokens of the issuer are refused.
+      expect(afterwards).toEqual(['401', '200']);
+    });
+
+    /** An issuer, a key with a proof, and a token that proves it. */
+    const ciToken = (): string => {
+      const key = makeIssuerKey();
+      const iss = 'https://ci.globex.example';
+      const post = (path: string, body: object): string =>
+        `curl -s $POSTERN/v1/iam/${path} -H "authorization: Bearer $TOKEN" -H 'x-tenant-id: globex' -H 'content-type: application/json' -d '${JSON.stringify(body)}'\n`;
+      const issuer = { name: 'ci', issuer: iss, audiences: ['postern'], jwks: { keys: [key.jwk] } };
+      const proof = { issuer: 'ci', subject: 'build' };
+      const bound = { description: 'build', scopes: ['chat:write', 'models:read'], expires_in_days: 1, proof };
+      const claims = JSON.stringify({ iss, sub: 'build', aud: 'postern' });
+      return `${post('issuers', issuer)}${post('api-keys', bound)}CI_TOKEN=${tokenWith(claims, key)}\n`;
+    };
+
     it('docs/api.md', async () => {
-      const [first = '', ...others] = own('docs/api.md');
-      const output = await run([first, ...others.slice(0, 1), meteringKey(), ...others.slice(1)].join('\n'));
+      const [first = '', exchange = '', tenant = '', ...others] = own('docs/api.md');
+      expect([exchange, tenant]).toEqual([
+        expect.stringContaining('$CI_TOKEN'),
+        expect.stringContaining('/iam/tenants'),
+      ]);
+      const output = await run([first, tenant, meteringKey(), ciToken(), exchange, ...others].join('\n'));
       expect(output).toContain('{"accepted":1,"duplicates":0}');
     });
 
@@ -273,6 +369,7 @@ describe.skipIf(missing !== undefined)(
         'cli',
         'errors',
         'first-day',
+        'identity',
       ];
       for (const page of pages) {
         if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);

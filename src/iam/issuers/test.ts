@@ -95,7 +95,9 @@ export async function testToken(
   const proved: PrincipalResult | undefined =
     unverified && (await provedPrincipal(q, issuer, unverified.claims, nowMs));
   const steps = [
-    ...examined.map((one) => (one.step === 'keys' && isStale(issuer, settings, nowMs) ? { ...one, ...STALE } : one)),
+    ...examined.map((one) =>
+      one.step === 'keys' && one.outcome === 'passed' && isStale(issuer, settings, nowMs) ? { ...one, ...STALE } : one,
+    ),
     ...(proved === undefined ? [] : [{ step: 'principal', outcome: proved.outcome, detail: proved.detail }]),
   ];
   return {
