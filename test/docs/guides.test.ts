@@ -38,7 +38,7 @@ function blocks(page: string, language: string): readonly string[] {
  * stopped server, and commands that do not end.
  */
 const NOT_RUN =
-  /\b(kubectl|helm|docker|systemctl|npx|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|\$CI_TOKEN\b|postern ldap test|postern issuer (test|refresh|revoke-before)\b|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
+  /\b(kubectl|helm|docker|systemctl|npx|pip|ldapsearch)\b|GATEWAY\b|https:\/\/ai\.example\.com|localhost:8080|postern ldap test|postern issuer (test|refresh|revoke-before)\b|postern audit follow --cursor|postern rotate-secret-key|postern remove-data|postern -- serve|postern (serve|demo|health|envoy drain)\b/;
 
 let folder: string;
 let demo: Demo;
