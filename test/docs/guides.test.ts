@@ -302,9 +302,10 @@ describe.skipIf(missing !== undefined)(
     it('docs/api.md', async () => {
       const [first = '', exchange = '', tenant = '', ...others] = own('docs/api.md');
       expect([exchange, tenant]).toEqual([
-        expect.stringContaining('$CI_TOKEN'),
+        expect.stringContaining('subject_token="$CI_TOKEN"'),
         expect.stringContaining('/iam/tenants'),
       ]);
+
       const output = await run([first, tenant, meteringKey(), ciToken(), exchange, ...others].join('\n'));
       expect(output).toContain('{"accepted":1,"duplicates":0}');
     });
