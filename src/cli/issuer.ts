@@ -38,7 +38,7 @@ function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string 
   const { keys } = issuerResource(row, issuers, Date.now());
   const age = keys.fetched_at === null ? 'never fetched' : keys.fetched_at.toISOString();
   const state = [
-    `${keys.count} ${keys.pasted ? 'pasted keys' : 'keys'} of ${age}`,
+    `${keys.count} ${keys.pasted ? 'pasted ' : ''}${keys.count === 1 ? 'key' : 'keys'} of ${age}`,
     ...(keys.stale ? ['too old to be used'] : []),
     ...(keys.error === null ? [] : [`error: ${keys.error}`]),
     ...(row.enabled ? [] : ['disabled']),

@@ -1,6 +1,6 @@
 /**
  * The demo's own issuer: a small provider that publishes a discovery document and one ES256 key, which it makes at its
- * start, and signs tokens for a workload. It authenticates nobody: only the process that started it gets its tokens.
+ * start, and signs tokens for a workload. It serves no tokens: only the process that started it can sign them.
  */
 
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';

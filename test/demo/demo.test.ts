@@ -215,6 +215,14 @@ describe('a demo that cannot start prints one sentence', () => {
     expect(failed.errors.trim().split('\n')).toEqual([expect.stringContaining(file)]);
   });
 
+  it("an address of the demo's issuer that is not on loopback", async () => {
+    const failed = await failedStart({ POSTERN_DEMO_ISSUER_LISTEN: '0.0.0.0:8082' });
+    expect(failed).toMatchObject({ code: 2, output: '' });
+    expect(failed.errors).toMatch(
+      /^POSTERN_DEMO_ISSUER_LISTEN: expected an address such as 127\.0\.0\.1:8082, got 0\.0\.0\.0:8082$/m,
+    );
+  });
+
   it('an invalid listen address', async () => {
     const failed = await failedStart({ POSTERN_DEMO_LISTEN: 'here' });
     expect(failed).toMatchObject({ code: 2, output: '' });

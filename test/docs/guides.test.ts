@@ -263,6 +263,7 @@ describe.skipIf(missing !== undefined)(
         login = '',
         exchanged,
         ended = '',
+        issuers = '',
         ...afterwards
       ] = output;
       const [accepted, ...steps] = tested.split('\n');
@@ -282,6 +283,7 @@ describe.skipIf(missing !== undefined)(
       expect(login).toMatch(/"client_secret_set":true[\s\S]*"label":"Acme staff"/);
       expect(JSON.parse(exchanged ?? '')).toEqual({ expires_in: expect.any(Number), scope: 'chat:write' });
       expect(Date.parse(ended)).toBeLessThanOrEqual(Date.now());
+      expect(issuers).toMatch(/^acme\/cluster {2}oidc [\s\S]*^passed +principal +The token proves the API key key_/m);
       // Only the tokens of the issuer are refused.
       expect(afterwards).toEqual(['401', '200']);
     });

@@ -103,12 +103,12 @@ export async function removeIssuer(trx: Transaction, { id }: StoredIssuer): Prom
 
 function inUse(keys: number, links: number): Refusal {
   const parts = [
-    ...(keys === 0 ? [] : [`${many(keys)} API keys have a proof of this issuer`]),
-    ...(links === 0 ? [] : [`${many(links)} subjects of this issuer are linked to users`]),
+    ...(keys === 0 ? [] : [`API keys with a proof of this issuer: ${many(keys)}.`]),
+    ...(links === 0 ? [] : [`Subjects of this issuer that are linked to users: ${many(links)}.`]),
   ];
   return new Refusal(
     'in_use',
-    `${parts.join(', and ')}. Use force=true to revoke these keys and to remove the links and their roles.`,
+    `${parts.join(' ')} Use force=true to revoke these keys and to remove the links and their roles.`,
   );
 }
 
