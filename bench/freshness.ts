@@ -1,12 +1,14 @@
 /**
  * How long after a key is revoked at one server does another refuse it? With notifications, and with the poll alone;
- * then at three other replicas. BENCH_FRESHNESS=two or replicas runs that part only. Ends with exit code 1 if a goal is
+ * then at three other replicas, and for the tokens of an issuer. BENCH_FRESHNESS=two, replicas or issuers runs that part
+ * only. Ends with exit code 1 if a goal is
  * missed.
  */
 
 import { join } from 'node:path';
 import { checker } from './checker.ts';
 import { chatBody, encodeFrame } from './frames.ts';
+import { freshnessOfIssuers } from './freshness-issuers.ts';
 import { freshnessOfReplicas } from './freshness-replicas.ts';
 import { keyText } from './population.ts';
 import { openWorld } from './server-under-test.ts';
@@ -16,11 +18,14 @@ const SAMPLES = Number(process.env['BENCH_SAMPLES'] ?? 200);
 
 export async function freshness(): Promise<void> {
   const part = process.env['BENCH_FRESHNESS'];
-  const two = part === 'replicas' ? {} : await freshnessOfTwo();
-  const replicas = part === 'two' ? { broken: [] } : await freshnessOfReplicas();
-  for (const sentence of replicas.broken) console.error(`NOT HELD: ${sentence}`);
-  if (replicas.broken.length > 0) process.exitCode = 1;
-  writeResult('freshness', { ...two, replicas });
+  const runs = (name: string): boolean => part === undefined || part === name;
+  const two = runs('two') ? await freshnessOfTwo() : {};
+  const replicas = runs('replicas') ? await freshnessOfReplicas() : { broken: [] };
+  const issuers = runs('issuers') ? await freshnessOfIssuers() : { broken: [] };
+  const broken = [...replicas.broken, ...issuers.broken];
+  for (const sentence of broken) console.error(`NOT HELD: ${sentence}`);
+  if (broken.length > 0) process.exitCode = 1;
+  writeResult('freshness', { ...two, replicas, issuers });
 }
 
 async function freshnessOfTwo(): Promise<{
