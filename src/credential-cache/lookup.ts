@@ -18,7 +18,7 @@ import type { Steps } from '../domain/steps.ts';
 import type { Admissions } from './admissions.ts';
 import { keyInvalidReason, ownerInvalidReason, sessionInvalidReason, userInvalidReason } from './credential-status.ts';
 import { type ProvedByIssuer, proveByIssuer } from './issuer-lookup.ts';
-import type { IssuerTokens } from './issuer-tokens.ts';
+import type { IssuerTokenEntry, IssuerTokens } from './issuer-tokens.ts';
 import type { LinkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
 import type { IssuerTokenReader, TokenVerifier, VerifiedToken } from './ports.ts';
@@ -233,7 +233,13 @@ function ofOtherToken(
   }
   const proved = proveByIssuer(maps, subject, entry, nowMs, monotonicMs);
   const found = 'kind' in proved ? ofProved(maps, proved, header, nowMs, monotonicMs) : proved;
-  return 'identity' in found ? external(found) : found;
+  return 'identity' in found ? external(found, signersTenant(entry)) : found;
+}
+
+/** A token that only names the issuer counts for no tenant: otherwise any client could fill the tenant's records. */
+function signersTenant(entry: IssuerTokenEntry | undefined): TenantId | undefined {
+  if (entry === undefined || (entry.checked.kind === 'invalid' && !entry.checked.signed)) return undefined;
+  return entry.issuer.value.tenantId;
 }
 
 function ofProved(

@@ -132,6 +132,8 @@ export type CheckedIssuerToken =
       readonly reason: IssuerTokenReason;
       /** True if the key set has no key with the token's `kid`: a newer set may have it. */
       readonly unknownKey: boolean;
+      /** True if a key of the issuer made the signature, so that the token belongs to the issuer. */
+      readonly signed: boolean;
     };
 
 /** The user that a verified token describes, or why it describes none. */

@@ -3,6 +3,7 @@
 import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { CredentialForm } from '../domain/credential.ts';
+import type { TenantId } from '../domain/ids.ts';
 import type { CacheEntry } from './read-through-cache.ts';
 import type { CachedTenant, CachedUser, PrincipalMemo } from './values.ts';
 
@@ -56,11 +57,15 @@ export const INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reas
 const EXTERNAL_EXPIRED = unproved({ kind: 'expired', external: true });
 const EXTERNAL_INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reason, external: true }));
 
-/** Returns the resolution of a token of another issuer that proves no principal. */
-export function external(resolution: Resolution): Resolution {
+/**
+ * Marks the resolution of a token of another issuer that proves no principal.
+ * @param tenant the tenant of the issuer, if a key of the issuer signed the token
+ */
+export function external(resolution: Resolution, tenant: TenantId | undefined): Resolution {
   const { identity } = resolution;
-  if (identity.kind === 'invalid') return EXTERNAL_INVALID[identity.reason];
-  return identity.kind === 'expired' ? EXTERNAL_EXPIRED : resolution;
+  if (identity.kind !== 'invalid' && identity.kind !== 'expired') return resolution;
+  if (tenant !== undefined) return { identity: { ...identity, external: true, tenant }, snapshot: undefined };
+  return identity.kind === 'invalid' ? EXTERNAL_INVALID[identity.reason] : EXTERNAL_EXPIRED;
 }
 
 function ofEachReason(make: (reason: InvalidReason) => Resolution): { readonly [Reason in InvalidReason]: Resolution } {

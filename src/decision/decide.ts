@@ -5,6 +5,7 @@
  */
 
 import type { DenyCode } from '../domain/errors.ts';
+import type { TenantId } from '../domain/ids.ts';
 import { type BodyFacts, readBody } from './body.ts';
 import type {
   Allow,
@@ -49,12 +50,23 @@ function denyUnauthenticated(identity: Exclude<Identity, { kind: 'proved' }>, ro
     case 'missing':
       return { ...MISSING, route };
     case 'expired':
-      return { ...EXPIRED, route };
+      return { ...EXPIRED, route, ...ofTenant(identity) };
     case 'invalid':
-      return { kind: 'deny', code: 'invalid_credential', detail: INVALID_CREDENTIAL, reason: identity.reason, route };
+      return {
+        kind: 'deny',
+        code: 'invalid_credential',
+        detail: INVALID_CREDENTIAL,
+        reason: identity.reason,
+        route,
+        ...ofTenant(identity),
+      };
     default:
       return identity satisfies never;
   }
+}
+
+function ofTenant({ tenant }: { readonly tenant?: TenantId }): { readonly tenant?: TenantId } | undefined {
+  return tenant === undefined ? undefined : { tenant };
 }
 
 function deny(code: DenyCode, detail: string, route: Route, principal: Principal): Deny {

@@ -120,12 +120,18 @@ export const INVALID_REASONS = [
 ] as const;
 export type InvalidReason = (typeof INVALID_REASONS)[number];
 
+interface OfIssuer {
+  /** True for the token of another issuer. */
+  readonly external?: true;
+  /** The tenant of the issuer, if a key of the issuer signed the token: its administrators see the denial. */
+  readonly tenant?: TenantId;
+}
+
 /** The result of a credential. */
 export type Identity =
   | { readonly kind: 'missing' }
-  /** `external`: the token of another issuer. */
-  | { readonly kind: 'invalid'; readonly reason: InvalidReason; readonly external?: true }
-  | { readonly kind: 'expired'; readonly external?: true }
+  | ({ readonly kind: 'invalid'; readonly reason: InvalidReason } & OfIssuer)
+  | ({ readonly kind: 'expired' } & OfIssuer)
   | { readonly kind: 'proved'; readonly principal: Principal };
 
 /** One tenant, compiled for decisions. */
@@ -204,7 +210,7 @@ export interface Deny {
   /** Known at the time of the denial, for logs and counters. */
   readonly route?: Route;
   readonly principal?: Principal;
-  /** The effective tenant; set from step 10 on. */
+  /** The effective tenant, set from step 10 on. In steps 7 and 8 the tenant of the issuer whose key signed the token. */
   readonly tenant?: TenantId;
   /** The known resources of the request: those of the path in step 11, all of them from step 12. */
   readonly resources?: readonly Resource[];

@@ -41,7 +41,7 @@ export async function verifyIssuerToken(
   const { times } = checked;
   const state = stateAt(times, nowMs);
   if (state === 'valid') return { kind: 'valid', claims: unverified.claims, times };
-  return state === 'expired' ? { kind: 'expired' } : invalid(state);
+  return state === 'expired' ? { kind: 'expired' } : rejected(state);
 }
 
 /**
@@ -60,18 +60,24 @@ export async function checkIssuerToken(token: UnverifiedToken, issuer: IssuerRec
     if (signed.kind !== 'signed') return invalid(signed.reason, signed.kind === 'unknown_key');
   }
   for (const { reason, problem } of CHECKS) {
-    if (acceptances.some((by) => problem(token, by, issuer) !== undefined)) return invalid(reason);
+    if (acceptances.some((by) => problem(token, by, issuer) !== undefined)) return rejected(reason);
   }
   const times = timesOf(token, issuer);
-  if (times === undefined) return invalid('claims');
-  return isRevoked(times, issuer) ? invalid('revoked_before') : { kind: 'valid', times };
+  if (times === undefined) return rejected('claims');
+  return isRevoked(times, issuer) ? rejected('revoked_before') : { kind: 'valid', times };
 }
 
-const invalid = (reason: IssuerTokenReason, unknownKey = false): Extract<CheckedIssuerToken, { kind: 'invalid' }> => ({
+type Invalid = Extract<CheckedIssuerToken, { kind: 'invalid' }>;
+
+const invalid = (reason: IssuerTokenReason, unknownKey = false): Invalid => ({
   kind: 'invalid',
   reason,
   unknownKey,
+  signed: false,
 });
+
+/** The result for a token of the issuer that the issuer does not accept. */
+const rejected = (reason: IssuerTokenReason): Invalid => ({ kind: 'invalid', reason, unknownKey: false, signed: true });
 
 /** The members that a token must satisfy: the issuer's, and those before a change that came after the token. */
 function acceptancesOf({ claims }: UnverifiedToken, issuer: IssuerRecord): readonly IssuerAcceptance[] {

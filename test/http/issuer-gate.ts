@@ -11,6 +11,8 @@ export interface Decided {
   /** `allow`, or the code of the denial with the logged reason: `invalid_credential audience`. */
   readonly outcome: string;
   readonly principal: Principal | undefined;
+  /** The tenant in whose records the decision is; undefined: that of no tenant. */
+  readonly tenant: string | undefined;
   /** The answer to the client, without the request's id. */
   readonly answer: string;
 }
@@ -47,6 +49,7 @@ export function gateOf({ platformRoutes, live }: Harness): Gate {
     return {
       outcome: `${last?.code ?? 'none'}${reason}`,
       principal: decision !== undefined && 'principal' in decision ? decision.principal : undefined,
+      tenant: decision?.kind === 'deny' ? decision.tenant : undefined,
       answer: JSON.stringify([
         answer.status,
         { ...answer.body, request_id: undefined },

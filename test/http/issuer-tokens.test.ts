@@ -343,6 +343,31 @@ describe('the issuer of a token', () => {
     expect(await check(token({ iss: value, iat: now() - 60 }))).toBe('invalid_credential revoked_before');
   });
 
+  test('has the denials of the tokens that it signed in the records of its tenant, and not those of forged ones', async () => {
+    const recorded = async (one: string) => {
+      const { outcome: found, tenant, answer } = await gate(one);
+      return [found, tenant, answer.includes(ACME)];
+    };
+    expect(await recorded(token({ iss: value, aud: 'other' }))).toEqual(['invalid_credential audience', ACME, false]);
+    expect(await recorded(token({ iss: value, sub: 'nobody' }))).toEqual([
+      'invalid_credential no_principal',
+      ACME,
+      false,
+    ]);
+    expect(await recorded(token({ iss: value, iat: now() - 900, exp: now() - 60 }))).toEqual([
+      'token_expired',
+      ACME,
+      false,
+    ]);
+    expect(await recorded(token({ iss: value }, {}, stranger))).toEqual([
+      'invalid_credential signature',
+      undefined,
+      false,
+    ]);
+    await change(id, { enabled: false });
+    expect(await recorded(sent)).toEqual(['invalid_credential issuer_disabled', undefined, false]);
+  });
+
   test('ends its tokens at once when it is deleted', async () => {
     expect(outcome(await h.api('DELETE', `/v1/iam/issuers/${id}?force=true`, { as: boss.token }))).toBe('204');
     expect(await check()).toBe('invalid_credential unknown_issuer');
