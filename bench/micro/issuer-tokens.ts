@@ -1,7 +1,8 @@
 /**
  * Processor time of a check with the token of an issuer against that of one with an access token of ours, from the bytes
  * of Envoy's message to the bytes of the answer: warm, for a key without a secret and for a user, and the first use of a
- * token. Tokens of about the same length, ten headers, a chat body of 1 KB, five policies.
+ * token. A key with a secret is the floor of a key. Tokens of about the same length, ten headers, a chat body of 1 KB,
+ * five policies.
  *
  * node bench/micro/issuer-tokens.ts [tokens] [rounds]
  */
@@ -18,6 +19,7 @@ import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { builtinRoles } from '../../test/support/builtin-roles.ts';
 import { makeIssuerKey, signToken } from '../../test/support/issuer.ts';
 import { chatBody, encodeFrame } from '../frames.ts';
+import { keyText } from '../population.ts';
 import { given, memorySource, withoutTokens } from './memory-source.ts';
 
 const TOKENS = Number(process.argv[2] ?? 2000);
@@ -56,7 +58,13 @@ const issuer: IssuerRecord = {
 const proofDigest = (index: number) => given(parseKeyDigest(hash('sha256', `proof ${index}`, 'hex')));
 const numbers = Array.from({ length: TOKENS }, (_, index) => index);
 const asLoaded = async <T>(value: T): Promise<Loaded<T>> => ({ value, asOf: 1 });
-const memory = memorySource(new Map(numbers.map((index) => [proofDigest(index), 2 * index + 1])), 1);
+const secretDigest = (index: number): string => hash('sha256', keyText(index), 'hex');
+const memory = memorySource(
+  new Map(
+    numbers.flatMap((index) => [proofDigest(index), secretDigest(index)].map((digest) => [digest, 2 * index + 1])),
+  ),
+  1,
+);
 const source: CacheLoader = {
   ...memory,
   session: (session) =>
@@ -121,7 +129,12 @@ const framesOf = (tokens: readonly string[]): Buffer[] =>
   tokens.map((token) =>
     encodeFrame({ method: 'POST', path: '/v1/chat/completions', authorization: `Bearer ${token}`, body }),
   );
-const frames = { own: framesOf(own), user: framesOf(people), key: framesOf(pods) };
+const frames = {
+  own: framesOf(own),
+  user: framesOf(people),
+  key: framesOf(pods),
+  'key with a secret': framesOf(numbers.map(keyText)),
+};
 
 for (const [name, all] of Object.entries(frames)) {
   const begun = process.cpuUsage();
@@ -136,7 +149,7 @@ for (const [name, all] of Object.entries(frames)) {
   );
 }
 
-const taken: Record<string, number[]> = { own: [], user: [], key: [] };
+const taken: Record<string, number[]> = Object.fromEntries(Object.keys(frames).map((name) => [name, []]));
 for (let round = 0; round < ROUNDS; round++) {
   for (const [name, all] of Object.entries(frames)) {
     const begun = process.cpuUsage();
