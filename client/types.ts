@@ -1224,7 +1224,7 @@ export type IssuerTest = {
   readonly steps: readonly {
     /** `parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`. */
     readonly step: string;
-    /** What became of the step. `skipped`: another step leaves nothing to examine. */
+    /** The result of the step. `skipped`: another step leaves nothing to examine. */
     readonly outcome: 'passed' | 'failed' | 'skipped';
     /** The values that the step compared, or the correction. */
     readonly detail: string;

@@ -33,7 +33,8 @@ const configurations = readdirSync(DOCS)
       yaml,
     })),
   )
-  .filter(({ yaml }) => !/^ *(apiVersion|meshConfig):/m.test(yaml));
+  // `jobs`: a workflow of GitHub Actions.
+  .filter(({ yaml }) => !/^ *(apiVersion|meshConfig|jobs):/m.test(yaml));
 
 const { certPem, keyPem } = makeAuthority();
 

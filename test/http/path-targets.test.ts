@@ -4,8 +4,12 @@ import { expect, test } from 'vitest';
 import { callerEndpoint, NOTHING } from '../../src/http/endpoint.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
-/** The parameter of a decision's request names no resource of the audit log. */
-const WITHOUT_TARGET = ['/v1/iam/decisions/recent/:request_id'];
+const WITHOUT_TARGET = [
+  // The parameter of a decision's request names no resource of the audit log.
+  '/v1/iam/decisions/recent/:request_id',
+  // No principal sends these requests. Their audit rows name the user, or the issuer if it exists.
+  ...['start', 'callback', 'backchannel-logout'].map((step) => `/v1/auth/sso/:id/${step}`),
+];
 
 test('each endpoint with a path parameter has a target, whose id is its first parameter', () => {
   const withParameters = describedEndpoints().filter(({ path }) => path.includes(':'));

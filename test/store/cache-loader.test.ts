@@ -299,6 +299,11 @@ test('no lookup reads a whole table, for any number of rows', async () => {
     insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, created_by)
       select 'k' || n, 't1', '', sha256(n::text::bytea), '', '', '{}', '' from generate_series(1, 20000) n;
     insert into sessions (id, user_id, expires_at) select 's' || n, 'u' || n, now() from generate_series(1, 5000) n;
+    insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
+      select 'i' || n, 't' || n, 'i', 'oidc', 'https://i' || n, '{}', '{}' from generate_series(1, 2000) n;
+    insert into issuer_keys (issuer_id) select 'i' || n from generate_series(1, 2000) n;
+    insert into user_identities (issuer_id, subject, user_id)
+      select 'i' || (n % 2000 + 1), 's' || n, 'u' || n from generate_series(1, 5000) n;
     insert into changes (seq, kind, key) select n + 1000000, 'key', '' from generate_series(1, 20000) n;
     set session_replication_role = origin;
     analyze;`);
@@ -309,11 +314,13 @@ test('no lookup reads a whole table, for any number of rows', async () => {
     user: "'u1'",
     session: "'s1'",
     tenant: "'t1'",
+    issuer: "'https://i1'",
+    link: "'i1'",
     globalPolicies: "''",
   };
   for (const [kind, { text }] of Object.entries(STATEMENTS)) {
     const literal = new Map(Object.entries(literals)).get(kind) ?? "''";
-    const plan = await fresh.db.query({ text: `explain ${text.replaceAll('$1', literal)}` });
+    const plan = await fresh.db.query({ text: `explain ${text.replaceAll('$1', literal).replaceAll('$2', "'s1'")}` });
     const lines = plan.map((row) => String(row['QUERY PLAN'])).join('\n');
     // The state of the feed is a single row.
     expect(lines.replaceAll('Seq Scan on feed_state', ''), `${kind}:\n${lines}`).not.toContain('Seq Scan');

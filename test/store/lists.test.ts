@@ -698,6 +698,7 @@ test('a database that had users and keys before is listed like one that is new',
     '0025-user-care.sql',
     '0037-deleted-roles.sql',
     '0043-list-orders.sql',
+    '0049-issuers.sql',
   ])
     await run(name);
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);

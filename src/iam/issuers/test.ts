@@ -42,7 +42,7 @@ export const issuerTest = component(
         }),
         outcome: Type.Unsafe<'passed' | 'failed' | 'skipped'>({
           ...oneOf('passed', 'failed', 'skipped'),
-          description: 'What became of the step. `skipped`: another step leaves nothing to examine.',
+          description: 'The result of the step. `skipped`: another step leaves nothing to examine.',
         }),
         detail: Type.String({ description: 'The values that the step compared, or the correction.' }),
       }),
