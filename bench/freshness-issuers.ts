@@ -83,6 +83,8 @@ export async function freshnessOfIssuers(): Promise<IssuerFreshness> {
         // The loop is the clock.
       }
       delays.push(performance.now() - answered);
+      // A tenant has a bounded number of issuers.
+      await send('DELETE', `issuers/${String(issuer['id'])}?force=true`);
     }
     const p99 = quantile(delays, 0.99);
     if (p99 > MOST_P99_MS) broken.push(`${name}: refused elsewhere in ${p99.toFixed(1)} ms at p99, not ${MOST_P99_MS}`);
