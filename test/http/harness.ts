@@ -156,6 +156,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     await db.knex('sessions').insert({ id: sessionId, user_id: id, expires_at: new Date(Date.now() + 3_600_000) });
     const jti = randomBytes(16).toString('base64url');
     const { token } = await tokens.issue({ userId: id, sessionId, tenantId: tenantId(tenant), nowMs: Date.now(), jti });
+    // Otherwise the feed would drop the user from the cache at any later time, also while a test has cut the database.
+    await joined.feed.catchUp();
     return { id, token };
   };
 
