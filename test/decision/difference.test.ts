@@ -289,6 +289,25 @@ describe('the difference of two random versions of the rules', () => {
   });
 });
 
+test('a permission that only platform administrators can have hides no change from the other principals', () => {
+  const wide = (actions: readonly string[]) =>
+    policyNamed('wide', { effect: 'allow', appliesTo: 'everyone', actions, resources: ['*'] });
+  const tenant = compileTenant({
+    ...{ id: TENANT, status: 'active', settings: {}, quotas: {}, roles: [] },
+    policies: [wide(['admin:*'])],
+  });
+  const before: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
+  const after = withProposal(before, { roles: [], policies: [wide(['*'])], globalPolicies: [] });
+  const groups = [
+    { principal: userWith(['admin'], 1), count: 1 },
+    { principal: userWith([], 2), count: 1 },
+  ];
+  const change: RuleChange = { before, after, groups };
+  // The route needs admin:tenants or chat:write.
+  const input = checkInput({ method: 'POST', path: '/tenants' });
+  expect(check(change, differenceOf(change), { group: 1, input, timeMs: START_MS })).toBe('newlyAllowed');
+});
+
 interface Example {
   readonly name: string;
   readonly stored?: Pick<Partial<Proposal>, 'policies' | 'roles'>;

@@ -210,8 +210,8 @@ export class ShapeComparison {
     forEveryone: readonly Entry[],
     removed: readonly { readonly side: Side; readonly isDeny: boolean }[],
   ): readonly Region[] {
-    const isExempt = this.#parts.shape.management && isPlatformAdmin(principal);
-    const key = `${rule.id} ${removed.map(({ side, isDeny }) => `${side} ${isDeny}`).join()} ${isExempt}`;
+    // A platform administrator has other rules that apply to everyone than the other principals (`#applies`).
+    const key = `${rule.id} ${removed.map(({ side, isDeny }) => `${side} ${isDeny}`).join()} ${isPlatformAdmin(principal)}`;
     let base = this.#bases.get(key);
     if (base === undefined) {
       const others = removed.flatMap(({ side, isDeny }) =>
