@@ -160,7 +160,7 @@ describe('an issuer', () => {
     await page.getByRole('option', { name: 'issuer-reader' }).click();
     const grants = page.getByRole('region', { name: 'What it grants' });
     await grants.getByText('If /realm_access/roles is readers:').waitFor();
-    await grants.getByText('Whoever has this role may see models.').waitFor();
+    await grants.getByText('Users with this role may see models.').waitFor();
     await page.getByRole('radio', { name: 'Pasted' }).click();
     await field(page, 'Key set (JWKS)').fill(KEY_SET);
     await shoot(page, 'new issuer');

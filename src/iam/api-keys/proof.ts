@@ -68,8 +68,8 @@ export async function boundProof(
 }
 
 /**
- * A glob may match the tokens of any user of the issuer, and as well as any other glob. Only a caller that may disable
- * the issuer may add one then.
+ * Checks the caller's right to add a glob. A glob can match the tokens of each user of the issuer, and those that another
+ * glob matches, which would then prove no key. Only a caller that may disable the issuer may add such a glob.
  */
 async function mayAddGlob(
   trx: Transaction,

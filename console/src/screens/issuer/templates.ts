@@ -11,7 +11,7 @@ export type TemplateValues = Readonly<Record<string, string>>;
 
 export interface TemplateInput {
   readonly name: string;
-  /** The form of the value. Absent: any text. */
+  /** The form of the value. Absent: each text is accepted. */
   readonly pattern?: RegExp;
   readonly isOptional?: boolean;
   /** lines: a field of several lines. words: several values, separated by commas or spaces. */

@@ -55,7 +55,7 @@ export const issuerTemplates = {
     notes: [
       'The workflow asks for a token with the audience of this issuer, and needs the permission id-token: write.',
       'Rules go by the ids of owner and repository: names can be given up and taken by others. The format of sub is not the same in all repositories.',
-      'The events pull_request_target and pull_request are left out: they run with changes that nobody has reviewed.',
+      'The events pull_request_target and pull_request are left out: they run with changes before their review.',
       'Next, create a key that is bound to this issuer. The subject may be repo:*, because the rules choose the repositories.',
     ],
   },
