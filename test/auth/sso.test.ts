@@ -114,7 +114,7 @@ describe('a login by an issuer', () => {
     await real.rotate();
     expect(await logIn('grace')).toBe(SIGNED_IN);
     expect(await logIn('linus')).toBe(failedWith('invalid'));
-    expect(await logIn('nobody')).toBe(failedWith('denied'));
+    expect(await logIn('stranger')).toBe(failedWith('denied'));
     await real.close();
   });
 

@@ -101,7 +101,7 @@ describe('signing in at a provider', () => {
 
   it('leads back to the sign-in page with the reason if the provider refuses the user', async () => {
     const { page, problems } = await stand.open();
-    await signInAtProvider(page, 'nobody');
+    await signInAtProvider(page, 'stranger');
     await page.getByText('The provider did not sign you in.').waitFor();
     await page.getByRole('textbox', { name: 'E-mail address' }).waitFor();
     expect(problems).toEqual([]);

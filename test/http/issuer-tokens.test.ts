@@ -349,7 +349,7 @@ describe('the issuer of a token', () => {
       return [found, tenant, answer.includes(ACME)];
     };
     expect(await recorded(token({ iss: value, aud: 'other' }))).toEqual(['invalid_credential audience', ACME, false]);
-    expect(await recorded(token({ iss: value, sub: 'nobody' }))).toEqual([
+    expect(await recorded(token({ iss: value, sub: 'stranger' }))).toEqual([
       'invalid_credential no_principal',
       ACME,
       false,
@@ -484,7 +484,7 @@ describe('an explanation of a token of an issuer', () => {
       [token({ aud: 'x' }), 'audience'],
       [token({}, {}, stranger), 'signature'],
       [token({ nonce: 'n' }), 'claims'],
-      [token({ sub: 'nobody' }), 'no_principal'],
+      [token({ sub: 'stranger' }), 'no_principal'],
       [token({ iss: 'https://nobody.example' }), 'unknown_issuer'],
     ];
     for (const [sent, reason] of reasons) {
