@@ -139,7 +139,10 @@ export function liveSourceConformance(name: string, makeWorld: () => Promise<Sou
       expect(await world.source.session(sessionId(404))).toEqual({ value: undefined, asOf });
       expect(await world.source.tenant(tenantId('nowhere'))).toEqual({ value: undefined, asOf });
       expect(await world.source.issuer('https://nowhere.example', false)).toEqual({ value: undefined, asOf });
-      expect(await world.source.link(world.issuer, 'stranger')).toEqual({ value: { proofs: [], user: undefined }, asOf });
+      expect(await world.source.link(world.issuer, 'stranger')).toEqual({
+        value: { proofs: [], user: undefined },
+        asOf,
+      });
       expect(await world.source.link(issuerId(404), 'stranger')).toEqual({
         value: { proofs: [], user: undefined },
         asOf,
