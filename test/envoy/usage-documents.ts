@@ -20,7 +20,7 @@ const COUNT = fc.oneof(
   { weight: 4, arbitrary: fc.nat({ max: 1_000_000 }).map(String) },
   { weight: 1, arbitrary: fc.nat({ max: 1_000_000 }).map((count) => `${count}.0`) },
   { weight: 1, arbitrary: fc.nat({ max: 1000 }).map((count) => `${count}E+3`) },
-  { weight: 1, arbitrary: fc.nat({ max: 100_000 }).map((count) => `${count}0e-1`) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 100_000 }).map((count) => `${count}0e-1`) },
   {
     weight: 2,
     arbitrary: fc.constantFrom(
