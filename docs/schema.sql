@@ -157,7 +157,7 @@ CREATE TABLE changes (
   key text NOT NULL,
   at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   CONSTRAINT changes_pkey PRIMARY KEY (seq),
-  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text]))
+  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text, 'prices'::text]))
 );
 
 CREATE TABLE collection_counts (
@@ -297,6 +297,13 @@ CREATE TABLE pending_responses (
 CREATE INDEX pending_responses_by_age ON pending_responses USING btree (tenant_id, made_at);
 CREATE INDEX pending_responses_by_time ON pending_responses USING btree (made_at);
 
+CREATE TABLE price_lists (
+  version integer NOT NULL,
+  prices jsonb NOT NULL,
+  set_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT price_lists_pkey PRIMARY KEY (version)
+);
+
 CREATE TABLE rate_windows (
   subject text NOT NULL,
   number bigint NOT NULL,
@@ -414,6 +421,50 @@ CREATE INDEX tenants_by_lexeme ON tenants USING gin (user_lexemes(''::text, ''::
 CREATE INDEX tenants_by_status ON tenants USING btree (status, id COLLATE "C") WHERE deleted_at IS NULL;
 CREATE INDEX tenants_in_order ON tenants USING btree (id COLLATE "C") WHERE deleted_at IS NULL;
 
+CREATE TABLE budgets (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  name text NOT NULL,
+  unit text NOT NULL,
+  limit_amount bigint NOT NULL,
+  period text NOT NULL,
+  timezone text,
+  applies_to jsonb NOT NULL,
+  per text DEFAULT 'all'::text NOT NULL,
+  models text[],
+  action text DEFAULT 'block'::text NOT NULL,
+  alerts jsonb DEFAULT '[]'::jsonb NOT NULL,
+  enabled boolean DEFAULT true NOT NULL,
+  epoch integer DEFAULT 0 NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  octets integer GENERATED ALWAYS AS (200 + octet_length(name) + octet_length(applies_to::text) + 64 * COALESCE(cardinality(models), 0)) STORED,
+  CONSTRAINT budgets_pkey PRIMARY KEY (id),
+  CONSTRAINT budgets_action_check CHECK (action = ANY (ARRAY['block'::text, 'report'::text])),
+  CONSTRAINT budgets_limit_amount_check CHECK (limit_amount >= 0 AND limit_amount <= '9007199254740991'::bigint),
+  CONSTRAINT budgets_per_check CHECK (per = ANY (ARRAY['all'::text, 'key'::text, 'user'::text])),
+  CONSTRAINT budgets_period_check CHECK (period = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'total'::text])),
+  CONSTRAINT budgets_unit_check CHECK (unit = ANY (ARRAY['money'::text, 'tokens'::text, 'requests'::text])),
+  CONSTRAINT budgets_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX budgets_by_name ON budgets USING btree (tenant_id, name);
+
+CREATE TABLE budget_alerts (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  tenant_id text NOT NULL,
+  budget_id text,
+  period text NOT NULL,
+  threshold double precision NOT NULL,
+  spent bigint NOT NULL,
+  limit_amount bigint NOT NULL,
+  made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  announced_at timestamp with time zone,
+  CONSTRAINT budget_alerts_pkey PRIMARY KEY (id),
+  CONSTRAINT budget_alerts_tenant_id_period_threshold_key UNIQUE (tenant_id, period, threshold),
+  CONSTRAINT budget_alerts_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id) ON DELETE CASCADE
+);
+CREATE INDEX budget_alerts_waiting ON budget_alerts USING btree (id) WHERE announced_at IS NULL;
+
 CREATE TABLE issuers (
   id text NOT NULL,
   tenant_id text NOT NULL,
@@ -479,6 +530,7 @@ CREATE TABLE api_keys (
   proof_subject text,
   proof_is_glob boolean DEFAULT false NOT NULL,
   proof_claims jsonb,
+  rate_limits jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_digest_key UNIQUE (digest),
   CONSTRAINT api_keys_proof_whole CHECK ((proof_issuer_id IS NULL) = (proof_subject IS NULL) AND (proof_claims IS NULL) = (proof_subject IS NULL)),
@@ -630,6 +682,7 @@ CREATE TABLE usage_by_model (
   cached_tokens bigint DEFAULT 0 NOT NULL,
   total_tokens bigint DEFAULT 0 NOT NULL,
   estimated_tokens bigint DEFAULT 0 NOT NULL,
+  cost bigint DEFAULT 0 NOT NULL,
   CONSTRAINT usage_by_model_pkey PRIMARY KEY (tenant_id, day, model)
 ) WITH (fillfactor=50);
 CREATE INDEX usage_by_model_by_day ON usage_by_model USING btree (day);
@@ -645,11 +698,24 @@ CREATE TABLE usage_by_month (
   cached_tokens bigint DEFAULT 0 NOT NULL,
   total_tokens bigint DEFAULT 0 NOT NULL,
   estimated_tokens bigint DEFAULT 0 NOT NULL,
+  cost bigint DEFAULT 0 NOT NULL,
   CONSTRAINT usage_by_month_pkey PRIMARY KEY (tenant_id, month, key_id, user_id)
 ) WITH (fillfactor=70);
 CREATE INDEX usage_by_month_by_any_key ON usage_by_month USING btree (month, key_id);
 CREATE INDEX usage_by_month_by_any_user ON usage_by_month USING btree (month, user_id);
 CREATE INDEX usage_by_month_by_user ON usage_by_month USING btree (tenant_id, month, user_id);
+
+CREATE TABLE usage_by_price (
+  tenant_id text NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  price_version integer NOT NULL,
+  requests bigint DEFAULT 0 NOT NULL,
+  total_tokens bigint DEFAULT 0 NOT NULL,
+  cost bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT usage_by_price_pkey PRIMARY KEY (tenant_id, day, model, price_version)
+) WITH (fillfactor=50);
+CREATE INDEX usage_by_price_by_day ON usage_by_price USING btree (day);
 
 CREATE TABLE usage_daily (
   tenant_id text NOT NULL,
@@ -663,6 +729,7 @@ CREATE TABLE usage_daily (
   cached_tokens bigint DEFAULT 0 NOT NULL,
   total_tokens bigint DEFAULT 0 NOT NULL,
   estimated_tokens bigint DEFAULT 0 NOT NULL,
+  cost bigint DEFAULT 0 NOT NULL,
   CONSTRAINT usage_daily_pkey PRIMARY KEY (tenant_id, day, model, key_id, user_id)
 ) WITH (fillfactor=70);
 CREATE INDEX usage_daily_by_any_key ON usage_daily USING btree (usage_month(day), key_id COLLATE "C");
@@ -704,6 +771,7 @@ CREATE TABLE users (
   email_conflict text,
   metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
   deactivated_at timestamp with time zone,
+  rate_limits jsonb,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_email_key UNIQUE (email),
   CONSTRAINT users_conflict_without_email CHECK (email_conflict IS NULL OR email IS NULL AND directory IS NOT NULL),
@@ -852,6 +920,21 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.feed_budget()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op <> 'INSERT' then
+    perform feed_append('tenant', old.tenant_id);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform feed_append('tenant', new.tenant_id);
+  end if;
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.feed_identity()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -990,6 +1073,16 @@ CREATE OR REPLACE FUNCTION public.feed_position()
  STABLE
 AS $function$
   select greatest((select max(seq) from changes), (select pruned_through from feed_state))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_prices()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform feed_append('prices', '');
+  return null;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.feed_proof(issuer_id text, subject text, is_glob boolean)
@@ -1804,12 +1897,15 @@ $function$;
 CREATE CONSTRAINT TRIGGER api_keys_feed AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.user_id IS DISTINCT FROM new.user_id OR old.digest IS DISTINCT FROM new.digest OR old.scopes IS DISTINCT FROM new.scopes OR old.resource_constraints IS DISTINCT FROM new.resource_constraints OR old.rate_limit_rpm IS DISTINCT FROM new.rate_limit_rpm OR old.expires_at IS DISTINCT FROM new.expires_at OR old.revoked_at IS DISTINCT FROM new.revoked_at OR old.previous_digest IS DISTINCT FROM new.previous_digest OR old.previous_until IS DISTINCT FROM new.previous_until) EXECUTE FUNCTION feed_key();
 CREATE CONSTRAINT TRIGGER api_keys_feed_disabled AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.disabled_at IS DISTINCT FROM new.disabled_at) EXECUTE FUNCTION feed_key();
 CREATE TRIGGER api_keys_feed_emptied AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
+CREATE CONSTRAINT TRIGGER api_keys_feed_limits AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.rate_limits IS DISTINCT FROM new.rate_limits OR old.metadata IS DISTINCT FROM new.metadata) EXECUTE FUNCTION feed_key();
 CREATE CONSTRAINT TRIGGER api_keys_feed_new AFTER INSERT OR DELETE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_key();
 CREATE CONSTRAINT TRIGGER api_keys_feed_proof AFTER UPDATE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.proof_issuer_id IS NOT NULL OR new.proof_issuer_id IS NOT NULL) AND (old.proof_issuer_id IS DISTINCT FROM new.proof_issuer_id OR old.proof_subject IS DISTINCT FROM new.proof_subject OR old.proof_is_glob IS DISTINCT FROM new.proof_is_glob OR old.proof_claims IS DISTINCT FROM new.proof_claims OR old.revoked_at IS DISTINCT FROM new.revoked_at OR old.expires_at IS DISTINCT FROM new.expires_at)) EXECUTE FUNCTION feed_key_proof();
 CREATE CONSTRAINT TRIGGER api_keys_feed_proof_gone AFTER DELETE ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.proof_issuer_id IS NOT NULL) EXECUTE FUNCTION feed_key_proof();
 CREATE CONSTRAINT TRIGGER api_keys_feed_proof_new AFTER INSERT ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.proof_issuer_id IS NOT NULL) EXECUTE FUNCTION feed_key_proof();
 CREATE TRIGGER audit_totals_added AFTER INSERT ON audit_seals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_add();
 CREATE TRIGGER audit_totals_gone AFTER DELETE ON audit_seals REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_subtract();
+CREATE CONSTRAINT TRIGGER budgets_feed AFTER INSERT OR DELETE OR UPDATE ON budgets DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_budget();
+CREATE TRIGGER budgets_feed_emptied AFTER TRUNCATE ON budgets FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER issuer_keys_feed AFTER UPDATE ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.keys IS DISTINCT FROM new.keys OR old.fetched_at IS DISTINCT FROM new.fetched_at AND old.error IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
 CREATE CONSTRAINT TRIGGER issuer_keys_feed_new AFTER INSERT ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.keys IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
 CREATE CONSTRAINT TRIGGER issuers_feed AFTER INSERT OR DELETE OR UPDATE ON issuers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_issuer();
@@ -1824,6 +1920,8 @@ CREATE CONSTRAINT TRIGGER policy_roles_feed AFTER INSERT OR DELETE OR UPDATE ON 
 CREATE TRIGGER policy_roles_feed_emptied AFTER TRUNCATE ON policy_roles FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE TRIGGER policy_roles_hold_owner BEFORE INSERT OR DELETE OR UPDATE ON policy_roles FOR EACH ROW EXECUTE FUNCTION policy_roles_hold_owner();
 CREATE TRIGGER policy_roles_size AFTER INSERT ON policy_roles REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_many_attached_roles();
+CREATE CONSTRAINT TRIGGER price_lists_feed AFTER INSERT OR DELETE OR UPDATE ON price_lists DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_prices();
+CREATE TRIGGER price_lists_feed_emptied AFTER TRUNCATE ON price_lists FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE TRIGGER roles_deleted_name AFTER INSERT OR UPDATE OF tenant_id, name ON roles FOR EACH ROW EXECUTE FUNCTION roles_refuse_deleted_name();
 CREATE CONSTRAINT TRIGGER roles_feed AFTER INSERT OR DELETE OR UPDATE ON roles DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_role();
 CREATE TRIGGER roles_feed_emptied AFTER TRUNCATE ON roles FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
@@ -1853,5 +1951,6 @@ CREATE TRIGGER users_deactivation_new BEFORE INSERT ON users FOR EACH ROW WHEN (
 CREATE CONSTRAINT TRIGGER users_feed AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.id IS DISTINCT FROM new.id OR old.tenant_id IS DISTINCT FROM new.tenant_id OR old.status IS DISTINCT FROM new.status OR old.directory_suspension IS DISTINCT FROM new.directory_suspension) EXECUTE FUNCTION feed_user();
 CREATE TRIGGER users_feed_emptied AFTER TRUNCATE ON users FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER users_feed_gone AFTER DELETE ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_user();
+CREATE CONSTRAINT TRIGGER users_feed_limits AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.rate_limits IS DISTINCT FROM new.rate_limits) EXECUTE FUNCTION feed_user();
 CREATE TRIGGER users_made AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION users_made();
 CREATE TRIGGER users_spread AFTER UPDATE OF tenant_id, status ON users FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION users_spread();

@@ -78,7 +78,7 @@ function* compiled(pieces: readonly string[]): Steps<{ readonly view: TenantView
   const policies = pieces.map((piece) => Buffer.from(piece).toString());
   const record = yield* tenantRecord(
     { id: 'acme', status: 'active', settings: {}, quotas: {} },
-    { roles: [], policies },
+    { roles: [], budgets: [], policies },
   );
   return { view: yield* compileTenantInSteps(record), weight: yield* weightOfTenant(record) };
 }

@@ -270,6 +270,9 @@ export class CredentialCache implements ChangeListener {
       case 'link':
         links.apply(key, seq);
         break;
+      case 'prices':
+        // No decision reads them.
+        break;
       default:
         kind satisfies never;
     }

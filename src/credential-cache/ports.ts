@@ -46,14 +46,23 @@ export interface CacheLoader {
   link(issuerId: IssuerId, subject: string): Promise<Loaded<LinkRecord>>;
 }
 
-export type ChangeKind = 'key' | 'user' | 'session' | 'tenant' | 'global' | 'signing_keys' | 'issuer' | 'link';
+export type ChangeKind =
+  | 'key'
+  | 'user'
+  | 'session'
+  | 'tenant'
+  | 'global'
+  | 'signing_keys'
+  | 'issuer'
+  | 'link'
+  | 'prices';
 
 export interface Change {
   readonly seq: number;
   readonly kind: ChangeKind;
   /**
    * The digest of a key, the id of a user, session or tenant, the value of `iss` of an issuer, the id of the issuer with
-   * a space and the subject of a link; empty for `global` and `signing_keys`.
+   * a space and the subject of a link; empty for `global`, `prices` and `signing_keys`.
    */
   readonly key: string;
 }

@@ -1,10 +1,10 @@
 /** Cached keys, users and sessions. There are many, so they are small. */
 
 import { compileGrant } from '../decision/compile.ts';
-import type { KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
+import type { KeyOwner, KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
 import { narrowedUser } from '../decision/narrowing.ts';
 import { compilePatterns, type PatternSet } from '../decision/permissions.ts';
-import type { IssuerId, KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { IssuerId, KeyId, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
 import type { Interner } from './interner.ts';
@@ -36,7 +36,7 @@ export interface CachedKey {
 
 export interface CachedUser {
   /** The user as the owner of keys. */
-  readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] };
+  readonly owner: KeyOwner;
   readonly tenantId: TenantId;
   readonly active: boolean;
   readonly platformAdmin: boolean;
@@ -64,7 +64,7 @@ export interface CachedTenant {
 }
 
 export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
-  const { id, userId, expiresAtMs, graceUntilMs, revoked, disabled, rateLimitRpm } = record;
+  const { id, userId, expiresAtMs, graceUntilMs, revoked, disabled, rateLimitRpm, rateLimits, metadata } = record;
   const principal: KeyPrincipal = Object.freeze({
     kind: 'api_key',
     id,
@@ -72,6 +72,8 @@ export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
     grant: compileGrant(record.scopes, record.constraints),
     owner: undefined,
     rateLimitRpm,
+    ...(rateLimits === undefined ? {} : { rateLimits }),
+    ...(metadata === undefined ? {} : { metadata }),
     rotated: graceUntilMs !== undefined,
     provedBy: record.issuerId,
   });
@@ -87,9 +89,9 @@ const TEXT_BYTES = 64;
  * Returns the units of capacity that a key takes, at least 1. The caller that creates keys chooses their scopes and
  * constraints, so large keys must not take more memory than the cache has.
  */
-export function weightOfKey({ scopes, constraints }: KeyRecord): number {
+export function weightOfKey({ scopes, constraints, metadata = {}, rateLimits = [] }: KeyRecord): number {
   const lists = [scopes, constraints.models, constraints.collections, constraints.agents];
-  let bytes = 0;
+  let bytes = bytesOf(Object.entries(metadata).flat()) + bytesOf(rateLimits.flatMap(({ models }) => models));
   for (const list of lists) bytes += bytesOf(list ?? []);
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
@@ -98,7 +100,9 @@ export function weightOfKey({ scopes, constraints }: KeyRecord): number {
 export function toCachedUser(record: UserRecord, id: UserId, interner: Interner): CachedUser {
   const roles = interner.roles(record.roles);
   return Object.freeze({
-    owner: Object.freeze({ id, roles }),
+    owner: Object.freeze(
+      record.rateLimits === undefined ? { id, roles } : { id, roles, rateLimits: record.rateLimits },
+    ),
     tenantId: interner.tenant(record.tenantId),
     active: record.status === 'active',
     platformAdmin: roles.includes(ADMIN),
@@ -136,7 +140,14 @@ export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyP
 /** Returns the principal of a session with its current user. */
 export function sessionPrincipal({ id, scope, memo }: CachedSession, user: CachedUser): UserPrincipal {
   const last = memo.principal;
-  if (last?.kind === 'user' && last.roles === user.owner.roles && last.tenantId === user.tenantId) return last;
+  const { roles, rateLimits } = user.owner;
+  if (
+    last?.kind === 'user' &&
+    last.roles === roles &&
+    last.tenantId === user.tenantId &&
+    last.rateLimits === rateLimits
+  )
+    return last;
   const whole = userPrincipal(user, id);
   const principal = scope === undefined ? whole : Object.freeze(narrowedUser(whole, scope));
   memo.principal = principal;
@@ -160,7 +171,8 @@ export function issuerUserPrincipal(
   issuerId: IssuerId,
 ): UserPrincipal {
   const last = memo.principal;
-  if (last !== undefined && last.id === user.owner.id && last.roles === user.owner.roles) return last;
+  const { id, roles, rateLimits } = user.owner;
+  if (last !== undefined && last.id === id && last.roles === roles && last.rateLimits === rateLimits) return last;
   const principal = userPrincipal(user, undefined, issuerId);
   memo.principal = principal;
   return principal;
@@ -171,6 +183,7 @@ export function userPrincipal(
   sessionId: SessionId | undefined,
   provedBy?: IssuerId,
 ): UserPrincipal {
-  const { id, roles } = owner;
-  return Object.freeze({ kind: 'user', id, tenantId, roles, platformAdmin, sessionId, provedBy });
+  const { id, roles, rateLimits } = owner;
+  const limits = rateLimits === undefined ? {} : { rateLimits };
+  return Object.freeze({ kind: 'user', id, tenantId, roles, platformAdmin, sessionId, provedBy, ...limits });
 }

@@ -7,6 +7,7 @@ import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
 import { finish, type Steps } from '../domain/steps.ts';
+import { compileBudgets } from './budgets.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import { interned } from './interned.ts';
 import type { TenantView } from './model.ts';
@@ -71,5 +72,6 @@ export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
     quotas: record.quotas,
     roles,
     policies: yield* compilePoliciesInSteps(record.policies),
+    ...(record.budgets === undefined || record.budgets.length === 0 ? {} : { budgets: compileBudgets(record.budgets) }),
   });
 }

@@ -5,7 +5,8 @@
 
 import type { DenyCode } from '../domain/errors.ts';
 import type { IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
-import type { TenantQuotas, TenantSettings } from '../domain/records.ts';
+import type { Metadata, RateLimitRule, TenantQuotas, TenantSettings } from '../domain/records.ts';
+import type { BudgetIndex } from './budgets.ts';
 import type { BuiltinRoles } from './builtin-roles.ts';
 import type { Grant } from './grants.ts';
 import type { PatternSet } from './permissions.ts';
@@ -63,6 +64,14 @@ export interface UserPrincipal {
   readonly provedBy?: IssuerId | undefined;
   /** Permissions that narrow the session. Absent: it has all permissions of the user. */
   readonly scope?: PatternSet | undefined;
+  /** The limits of the user by model. Absent: none; likewise for keys and owners. */
+  readonly rateLimits?: readonly RateLimitRule[] | undefined;
+}
+
+export interface KeyOwner {
+  readonly id: UserId;
+  readonly roles: readonly RoleName[];
+  readonly rateLimits?: readonly RateLimitRule[] | undefined;
 }
 
 export interface KeyPrincipal {
@@ -71,8 +80,11 @@ export interface KeyPrincipal {
   readonly tenantId: TenantId;
   /** The key's grant and its ceiling: its scopes under its own constraints. */
   readonly grant: Grant;
-  readonly owner: { readonly id: UserId; readonly roles: readonly RoleName[] } | undefined;
+  readonly owner: KeyOwner | undefined;
   readonly rateLimitRpm: number | undefined;
+  readonly rateLimits?: readonly RateLimitRule[] | undefined;
+  /** For budgets that select keys by their metadata. */
+  readonly metadata?: Metadata | undefined;
   /** True for the old secret of a rotation, which works until its grace ends, but must not change anything. */
   readonly rotated?: boolean;
   /**
@@ -143,6 +155,8 @@ export interface TenantView {
   /** Custom roles only: the built-in ones are the same in all tenants. */
   readonly roles: ReadonlyMap<RoleName, Grant>;
   readonly policies: PolicySet;
+  /** Absent: none. */
+  readonly budgets?: BudgetIndex;
 }
 
 /** The tenants, policies and roles that one decision reads. */

@@ -8,6 +8,9 @@ export type UserId = Branded<'UserId'>;
 export type KeyId = Branded<'KeyId'>;
 export type SessionId = Branded<'SessionId'>;
 export type IssuerId = Branded<'IssuerId'>;
+export type BudgetId = Branded<'BudgetId'>;
+export type WebhookId = Branded<'WebhookId'>;
+export type DeliveryId = Branded<'DeliveryId'>;
 export type RequestId = Branded<'RequestId'>;
 export type RoleName = Branded<'RoleName'>;
 export type PolicyName = Branded<'PolicyName'>;
@@ -42,10 +45,19 @@ export function parseKeyDigest(text: string): KeyDigest | undefined {
   return DIGEST.test(text) ? (text as KeyDigest) : undefined;
 }
 
-type PrefixedId = { usr: UserId; key: KeyId; ses: SessionId; req: RequestId; iss: IssuerId };
+type PrefixedId = {
+  usr: UserId;
+  key: KeyId;
+  ses: SessionId;
+  req: RequestId;
+  iss: IssuerId;
+  bud: BudgetId;
+  whk: WebhookId;
+  dlv: DeliveryId;
+};
 
 /** An id's form: prefix, underscore, 26 characters of Crockford's base 32 in lower case. */
-const PREFIXED = /^(usr|key|ses|req|iss)_[0-9a-hjkmnp-tv-z]{26}$/;
+const PREFIXED = /^(usr|key|ses|req|iss|bud|whk|dlv)_[0-9a-hjkmnp-tv-z]{26}$/;
 
 /** Parses an id of one kind. Returns undefined for any other text, which names nothing that exists. */
 export function parseId<P extends keyof PrefixedId>(prefix: P, text: string): PrefixedId[P] | undefined {

@@ -1,6 +1,7 @@
 /** The records that the store returns and the credential cache loads: parsed, and not yet compiled for decisions. */
 
 import type {
+  BudgetId,
   IssuerId,
   IssuerName,
   KeyDigest,
@@ -22,7 +23,7 @@ export interface ResourceConstraints {
   readonly agents?: readonly string[];
 }
 
-/** Pairs of text that are attached to a key, a user or a tenant. No decision reads them. */
+/** Pairs of text that are attached to a key, a user or a tenant. Only budgets read those of keys. */
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface RoleRecord {
@@ -47,6 +48,71 @@ export interface PolicyRecord {
   readonly enabled: boolean;
 }
 
+/**
+ * A limit of requests that name a model which one of the globs matches. For each dimension, the rule with the most
+ * specific matching glob counts.
+ */
+export interface RateLimitRule {
+  readonly models: readonly string[];
+  readonly requests_per_minute?: number;
+  readonly tokens_per_minute?: number;
+  /** Requests that may run at the same time. */
+  readonly parallel?: number;
+}
+
+export const BUDGET_UNITS = ['money', 'tokens', 'requests'] as const;
+export type BudgetUnit = (typeof BUDGET_UNITS)[number];
+
+export const BUDGET_PERIODS = ['hour', 'day', 'week', 'month', 'total'] as const;
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+
+/**
+ * The callers whose requests count in a budget. Those of `users` and `roles` are these users and the keys that they
+ * own. A key has the `metadata` if it has all of its pairs.
+ */
+export type BudgetScope =
+  | { readonly tenant: true }
+  | { readonly keys: readonly KeyId[] }
+  | { readonly users: readonly UserId[] }
+  | { readonly roles: readonly RoleName[] }
+  | { readonly metadata: Metadata };
+
+/** A budget in force. */
+export interface BudgetRecord {
+  readonly id: BudgetId;
+  readonly name: string;
+  readonly unit: BudgetUnit;
+  /** A safe integer: of money, in 10^-9 of the currency (see money.ts). */
+  readonly limit: number;
+  readonly period: BudgetPeriod;
+  /** IANA name; undefined = the tenant's. */
+  readonly timezone: string | undefined;
+  readonly appliesTo: BudgetScope;
+  /** `all`: one amount for all callers. Otherwise each key or each user has its own. */
+  readonly per: 'all' | 'key' | 'user';
+  /** Undefined: all models, and requests without one. */
+  readonly models: readonly string[] | undefined;
+  readonly action: 'block' | 'report';
+  /** Grows when the budget is reset and when its unit, its period or its time zone changes: a new amount begins. */
+  readonly epoch: number;
+}
+
+/** The price of the models that a glob matches. All prices are integers, in 10^-9 of the currency for 10^6 tokens. */
+export interface PriceRule {
+  readonly models: string;
+  readonly input: number;
+  readonly output: number;
+  /** Undefined: that of the input. */
+  readonly cachedInput: number | undefined;
+  readonly cacheWrite: number | undefined;
+}
+
+/** The prices of the installation. A later list has a higher version; 0 = no list was set yet. */
+export interface PriceList {
+  readonly version: number;
+  readonly prices: readonly PriceRule[];
+}
+
 /** Absent or null = no limit; 0 = nothing. */
 export interface TenantSettings {
   readonly default_model?: string;
@@ -56,6 +122,7 @@ export interface TenantSettings {
   readonly allow_keys_without_expiry?: boolean;
   /** True if streams of completions must request their usage. */
   readonly require_stream_usage?: boolean;
+  readonly rate_limits?: readonly RateLimitRule[];
 }
 
 export interface TenantQuotas {
@@ -71,6 +138,8 @@ export interface TenantRecord {
   readonly quotas: TenantQuotas;
   readonly roles: readonly RoleRecord[];
   readonly policies: readonly PolicyRecord[];
+  /** The enabled budgets, by name. Absent: none. */
+  readonly budgets?: readonly BudgetRecord[];
 }
 
 /** Why a directory suspends one of its users. */
@@ -89,6 +158,7 @@ export interface UserRecord {
   readonly status: 'active' | 'deactivated';
   /** Assigned manually and by the directory, sorted, without repetitions. */
   readonly roles: readonly RoleName[];
+  readonly rateLimits?: readonly RateLimitRule[] | undefined;
 }
 
 export interface KeyRecord {
@@ -108,6 +178,9 @@ export interface KeyRecord {
   readonly disabled: boolean;
   /** The issuer whose tokens prove the key; undefined for a key with a secret. */
   readonly issuerId?: IssuerId | undefined;
+  readonly rateLimits?: readonly RateLimitRule[] | undefined;
+  /** Undefined: it has none. */
+  readonly metadata?: Metadata | undefined;
 }
 
 export interface SessionRecord {

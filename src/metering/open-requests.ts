@@ -135,5 +135,6 @@ export class OpenRequests {
 
 function openRequest({ minute, offset, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
   const estimate = Math.min(prompt, MAX_PROMPT_TOKENS);
-  return { counter, tenant, key, user, prompt: estimate, period: periodOf(minute, offset), day: dayOf(minute, offset) };
+  const at = { period: periodOf(minute, offset), day: dayOf(minute, offset) };
+  return { counter, tenant, key, user, prompt: estimate, ...at, cost: 0, priceVersion: 0, charges: [] };
 }

@@ -1,5 +1,7 @@
 /** The interface of the store that all processes share. Implemented in `store`, and in memory by tests. */
 
+import type { BudgetUnit } from '../domain/records.ts';
+
 /** A request for a lease of one subject's window. A statement carries many. */
 export interface RateLeaseRequest {
   /** `tenant:<id>` or `key:<id>` */
@@ -41,11 +43,12 @@ export interface RateStore {
   lease(processId: string, requests: readonly RateLeaseRequest[]): Promise<RateLeaseResult>;
 }
 
-/** A request for a hold on a tenant's tokens of one period. */
+/** A request for a hold on the amount of one period: of a tenant's monthly tokens, or of a budget. */
 export interface HoldRequest {
   readonly tenant: string;
-  /** The calendar month in the tenant's time zone: `2026-11`. */
+  /** The calendar month in the tenant's time zone: `2026-11`. For a budget: `Charge.period`. */
   readonly period: string;
+  /** In the unit of the budget, as all amounts here. */
   readonly quota: number;
   /** The number of tokens to hold in addition. The store may grant fewer. */
   readonly requested: number;
@@ -76,6 +79,8 @@ interface RemoteSettlement {
   readonly counters: readonly number[];
   /** The tokens that each spent, in the same order. */
   readonly totals: readonly number[];
+  /** The cost of each, in the same order. */
+  readonly costs: readonly number[];
 }
 
 /** Reservations of this process whose requests another process reported as running. */
@@ -112,6 +117,19 @@ export interface TokenStore {
   hold(batch: HoldBatch): Promise<HoldResult>;
 }
 
+/**
+ * An amount that the end of a request is booked to, besides the tenant's month: of a budget, as it was when the request
+ * was admitted.
+ */
+export interface Charge {
+  readonly unit: BudgetUnit;
+  /**
+   * The budget's id, `/` and the caller whose amount it is (absent for a shared budget), a space, the period, `#` and
+   * the budget's epoch: `bud_…/key_… 2026-11#0`.
+   */
+  readonly period: string;
+}
+
 /** The end of one request, ready to be booked. */
 export interface Settlement {
   /** The process that issued the reservation, and the reservation's number. */
@@ -131,6 +149,11 @@ export interface Settlement {
   readonly completion: number;
   readonly cached: number;
   readonly total: number;
+  /** In 10^-9 of the currency, by the price when the request was admitted. */
+  readonly cost: number;
+  /** The version of the price list; 0 = the model had no price. */
+  readonly priceVersion: number;
+  readonly charges: readonly Charge[];
   readonly estimated: boolean;
   /** False if another source counts the tenant's usage, and for requests that spend no tokens. */
   readonly books: boolean;
@@ -212,6 +235,10 @@ export interface OpenRequest {
   readonly user: string;
   /** The prompt's estimate. */
   readonly prompt: number;
+  /** The cost of that estimate. */
+  readonly cost: number;
+  readonly priceVersion: number;
+  readonly charges: readonly Charge[];
 }
 
 export interface OpenRequestNote {

@@ -125,6 +125,9 @@ export function settlementOf(
   const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
   return {
     ...spent,
+    cost: 0,
+    priceVersion: 0,
+    charges: [],
     processId,
     counter,
     held: kind === 'budget',

@@ -18,6 +18,7 @@ import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { issuerKeyRequests } from '../store/issuer-key-requests.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
+import { Prices } from './prices.ts';
 import { tracedSource } from './traced.ts';
 import type { WiringContext } from './wiring-context.ts';
 
@@ -26,6 +27,7 @@ export interface CredentialServices {
   readonly tokens: AccessTokens;
   readonly feed: ChangeFeed;
   readonly live: CredentialCache;
+  readonly prices: Prices;
   readonly routes: RouteTable;
   /** The clock of the database. Each read of the feed, at least one a second, updates it. */
   readonly clock: StoreClock;
@@ -102,16 +104,20 @@ export async function startCredentialCache(
     maxStalenessMs: config.cache.maxStalenessMs,
     monotonicMs,
   });
-  listeners.push(live, keys);
+  const prices = new Prices({ store, telemetry });
+  stack.defer(() => prices.close());
+  listeners.push(live, keys, prices);
   telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs, now });
   telemetry.watchSigningKey(() => keys.ageMs());
   await feed.start();
   await keys.start();
+  await prices.start();
   return {
     keys,
     tokens,
     feed,
     live,
+    prices,
     routes,
     clock,
     now,

@@ -41,10 +41,12 @@ const PIECE_BYTES = 32_768;
 export const POLICY = `json_build_array(
   p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
   array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name))`;
+export const BUDGET = `json_build_array(
+  p.name, p.id, p.unit, p.limit_amount, p.period, p.timezone, p.applies_to, p.per, p.models, p.action, p.epoch)`;
 export const ROLE = 'json_build_array(p.name, p.permissions, p.resource_constraints)';
 
 /** Returns SQL for the rules of one table as pieces of JSON, ordered by name. */
-const pieces = (table: 'policies' | 'roles', rule: string, where: string): string => `
+const pieces = (table: 'policies' | 'roles' | 'budgets', rule: string, where: string): string => `
   select '${table}' as list, p.piece, json_agg(${rule} order by p.name collate "C")::text as rules
   from (
     select p.*, sum(p.octets) over (order by p.name collate "C") / ${PIECE_BYTES} as piece from ${table} p where ${where}
@@ -58,7 +60,8 @@ export const USER_STATUS = `case when u.directory_suspension is null then u.stat
 export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constraints, k.rate_limit_rpm,
         floor(extract(epoch from k.expires_at) * 1000)::float8 as expires_at_ms,
         floor(extract(epoch from k.previous_until) * 1000)::float8 as previous_until_ms,
-        k.revoked_at is not null as revoked, k.disabled_at is not null as disabled, k.proof_issuer_id`;
+        k.revoked_at is not null as revoked, k.disabled_at is not null as disabled, k.proof_issuer_id, k.rate_limits,
+        k.metadata`;
 
 /** Columns of `s` for `sessionRecord`. */
 export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is not null as ended,
@@ -84,7 +87,7 @@ export const STATEMENTS = {
     name: 'live_user',
     text: `
       select feed_position() as as_of, u.id, u.tenant_id,
-        ${USER_STATUS} as status,
+        ${USER_STATUS} as status, u.rate_limits,
         array(select distinct r.role_name from user_roles r where r.user_id = u.id order by r.role_name) as roles
       from (select) one left join users u on u.id = $1`,
   },
@@ -101,6 +104,7 @@ export const STATEMENTS = {
       from (select) one left join tenants t on t.id = $1 and t.deleted_at is null
       left join (
         ${pieces('roles', ROLE, 'p.tenant_id = $1')} union all ${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = $1")}
+        union all ${pieces('budgets', BUDGET, 'p.tenant_id = $1 and p.enabled')}
       ) pieces on true
       order by pieces.list, pieces.piece`,
   },
@@ -166,7 +170,11 @@ export class PostgresCacheLoader implements CacheLoader {
   async tenant(id: TenantId): Promise<Loaded<Steps<TenantRecord> | undefined>> {
     const rows = await this.#rules.run(() => this.#query(STATEMENTS.tenant, [id]));
     return loaded(first(rows), (row) =>
-      tenantRecord(row, { roles: piecesOf(rows, 'roles'), policies: piecesOf(rows, 'policies') }),
+      tenantRecord(row, {
+        roles: piecesOf(rows, 'roles'),
+        policies: piecesOf(rows, 'policies'),
+        budgets: piecesOf(rows, 'budgets'),
+      }),
     );
   }
 
@@ -212,7 +220,7 @@ function loaded<T>(row: Row, read: (row: Row) => T): Loaded<T | undefined> {
   return { value: row['id'] === null ? undefined : read(row), asOf: position(row) };
 }
 
-function piecesOf(rows: readonly Row[], list: 'roles' | 'policies'): readonly string[] {
+function piecesOf(rows: readonly Row[], list: 'roles' | 'policies' | 'budgets'): readonly string[] {
   return rows.flatMap((row) => (row['list'] === list && typeof row['rules'] === 'string' ? [row['rules']] : []));
 }
 

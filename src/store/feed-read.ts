@@ -81,7 +81,17 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
   };
 }
 
-const KINDS: readonly ChangeKind[] = ['key', 'user', 'session', 'tenant', 'global', 'signing_keys', 'issuer', 'link'];
+const KINDS: readonly ChangeKind[] = [
+  'key',
+  'user',
+  'session',
+  'tenant',
+  'global',
+  'signing_keys',
+  'issuer',
+  'link',
+  'prices',
+];
 
 function kindOf(text: unknown): ChangeKind | undefined {
   return KINDS.find((known) => known === text);

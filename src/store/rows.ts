@@ -12,22 +12,27 @@ import {
   parseTenantId,
   type RoleName,
 } from '../domain/ids.ts';
-import type {
-  ClaimRule,
-  IssuerKey,
-  IssuerRecord,
-  IssuerUsers,
-  KeyRecord,
-  LinkRecord,
-  PolicyRecord,
-  ProofRecord,
-  ResourceConstraints,
-  RoleRecord,
-  SessionRecord,
-  TenantQuotas,
-  TenantRecord,
-  TenantSettings,
-  UserRecord,
+import {
+  BUDGET_PERIODS,
+  BUDGET_UNITS,
+  type BudgetRecord,
+  type BudgetScope,
+  type ClaimRule,
+  type IssuerKey,
+  type IssuerRecord,
+  type IssuerUsers,
+  type KeyRecord,
+  type LinkRecord,
+  type PolicyRecord,
+  type ProofRecord,
+  type RateLimitRule,
+  type ResourceConstraints,
+  type RoleRecord,
+  type SessionRecord,
+  type TenantQuotas,
+  type TenantRecord,
+  type TenantSettings,
+  type UserRecord,
 } from '../domain/records.ts';
 import type { Steps } from '../domain/steps.ts';
 import { DEFAULT_TOKEN_TYPES } from '../domain/token-types.ts';
@@ -48,6 +53,8 @@ export function keyRecord(row: Row, requested: KeyDigest): KeyRecord {
     revoked: row['revoked'] === true,
     disabled: row['disabled'] === true,
     issuerId: optional(row, 'proof_issuer_id', issuerId),
+    ...rateLimits(row),
+    ...keyMetadata(row),
   };
 }
 
@@ -57,7 +64,32 @@ export function userRecord(row: Row): UserRecord {
     tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
     status: oneOf(row, 'status', ['active', 'deactivated']),
     roles: roleNames(row['roles']),
+    ...rateLimits(row),
   };
+}
+
+/** Returns the member, or nothing for the many rows that have no limits. */
+function rateLimits(row: Row): Pick<KeyRecord, 'rateLimits'> {
+  const rules = optional(row, 'rate_limits', () => rateLimitRules(row['rate_limits']));
+  return rules === undefined || rules.length === 0 ? {} : { rateLimits: rules };
+}
+
+function rateLimitRules(value: unknown): readonly RateLimitRule[] {
+  return list(value, 'rate_limits').map((item) => {
+    const rule = object(item, 'rate_limits');
+    return Object.freeze({
+      models: texts(rule['models'], 'rate_limits'),
+      ...present('requests_per_minute', optionalNumber(rule, 'requests_per_minute')),
+      ...present('tokens_per_minute', optionalNumber(rule, 'tokens_per_minute')),
+      ...present('parallel', optionalNumber(rule, 'parallel')),
+    });
+  });
+}
+
+function keyMetadata(row: Row): Pick<KeyRecord, 'metadata'> {
+  const pairs = Object.entries(object(row['metadata'], 'metadata'));
+  if (pairs.length === 0) return {};
+  return { metadata: Object.fromEntries(pairs.map(([name, value]) => [name, textOf(value, 'metadata')])) };
 }
 
 export function sessionRecord(row: Row): SessionRecord {
@@ -179,9 +211,10 @@ function issuerId(row: Row, name: string): IssuerId {
 interface RulePieces {
   readonly roles: readonly string[];
   readonly policies: readonly string[];
+  readonly budgets: readonly string[];
 }
 
-export function* tenantRecord(row: Row, { roles, policies }: RulePieces): Steps<TenantRecord> {
+export function* tenantRecord(row: Row, { roles, policies, budgets }: RulePieces): Steps<TenantRecord> {
   return {
     id: must(parseTenantId(text(row, 'id')), 'id'),
     status: oneOf(row, 'status', ['active', 'suspended']),
@@ -189,6 +222,7 @@ export function* tenantRecord(row: Row, { roles, policies }: RulePieces): Steps<
     quotas: quotas(object(row['quotas'], 'quotas')),
     roles: yield* itemsOf(roles, 'roles', (role) => roleRecord(named(ROLE_MEMBERS, role, 'roles'))),
     policies: yield* policyRecords(policies),
+    budgets: yield* itemsOf(budgets, 'budgets', (budget) => budgetRecord(named(BUDGET_MEMBERS, budget, 'budgets'))),
   };
 }
 
@@ -220,6 +254,20 @@ const POLICY_MEMBERS = [
   'attached_roles',
 ] as const;
 
+const BUDGET_MEMBERS = [
+  'name',
+  'id',
+  'unit',
+  'limit',
+  'period',
+  'timezone',
+  'applies_to',
+  'per',
+  'models',
+  'action',
+  'epoch',
+] as const;
+
 function named(members: readonly string[], value: unknown, name: string): Row {
   const values = list(value, name);
   if (values.length !== members.length) throw damaged(name);
@@ -248,6 +296,43 @@ function policyRecord(row: Row): PolicyRecord {
   };
 }
 
+function budgetRecord(row: Row): BudgetRecord {
+  return {
+    id: must(parseId('bud', text(row, 'id')), 'id'),
+    name: text(row, 'name'),
+    unit: oneOf(row, 'unit', BUDGET_UNITS),
+    limit: number(row, 'limit'),
+    period: oneOf(row, 'period', BUDGET_PERIODS),
+    timezone: optional(row, 'timezone', text),
+    appliesTo: budgetScope(object(row['applies_to'], 'applies_to')),
+    per: oneOf(row, 'per', ['all', 'key', 'user']),
+    models: optional(row, 'models', () => texts(row['models'], 'models')),
+    action: oneOf(row, 'action', ['block', 'report']),
+    epoch: number(row, 'epoch'),
+  };
+}
+
+/** An unknown selector is a fault: the budget would bound nothing. */
+function budgetScope(row: Row): BudgetScope {
+  const [kind, value] = Object.entries(row)[0] ?? [];
+  switch (kind) {
+    case 'tenant':
+      return { tenant: true };
+    case 'keys':
+      return { keys: texts(value, 'keys').map((id) => must(parseId('key', id), 'keys')) };
+    case 'users':
+      return { users: texts(value, 'users').map((id) => must(parseId('usr', id), 'users')) };
+    case 'roles':
+      return { roles: roleNames(value) };
+    case 'metadata': {
+      const pairs = Object.entries(object(value, 'metadata'));
+      return { metadata: Object.fromEntries(pairs.map(([name, each]) => [name, textOf(each, 'metadata')])) };
+    }
+    default:
+      throw damaged('applies_to');
+  }
+}
+
 const CONSTRAINED_KINDS: ReadonlySet<string> = new Set(['models', 'collections', 'agents']);
 
 /** An unknown kind is a fault: without its constraint, the grant would cover more than intended. */
@@ -270,6 +355,10 @@ function settings(row: Row): TenantSettings {
     ...present('timezone', optional(row, 'timezone', text)),
     ...present('allow_keys_without_expiry', optional(row, 'allow_keys_without_expiry', boolean)),
     ...present('require_stream_usage', optional(row, 'require_stream_usage', boolean)),
+    ...present(
+      'rate_limits',
+      optional(row, 'rate_limits', () => rateLimitRules(row['rate_limits'])),
+    ),
   };
 }
 
@@ -311,6 +400,11 @@ function optionalNumber(row: Row, name: string): number | undefined {
 
 function text(row: Row, name: string): string {
   const value = row[name];
+  if (typeof value !== 'string') throw damaged(name);
+  return value;
+}
+
+function textOf(value: unknown, name: string): string {
   if (typeof value !== 'string') throw damaged(name);
   return value;
 }

@@ -9,7 +9,7 @@ import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../../src
 import { finish } from '../../src/domain/steps.ts';
 import { digest, issuerId, sessionId, tenantId, userId } from './support/ids.ts';
 
-export type LoadedKind = Exclude<ChangeKind, 'signing_keys'>;
+export type LoadedKind = Exclude<ChangeKind, 'signing_keys' | 'prices'>;
 
 /** One row of each kind exists, at version 0. */
 export interface SourceWorld {

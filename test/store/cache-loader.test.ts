@@ -133,7 +133,7 @@ test('a session comes with its user, its end and whether it was ended', async ()
 });
 
 describe('a tenant', () => {
-  test('comes with its roles and policies and what they are attached to, and nothing of others', async () => {
+  test('comes with its roles, policies and budgets and what they are attached to, and nothing of others', async () => {
     const conditions = {
       ip_address: { in: ['10.0.0.0/8'] },
       time: { not_between: ['22:00', '06:00'] },
@@ -159,6 +159,20 @@ describe('a tenant', () => {
       { policy_id: mine.id, role_name: 'helper' },
       { policy_id: mine.id, role_name: 'analyst' },
     ]);
+    const id = `bud_${'0'.repeat(26)}`;
+    const budget = { unit: 'money', limit_amount: 5, period: 'month', models: ['gpt-*'] };
+    await fresh.db.knex.raw(
+      `insert into budgets (id, tenant_id, name, unit, limit_amount, period, applies_to, models, enabled)
+       select * from jsonb_to_recordset(?) as r(id text, tenant_id text, name text, unit text, limit_amount bigint, period text,
+         applies_to jsonb, models text[], enabled boolean)`,
+      [
+        JSON.stringify([
+          { ...budget, id, tenant_id: 'acme', name: 'team', applies_to: { metadata: { team: 'a' } }, enabled: true },
+          { ...budget, id: 'b2', tenant_id: 'acme', name: 'off', applies_to: { tenant: true }, enabled: false },
+          { ...budget, id: 'b3', tenant_id: 'other', name: 'theirs', applies_to: { tenant: true }, enabled: true },
+        ]),
+      ],
+    );
     const common = { effect: 'deny', actions: ['*'], resources: ['*'], appliesTo: 'everyone' };
     const tenant = await source.tenant(tenantId('acme'));
     expect({ ...tenant, value: tenant.value && finish(tenant.value) }).toEqual({
@@ -170,6 +184,12 @@ describe('a tenant', () => {
         quotas: { monthly_tokens: 0 },
         roles: [{ name: 'helper', permissions: ['chat:*'], constraints: { models: ['a'] } }],
         policies: [{ ...common, name: 'office', conditions, attachedRoles: ['analyst', 'helper'], enabled: true }],
+        budgets: [
+          {
+            ...{ id, name: 'team', unit: 'money', limit: 5, period: 'month', timezone: undefined, epoch: 0 },
+            ...{ appliesTo: { metadata: { team: 'a' } }, per: 'all', models: ['gpt-*'], action: 'block' },
+          },
+        ],
       },
     });
     const globals = await source.globalPolicies();
@@ -296,6 +316,8 @@ test('no lookup reads a whole table, for any number of rows', async () => {
     insert into policies (tenant_id, name, effect, actions, resources, applies_to)
       select 't' || (n % 2000 + 1), 'p' || n, 'deny', '{*}', '{*}', 'roles' from generate_series(1, 5000) n;
     insert into policy_roles select id, 'auditor' from policies;
+    insert into budgets (id, tenant_id, name, unit, limit_amount, period, applies_to)
+      select 'bud' || n, 't' || (n % 2000 + 1), 'bud' || n, 'tokens', 1, 'day', '{"tenant": true}' from generate_series(1, 5000) n;
     insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, created_by)
       select 'k' || n, 't1', '', sha256(n::text::bytea), '', '', '{}', '' from generate_series(1, 20000) n;
     insert into sessions (id, user_id, expires_at) select 's' || n, 'u' || n, now() from generate_series(1, 5000) n;

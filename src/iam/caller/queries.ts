@@ -229,7 +229,7 @@ function recordsOf(
 
 function tenantOf(row: Row): TenantRecord | undefined {
   if (row['id'] === null) return undefined;
-  return finish(tenantRecord(row, { roles: pieces(row['roles']), policies: pieces(row['policies']) }));
+  return finish(tenantRecord(row, { roles: pieces(row['roles']), policies: pieces(row['policies']), budgets: [] }));
 }
 
 function pieces(text: unknown): readonly string[] {

@@ -25,7 +25,8 @@ const HOLD = {
       returning counters, extract(epoch from clock_timestamp() - heard_at)::float8 * 1000 as age_ms
     )
     select told.grants, metering_live_holders() as holders,
-      (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals) order by id), '[]'::json)
+      (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals,
+        'costs', array_fill(0, array[cardinality(totals)])) order by id), '[]'::json)
        from news) as news,
       (select coalesce(json_agg(json_build_object('counters', counters, 'age_ms', age_ms)), '[]'::json) from renewals) as renewals
     from told`,
@@ -60,6 +61,7 @@ export async function holdTokens(
       id: numberIn(news, 'id'),
       counters: numbersIn(news, 'counters'),
       totals: numbersIn(news, 'totals'),
+      costs: numbersIn(news, 'costs'),
     })),
     renewals: rowsIn(row, 'renewals').map((renewal) => ({
       counters: numbersIn(renewal, 'counters'),

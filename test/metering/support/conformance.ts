@@ -54,6 +54,9 @@ function settlement(processId: string, counter: number, parts: Partial<Settlemen
     completion: 4,
     cached: 1,
     total: 7,
+    cost: 0,
+    priceVersion: 0,
+    charges: [],
     estimated: false,
     books: true,
     collections: undefined,
@@ -233,6 +236,7 @@ export function conformance(under: () => StoreUnderTest): void {
       for (const each of [processId, other]) await store.lease(each, []);
       const requests = [0, 1, 2].map((counter) => ({
         ...{ counter, tenant, period: PERIOD, day: '2026-11-21', key: 'key_1', user: 'usr_1', prompt: 10 },
+        ...{ cost: 0, priceVersion: 0, charges: [] },
       }));
       const notes = { processId, note: 1, requests, over: [] };
       for (let told = 0; told < 2; told++) await store.noteRequests(notes);

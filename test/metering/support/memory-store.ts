@@ -55,7 +55,7 @@ export class MemoryStore implements MeteringStore {
   /** The tokens booked for each settled reservation. */
   readonly #settled = new Map<string, number>();
   readonly #settledMs = new Map<string, number>();
-  readonly #unacked: { id: number; processId: string; counter: number; total: number }[] = [];
+  readonly #unacked: { id: number; processId: string; counter: number; total: number; cost: number }[] = [];
   readonly #now: () => number;
   readonly #renewals: { processId: string; counter: number; heardMs: number }[] = [];
   #lastNews = 0;
@@ -136,7 +136,7 @@ export class MemoryStore implements MeteringStore {
     const told = new Set(acked);
     const settlements = this.#unacked
       .filter((one) => one.processId === processId && !told.has(one.id))
-      .map(({ id, counter, total }) => ({ id, counters: [counter], totals: [total] }));
+      .map(({ id, counter, total, cost }) => ({ id, counters: [counter], totals: [total], costs: [cost] }));
     const kept = this.#unacked.filter(({ id }) => !told.has(id));
     this.#unacked.splice(0, this.#unacked.length, ...kept);
     const renewals = this.#renewals
@@ -151,7 +151,7 @@ export class MemoryStore implements MeteringStore {
     const unknownProcesses = new Set<string>();
     this.#beat(settler);
     for (const settlement of settlements) {
-      const { processId, counter, tenant, total, held, collections } = settlement;
+      const { processId, counter, tenant, total, cost, held, collections } = settlement;
       if (!this.#processes.has(processId)) {
         unknownProcesses.add(processId);
         continue;
@@ -164,7 +164,7 @@ export class MemoryStore implements MeteringStore {
       if (settlement.books) this.#book(settlement);
       this.#respond(settlement);
       if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
-      if (held && processId !== settler) this.#unacked.push({ id: ++this.#lastNews, processId, counter, total });
+      if (held && processId !== settler) this.#unacked.push({ id: ++this.#lastNews, processId, counter, total, cost });
     }
     return Promise.resolve({ booked, unknownProcesses: [...unknownProcesses] });
   }
@@ -304,7 +304,7 @@ export class MemoryStore implements MeteringStore {
 /** A request that spent its prompt's estimate. */
 const entryOf =
   (processId: string) =>
-  ({ counter, tenant, period, day, key, user, prompt }: OpenRequest): Settlement => ({
+  ({ counter, tenant, period, day, key, user, prompt, cost, priceVersion, charges }: OpenRequest): Settlement => ({
     ...{
       processId,
       counter,
@@ -319,6 +319,9 @@ const entryOf =
       completion: 0,
       cached: 0,
       total: prompt,
+      cost,
+      priceVersion,
+      charges,
     },
     ...{ estimated: true, books: true, collections: undefined, response: undefined, collection: undefined },
   });

@@ -1,0 +1,26 @@
+/** Money: integers of 10^-9 of the installation's currency. No floating point touches an amount. */
+
+/** One unit of the currency. */
+export const NANO = 1_000_000_000n;
+/** The largest limit of a budget, in units of the currency: an amount that a number represents exactly. */
+export const MAX_MONEY = 9_000_000;
+
+const DECIMAL = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,9}))?$/;
+
+/** Parses a decimal text such as `12.50`, with at most 9 places. Returns undefined for any other text. */
+export function parseMoney(text: string): bigint | undefined {
+  const match = DECIMAL.exec(text);
+  if (match === null) return undefined;
+  const [, whole = '0', places = ''] = match;
+  return BigInt(whole) * NANO + BigInt(places.padEnd(9, '0'));
+}
+
+/** Returns the shortest decimal text with at least two places: `12.50`, `0.000000075`, `-3.00`. */
+export function formatMoney(nano: bigint): string {
+  const sign = nano < 0n ? '-' : '';
+  const amount = nano < 0n ? -nano : nano;
+  const places = String(amount % NANO)
+    .padStart(9, '0')
+    .replace(/0{1,7}$/, '');
+  return `${sign}${amount / NANO}.${places}`;
+}
