@@ -24,7 +24,7 @@ export default defineConfig({
         name,
         include: [...(files.get(name) ?? [])],
         setupFiles: ['test/support/setup.ts'],
-        testTimeout: 60_000,
+        testTimeout: 120_000,
         hookTimeout: 120_000,
         // As long as a slow machine may need. A poll ends with the event.
         expect: { poll: { timeout: 20_000 } },

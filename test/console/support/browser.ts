@@ -12,7 +12,8 @@ const CHROMIUM = '/usr/bin/chromium-headless-shell';
 const FOR_ROOT = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
 /** A page of a test lives for a second: what optimizes its scripts would cost more than it saves. */
 const FOR_SHORT_LIVES = ['--js-flags=--no-opt --no-maglev --single-threaded-gc', '--num-raster-threads=1'];
-const PATIENCE_MS = 30_000;
+/** Longer than a machine of continuous integration may stand still. */
+const PATIENCE_MS = 60_000;
 
 export async function openBrowser(): Promise<Browser> {
   const missing = (await findParts(['chromium'])).get('chromium');
