@@ -1,5 +1,6 @@
 /** The interface of the store that all processes share. Implemented in `store`, and in memory by tests. */
 
+import type { Price } from '../decision/prices.ts';
 import type { BudgetUnit } from '../domain/records.ts';
 
 /** A request for a lease of one subject's window. A statement carries many. */
@@ -148,11 +149,18 @@ export interface Settlement {
   readonly prompt: number;
   readonly completion: number;
   readonly cached: number;
+  /** Tokens of the prompt that were written to a cache. */
+  readonly cacheWrite: number;
   readonly total: number;
   /** In 10^-9 of the currency, by the price when the request was admitted. */
   readonly cost: number;
   /** The version of the price list; 0 = the model had no price. */
   readonly priceVersion: number;
+  /**
+   * The price when the request was admitted, if `response` is set and `books` is true: a correction of the booking uses
+   * it. Undefined = the model had none.
+   */
+  readonly price: Price | undefined;
   readonly charges: readonly Charge[];
   readonly estimated: boolean;
   /** False if another source counts the tenant's usage, and for requests that spend no tokens. */

@@ -125,8 +125,10 @@ export function settlementOf(
   const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
   return {
     ...spent,
+    cacheWrite: 0,
     cost: 0,
     priceVersion: 0,
+    price: undefined,
     charges: [],
     processId,
     counter,

@@ -93,6 +93,8 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
             total: 2,
             cost: 0,
             priceVersion: 0,
+            price: undefined,
+            cacheWrite: 0,
             charges: [],
             estimated: false,
           },

@@ -99,6 +99,8 @@ describe('in PostgreSQL', () => {
               total: 0,
               cost: 0,
               priceVersion: 0,
+              price: undefined,
+              cacheWrite: 0,
               charges: [],
               estimated: false,
               books: false,

@@ -1,7 +1,21 @@
-import type { Settlement } from '../../metering/ports.ts';
+import type { Price } from '../../decision/prices.ts';
+import type { BudgetUnit } from '../../domain/records.ts';
+import type { Charge, Settlement } from '../../metering/ports.ts';
 
-type Entry = Omit<Settlement, 'collections' | 'collection' | 'response'> &
-  Partial<Pick<Settlement, 'collections' | 'collection' | 'response'>>;
+type Optional = 'collections' | 'collection' | 'response' | 'price';
+type Entry = Omit<Settlement, Optional> & Partial<Pick<Settlement, Optional>>;
+
+/** The first character of a charge in the database: its unit. */
+const UNITS: Readonly<Record<BudgetUnit, string>> = { money: 'm', tokens: 't', requests: 'r' };
+
+/** Returns a charge as the database's type `metering_entry` has it. */
+export function chargeWord({ unit, period }: Charge): string {
+  return `${UNITS[unit]}${period}`;
+}
+
+function priceNumbers({ version, input, output, cachedInput, cacheWrite }: Price): readonly number[] {
+  return [version, input, output, cachedInput, cacheWrite];
+}
 
 /**
  * Returns the settlement with the members of the database's type `metering_entry`. A member that JSON omits is null
@@ -23,10 +37,12 @@ export function meteringEntry(settlement: Entry, n: number): Readonly<Record<str
     prompt_tokens: settlement.prompt,
     completion_tokens: settlement.completion,
     cached_tokens: settlement.cached,
+    cache_write_tokens: settlement.cacheWrite,
     total_tokens: settlement.total,
     cost: settlement.cost,
     price_version: settlement.priceVersion,
-    charges: settlement.charges,
+    price: settlement.price === undefined ? undefined : priceNumbers(settlement.price),
+    charges: settlement.charges.map(chargeWord),
     estimated,
     books,
     collections: settlement.collections,

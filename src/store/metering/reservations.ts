@@ -55,7 +55,7 @@ const NOTE = {
 /** The end of a noted request, if its process is lost, is booked as one that spent the prompt, under no model. */
 export async function noteRequests(db: Queries, { processId, note, requests, over }: OpenRequestNote): Promise<void> {
   const entries = requests.map(({ prompt, ...request }, n) => {
-    const spent = { prompt, completion: 0, cached: 0, total: prompt, estimated: true };
+    const spent = { prompt, completion: 0, cached: 0, cacheWrite: 0, total: prompt, estimated: true };
     return meteringEntry({ ...request, ...spent, processId, held: false, model: '', books: true }, n);
   });
   await firstRow(db, { ...NOTE, values: [processId, note, JSON.stringify(entries), over] });

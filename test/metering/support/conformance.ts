@@ -56,6 +56,8 @@ function settlement(processId: string, counter: number, parts: Partial<Settlemen
     total: 7,
     cost: 0,
     priceVersion: 0,
+    price: undefined,
+    cacheWrite: 0,
     charges: [],
     estimated: false,
     books: true,

@@ -321,6 +321,8 @@ const entryOf =
       total: prompt,
       cost,
       priceVersion,
+      price: undefined,
+      cacheWrite: 0,
       charges,
     },
     ...{ estimated: true, books: true, collections: undefined, response: undefined, collection: undefined },
