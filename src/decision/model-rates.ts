@@ -1,0 +1,88 @@
+/** Limits by model of tenants, users and keys: which of them count a request. */
+
+import type { RateLimitRule } from '../domain/records.ts';
+import { compileGlob, type Glob, globMatches } from './globs.ts';
+import type { Principal, TenantView } from './model.ts';
+import { compareSpecificity } from './specificity.ts';
+
+/** The largest number of rules of one tenant, user or key. */
+export const MAX_RATE_RULES = 32;
+/** The largest number of globs of one rule. */
+export const MAX_RATE_GLOBS = 16;
+
+export const RATE_LEVELS = ['tenant', 'user', 'key'] as const;
+export type RateLevel = (typeof RATE_LEVELS)[number];
+
+export const RATE_DIMENSIONS = ['requests_per_minute', 'tokens_per_minute', 'parallel'] as const;
+export type RateDimension = (typeof RATE_DIMENSIONS)[number];
+
+/** A limit that counts a request. */
+export interface ModelRate {
+  readonly level: RateLevel;
+  /** The id of the tenant, the user or the key. */
+  readonly id: string;
+  readonly dimension: RateDimension;
+  /** The globs of its rule. All models that they match share one count. */
+  readonly models: readonly string[];
+  readonly limit: number;
+}
+
+/**
+ * Returns the limits that count requests of the caller for the model: for each level and dimension, that of the rule
+ * with the most specific glob. A key's owner counts as its user.
+ * @param model undefined = none, which no rule counts
+ */
+export function modelRatesOf(
+  { id: tenantId, settings }: Pick<TenantView, 'id' | 'settings'>,
+  principal: Principal,
+  model: string | undefined,
+): readonly ModelRate[] {
+  if (model === undefined) return [];
+  const rates: ModelRate[] = [];
+  const add = (level: RateLevel, id: string, rules: readonly RateLimitRule[] | undefined): void => {
+    if (rules !== undefined) addRates(rates, { level, id }, rules, model);
+  };
+  add('tenant', tenantId, settings.rate_limits);
+  const user = principal.kind === 'user' ? principal : principal.owner;
+  if (user !== undefined) add('user', user.id, user.rateLimits);
+  if (principal.kind === 'api_key') add('key', principal.id, principal.rateLimits);
+  return rates;
+}
+
+/** Appends the limit of each dimension that a rule states. */
+function addRates(
+  rates: ModelRate[],
+  subject: Pick<ModelRate, 'level' | 'id'>,
+  rules: readonly RateLimitRule[],
+  model: string,
+): void {
+  const left = new Set<RateDimension>(RATE_DIMENSIONS);
+  for (const { glob, rule } of orderOf(rules)) {
+    if (left.size === 0) return;
+    if (!globMatches(glob, model)) continue;
+    for (const dimension of left) {
+      const limit = rule[dimension];
+      if (limit === undefined) continue;
+      left.delete(dimension);
+      rates.push({ ...subject, dimension, models: rule.models, limit });
+    }
+  }
+}
+
+interface RuleOfGlob {
+  readonly glob: Glob;
+  readonly rule: RateLimitRule;
+}
+
+/** The globs of each list of rules, the most specific first. Of several rules for one glob, the first counts. */
+const orders = new WeakMap<readonly RateLimitRule[], readonly RuleOfGlob[]>();
+
+function orderOf(rules: readonly RateLimitRule[]): readonly RuleOfGlob[] {
+  const known = orders.get(rules);
+  if (known !== undefined) return known;
+  const made = rules
+    .flatMap((rule) => rule.models.map((text) => ({ glob: compileGlob(text), rule })))
+    .sort((a, b) => compareSpecificity(a.glob.text, b.glob.text));
+  orders.set(rules, made);
+  return made;
+}
