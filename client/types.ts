@@ -671,6 +671,8 @@ export type ExplainedDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
+  /** The id of the budget without room for the request. */
+  readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
   /** The request as explain and simulate take it; null if the record is not exact. */
@@ -1922,6 +1924,8 @@ export type RecentDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
+  /** The id of the budget without room for the request. */
+  readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
 };

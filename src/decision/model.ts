@@ -4,7 +4,7 @@
  */
 
 import type { DenyCode } from '../domain/errors.ts';
-import type { IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { BudgetId, IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { Metadata, RateLimitRule, TenantQuotas, TenantSettings } from '../domain/records.ts';
 import type { BudgetIndex } from './budgets.ts';
 import type { BuiltinRoles } from './builtin-roles.ts';
@@ -230,6 +230,8 @@ export interface Deny {
   readonly resources?: readonly Resource[];
   /** The largest token limit of the body, for step 15. */
   readonly askedTokens?: number;
+  /** The budget without room for the request, for step 17. Absent for the tenant's own quotas. */
+  readonly budget?: BudgetId;
 }
 
 /** The request cannot be decided, because Envoy did not send the body. Neither a denial nor an allow: 503. */

@@ -43,6 +43,7 @@ export function jsonLine(line: DecisionLine, atMs: number): string {
     texts(',"resources":[', line.resources) +
     text(',"model":', line.model) +
     plain(',"policy":"', line.policy) +
+    plain(',"budget":"', line.budget) +
     plain(',"reason":"', line.reason) +
     text(',"detail":', line.detail) +
     text(',"setting":', line.setting) +

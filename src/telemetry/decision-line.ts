@@ -11,6 +11,7 @@ import {
   type Route,
 } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
+import type { BudgetId } from '../domain/ids.ts';
 import {
   type CheckCode,
   type CheckOutcome,
@@ -41,6 +42,7 @@ export interface DecisionLine {
   readonly resources: readonly string[] | undefined;
   readonly model: string | undefined;
   readonly policy: string | undefined;
+  readonly budget: BudgetId | undefined;
   readonly reason: InvalidReason | undefined;
   readonly detail: string | undefined;
   readonly setting: string | undefined;
@@ -84,6 +86,7 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     resources: resourcesOf(known),
     model: cut(allow?.model, MAX_TEXT),
     policy: denial?.policy,
+    budget: denial?.budget,
     reason: denial?.reason,
     detail: cut(denial?.detail, MAX_TEXT),
     setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,
@@ -120,6 +123,7 @@ const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
   resources: undefined,
   model: undefined,
   policy: undefined,
+  budget: undefined,
   reason: undefined,
   detail: undefined,
   setting: undefined,

@@ -5,6 +5,7 @@
 
 import { type Principal, REPEATED, type Resource } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
+import type { BudgetId } from '../domain/ids.ts';
 import { type CheckCode, type CheckOutcome, tenantOf } from './check-outcome.ts';
 import { maskText } from './masking.ts';
 
@@ -44,6 +45,8 @@ export interface RecordedFacts {
   readonly reason: string | null;
   /** The largest token limit in the body, for `max_tokens_exceeded`. */
   readonly asked_tokens: number | null;
+  /** The budget without room for the request, for `insufficient_quota`. Absent in older records. */
+  readonly budget?: BudgetId | null;
   /** A text was cut or masked, or resources were left out. The decision cannot be repeated from the record. */
   readonly altered: boolean;
 }
@@ -102,6 +105,7 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
       upgrade: input?.upgrade !== undefined,
       reason: denial?.reason ?? null,
       asked_tokens: denial?.askedTokens ?? null,
+      budget: denial?.budget ?? null,
       altered: some !== resources,
     },
     first_of: null,

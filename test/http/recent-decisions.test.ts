@@ -77,6 +77,7 @@ describe('recent decisions', () => {
       resources: [],
       client_ip: '192.0.2.7',
       policy: 'no-chat',
+      budget: null,
       sampled: false,
     });
   });

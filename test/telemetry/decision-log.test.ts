@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CheckInput } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { makeId } from '../../src/domain/ids.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { jsonLine } from '../../src/telemetry/decision-json.ts';
@@ -339,6 +340,10 @@ describe('a line of the decision log', () => {
       resources: fc.option(fc.array(fc.string({ unit: 'binary' }), { maxLength: 4 }), absent),
       model: anything,
       policy: name,
+      budget: fc.option(
+        fc.uint8Array({ minLength: 10, maxLength: 10 }).map((bytes) => makeId('bud', 0, bytes)),
+        absent,
+      ),
       reason: fc.option(fc.constantFrom('revoked', 'malformed'), absent),
       detail: anything,
       setting: anything,

@@ -91,6 +91,7 @@ export function recentResource(row: StoredDecision): RecentResource {
     resources: row.resources,
     client_ip: row.client_ip,
     policy: row.policy,
+    budget: row.facts.budget ?? null,
     sampled: row.sampled,
   };
 }

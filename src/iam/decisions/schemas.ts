@@ -164,6 +164,7 @@ const decision = {
   resources: Type.Unsafe<readonly string[]>(Type.Array(text, { description: '`<kind>/<name>`, at most 16.' })),
   client_ip: perhapsText,
   policy: nullable(Type.String({ description: 'The policy that denied.' })),
+  budget: nullable(Type.String({ description: 'The id of the budget without room for the request.' })),
   sampled: Type.Boolean({
     description: '`true`: the server did not record other decisions of the tenant with this outcome at that time.',
   }),
