@@ -102,6 +102,7 @@ export async function openStand(): Promise<Stand> {
         rejectedLogouts: new SourceRate(),
         refreshKeys: async () => undefined,
       },
+      prices: { currency: 'USD' },
       metering: { windowMs: 60_000, tokenEstimate: 1024, fileEstimate: 1000, metersItself: () => true },
     }),
   );

@@ -1513,6 +1513,24 @@ export type NewPolicy = {
   readonly enabled?: boolean;
 };
 
+export type NewPrices = {
+  /** The whole list. */
+  readonly prices: readonly {
+    /** The name of a model, or a glob. The most specific one that matches a model counts. */
+    readonly models: string;
+    /** The price of prompt tokens. */
+    readonly input: string;
+    /** The price of tokens of the answer. */
+    readonly output: string;
+    /** The price of prompt tokens that the upstream read from its cache. Default: `input`. */
+    readonly cached_input?: string;
+    /** The price of prompt tokens that the upstream wrote to its cache. Default: `input`. */
+    readonly cache_write?: string;
+    /** The number of tokens that cost the amounts. The price of 1,000,000 tokens may have at most 9 decimal places. */
+    readonly per: 1 | 1000 | 1000000;
+  }[];
+};
+
 export type NewRole = {
   /** The name. */
   readonly name: string;
@@ -1845,6 +1863,57 @@ export type PolicyList = {
   readonly total_exceeds?: 10000;
 };
 
+export type Price = {
+  /** The name of a model, or a glob. The most specific one that matches a model counts. */
+  readonly models: string;
+  /** The price of prompt tokens. */
+  readonly input: string;
+  /** The price of tokens of the answer. */
+  readonly output: string;
+  /** The price of prompt tokens that the upstream read from its cache. Default: `input`. */
+  readonly cached_input?: string;
+  /** The price of prompt tokens that the upstream wrote to its cache. Default: `input`. */
+  readonly cache_write?: string;
+  /** The number of tokens. */
+  readonly per: 1000000;
+};
+
+export type PriceProposal = {
+  /** Grows by 1 with each list. 0: no list was set yet. */
+  readonly version: number;
+  /** The setting `prices.currency`. */
+  readonly currency: string;
+  readonly source: {
+    /** The package that the table was made from. */
+    readonly name: string;
+    readonly version: string;
+    readonly license: string;
+    /** The currency of the proposed amounts. The server converts none. */
+    readonly currency: string;
+    /** The day whose prices the table has. */
+    readonly date: string;
+  };
+  /** Every provider of the table. */
+  readonly providers: readonly {
+    /** The id. */
+    readonly id: string;
+    /** The name. */
+    readonly name: string;
+  }[];
+  /** The prices that the filters select, in the order of `models`. */
+  readonly data: readonly ProposedPrice[];
+};
+
+export type Prices = {
+  /** Grows by 1 with each list. 0: no list was set yet. */
+  readonly version: number;
+  /** The setting `prices.currency`. */
+  readonly currency: string;
+  readonly set_at: string | null;
+  /** In the order of `models`. A model without a price costs nothing. */
+  readonly prices: readonly Price[];
+};
+
 /** Every error: problem details (RFC 9457) that also have the `error` member of the OpenAI API. */
 export type Problem = {
   /** A URI that names the error code. */
@@ -1881,6 +1950,17 @@ export type Problem = {
     /** The error code, for programs. */
     readonly code: string;
   };
+};
+
+export type ProposedPrice = {
+  readonly change: 'added' | 'changed' | 'unchanged';
+  /** The id of the provider. */
+  readonly provider: string;
+  readonly price: Price;
+  /** The price in force for the same glob. */
+  readonly current: Price | null;
+  /** Prices of the provider that the table does not have: `tiers` for long prompts, `times` for hours of the day. */
+  readonly left_out: readonly ('tiers' | 'times')[];
 };
 
 export type ProviderLogout = {
@@ -3893,6 +3973,46 @@ export interface Paths {
       readonly answers: {
         /** The resulting limits. */
         readonly '200': Limits;
+      };
+    };
+  };
+  readonly '/v1/iam/prices': {
+    /** Show the prices of models that are in force. */
+    readonly GET: {
+      readonly answers: {
+        /** The list in force. */
+        readonly '200': Prices;
+      };
+    };
+    /** Replace the prices of models, as a platform administrator. Requests that the server admits later cost the new prices. Send If-Match, so that the list replaces no list that you have not seen. */
+    readonly PUT: {
+      readonly body: NewPrices;
+      readonly answers: {
+        /** The list in force. */
+        readonly '200': Prices;
+      };
+    };
+    /** Replace the prices of models, as a platform administrator. Requests that the server admits later cost the new prices. Send If-Match, so that the list replaces no list that you have not seen. */
+    readonly PATCH: {
+      readonly body: NewPrices;
+      readonly answers: {
+        /** The list in force. */
+        readonly '200': Prices;
+      };
+    };
+  };
+  readonly '/v1/iam/prices/proposal': {
+    /** Compare the table of prices of this release with the list in force, as a platform administrator. Nothing applies until an administrator sets the prices. */
+    readonly GET: {
+      readonly query?: {
+        /** The id of a provider of the table. Default: all of them. The first one that has a glob counts. */
+        readonly provider?: string | undefined;
+        /** Any part of the glob on models, in any case. */
+        readonly q?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** The table, filtered, with the price in force for each glob. */
+        readonly '200': PriceProposal;
       };
     };
   };

@@ -343,6 +343,15 @@ export const CONFIG_SETTINGS = {
       { example: '["acme"]' },
     ),
   },
+  prices: {
+    currency: setting(
+      'prices.currency',
+      textLike('a currency code of three capital letters, such as USD', /^[A-Z]{3}$/),
+      'USD',
+      'Currency of prices, costs and budgets, a code of ISO 4217. Amounts are not converted when it changes. The same on every server.',
+      { example: 'EUR' },
+    ),
+  },
   issuers: {
     maxStalenessMs: setting(
       'issuers.max-staleness',

@@ -97,6 +97,16 @@ export function validateResourcePatterns(value: unknown, path: string): readonly
   return validateEntries(value, path, RESOURCE_PATTERNS);
 }
 
+/** Names of models or globs on them: of a budget, or of limits by model. */
+export function validateModels(value: unknown, path: string): readonly FieldError[] {
+  return validateEntries(value, path, NAMES);
+}
+
+/** One name of a model, or one glob. */
+export function validateModel(text: string, path: string): readonly FieldError[] {
+  return isName(text) ? [] : [{ path, message: NAMES.expectation }];
+}
+
 /** `settings.timezone`, and that of conditions. */
 export function validateTimezone(value: unknown, path: string): readonly FieldError[] {
   if (typeof value === 'string' && isTimezone(value)) return [];

@@ -5,14 +5,18 @@ export const NANO = 1_000_000_000n;
 /** The largest limit of a budget, in units of the currency: an amount that a number represents exactly. */
 export const MAX_MONEY = 9_000_000;
 
-const DECIMAL = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,9}))?$/;
+const MONEY_PLACES = 9;
+const DECIMAL = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]+))?$/;
 
-/** Parses a decimal text such as `12.50`, with at most 9 places. Returns undefined for any other text. */
-export function parseMoney(text: string): bigint | undefined {
+/**
+ * Parses a decimal text such as `12.50` as an integer of 10^-`places`.
+ * @returns undefined for any other text, and for more places
+ */
+export function parseMoney(text: string, places = MONEY_PLACES): bigint | undefined {
   const match = DECIMAL.exec(text);
   if (match === null) return undefined;
-  const [, whole = '0', places = ''] = match;
-  return BigInt(whole) * NANO + BigInt(places.padEnd(9, '0'));
+  const [, whole = '0', fraction = ''] = match;
+  return fraction.length > places ? undefined : BigInt(whole + fraction.padEnd(places, '0'));
 }
 
 /** Returns the shortest decimal text with at least two places: `12.50`, `0.000000075`, `-3.00`. */

@@ -14,13 +14,15 @@ import { issuerEndpoints } from './issuers/routes.ts';
 import { overviewEndpoints } from './overview/routes.ts';
 import { permissionEndpoints } from './permissions/routes.ts';
 import { policyEndpoints } from './policies/routes.ts';
+import type { PriceParts } from './prices/prices.ts';
+import { priceEndpoints } from './prices/routes.ts';
 import { roleEndpoints } from './roles/routes.ts';
 import { tenantEndpoints } from './tenants/routes.ts';
 import type { MeteringParts } from './usage/parts.ts';
 import { usageEndpoints } from './usage/routes.ts';
 import { type UserParts, userEndpoints } from './users/routes.ts';
 
-export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts & IssuerParts;
+export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts & IssuerParts & PriceParts;
 
 export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
   const routes = withPatch([
@@ -32,6 +34,7 @@ export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
     ...issuerEndpoints(parts),
     ...auditEndpoints(parts),
     ...usageEndpoints(parts),
+    ...priceEndpoints(parts),
     ...decisionEndpoints(parts),
     ...recentDecisionEndpoints(parts),
     ...explainEndpoints(parts),

@@ -87,6 +87,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       live,
       routes: platformRoutes,
       metering: meteringSettings(config),
+      prices: config.prices,
       issuers: { keys: issuerKeys, ...config.issuers },
       sso: ssoSettings(wiring, issuerKeys, admin),
       keySet: tokens,

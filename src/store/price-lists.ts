@@ -32,16 +32,23 @@ export async function readPrices(q: Queryable): Promise<StoredPriceList> {
   return { version: row.version, prices: row.prices.map(ruleOf), setAt: row.set_at };
 }
 
-/** Adds a list, which is in force from its commit. Call it in a transaction. @returns its version */
-export async function addPrices(trx: Queryable, prices: readonly PriceRule[]): Promise<number> {
-  // Two writers would choose the same version: the later one waits.
+/** Makes other writers wait until the transaction ends. Readers do not wait. */
+export async function lockPrices(trx: Queryable): Promise<void> {
   await trx.raw('lock table price_lists in exclusive mode');
-  const version = (await readPrices(trx)).version + 1;
-  await trx.raw('insert into price_lists (version, prices) values (:version, cast(:prices as jsonb))', {
-    version,
-    prices: JSON.stringify(prices.map(storedOf)),
-  });
-  return version;
+}
+
+/** Adds the list that follows `last`. It is in force from the commit. Call it in a transaction, after `lockPrices`. */
+export async function addPrices(
+  trx: Queryable,
+  last: PriceList,
+  prices: readonly PriceRule[],
+): Promise<StoredPriceList> {
+  const version = last.version + 1;
+  const { rows } = await trx.raw<{ rows: { readonly set_at: Date }[] }>(
+    'insert into price_lists (version, prices) values (:version, cast(:prices as jsonb)) returning set_at',
+    { version, prices: JSON.stringify(prices.map(storedOf)) },
+  );
+  return { version, prices, setAt: rows[0]?.set_at };
 }
 
 function ruleOf({ models, input, output, cached_input, cache_write }: StoredRule): PriceRule {

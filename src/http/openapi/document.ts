@@ -41,8 +41,8 @@ const TAGS: readonly Tag[] = [
   { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },
   {
     name: 'Usage',
-    description: 'Used tokens and requests, limits, decisions, and the overview of a tenant.',
-    prefixes: ['/v1/iam/usage', '/v1/iam/decisions', '/v1/iam/overview'],
+    description: 'Used tokens and requests, their cost, limits, decisions, and the overview of a tenant.',
+    prefixes: ['/v1/iam/usage', '/v1/iam/prices', '/v1/iam/decisions', '/v1/iam/overview'],
   },
   {
     name: 'Audit',

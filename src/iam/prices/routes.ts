@@ -1,0 +1,53 @@
+/** /v1/iam/prices: the prices of models, which all tenants share. */
+
+import { shows, TAGGED } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { getPrices, type PriceParts, setPrices } from './prices.ts';
+import { proposePrices } from './proposal.ts';
+import { newPrices, PriceProposal, Prices, proposalFilters } from './schemas.ts';
+
+export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoint[] {
+  return [
+    callerEndpoint({
+      method: 'GET',
+      path: '/v1/iam/prices',
+      operationId: 'getPrices',
+      summary: 'Show the prices of models that are in force.',
+      permission: 'usage:read',
+      body: NOTHING,
+      query: NOTHING,
+      answers: shows('The list in force.', Prices, TAGGED),
+      refusals: [],
+      handler: async () => ({ status: 200, body: await getPrices(parts) }),
+    }),
+    callerEndpoint({
+      method: 'PUT',
+      path: '/v1/iam/prices',
+      operationId: 'setPrices',
+      summary:
+        'Replace the prices of models, as a platform administrator. Requests that the server admits later cost the new prices. Send If-Match, so that the list replaces no list that you have not seen.',
+      permission: 'admin:tenants',
+      body: newPrices,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      answers: shows('The list in force.', Prices, TAGGED),
+      refusals: ['precondition_failed'],
+      handler: async ({ caller, body }) => ({ status: 200, body: await setPrices(parts, caller, body.prices) }),
+    }),
+    callerEndpoint({
+      method: 'GET',
+      path: '/v1/iam/prices/proposal',
+      operationId: 'proposePrices',
+      summary:
+        'Compare the table of prices of this release with the list in force, as a platform administrator. Nothing applies until an administrator sets the prices.',
+      permission: 'admin:tenants',
+      body: NOTHING,
+      query: proposalFilters,
+      answers: shows('The table, filtered, with the price in force for each glob.', PriceProposal),
+      refusals: [],
+      handler: async ({ query }) => ({ status: 200, body: await proposePrices(parts, query) }),
+    }),
+  ];
+}
