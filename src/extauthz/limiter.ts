@@ -29,10 +29,15 @@ function askOf({
   askedChoices,
   promptTokens,
   inlineFiles,
+  model,
+  defaultModel,
 }: Allow): AdmissionRequest {
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {
+    tenant,
+    principal,
+    model: model ?? defaultModel,
     tenantId: tenant.id,
     tenantRpm: settings.rate_limit_rpm,
     keyId: key?.id,

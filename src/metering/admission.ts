@@ -1,8 +1,16 @@
 /** A check's request to the limits, and their decision. */
 
+import type { Principal, TenantView } from '../decision/model.ts';
+import type { BudgetId } from '../domain/ids.ts';
+import type { BudgetPeriod, BudgetUnit } from '../domain/records.ts';
 import type { RateState } from './rate-state.ts';
 
 export interface AdmissionRequest {
+  /** The tenant in which the request acts, and the caller: for budgets and for limits by model. */
+  readonly tenant: TenantView;
+  readonly principal: Principal;
+  /** The model that the request names, or the tenant's default; undefined = none. */
+  readonly model: string | undefined;
   readonly tenantId: string;
   /** Requests per minute; undefined = no limit. The same applies to the other limits. */
   readonly tenantRpm: number | undefined;
@@ -40,6 +48,12 @@ export type LimitDecision =
       readonly reservation: string | undefined;
       /** The state of the tighter rate limit; undefined if there is none. */
       readonly rate: RateState | undefined;
+      /** The text that the access log must return with the end of the request, see charge-text.ts. Absent: none. */
+      readonly charges?: string | undefined;
+      /**
+       * The blocking budget with the smallest share left. Absent: no budget blocks, or the limits need not report it.
+       */
+      readonly budget?: BudgetState | undefined;
     }
   | RateRefusal
   | {
@@ -49,14 +63,49 @@ export type LimitDecision =
       /** RFC 3339; undefined = the quota has no period. */
       readonly resetsAt: string | undefined;
       readonly rate: RateState | undefined;
+      /** Absent: the tenant's monthly tokens or its number of collections is the cause. */
+      readonly budget?: RefusedBudget | undefined;
     };
 
 export interface RateRefusal {
   readonly kind: 'refused';
   readonly code: 'rate_limit_exceeded';
   readonly detail: string;
-  readonly rate: RateState;
+  /** The state of the limit of requests; undefined if another limit is the cause. */
+  readonly rate: RateState | undefined;
+  /** Set if `rate` is undefined. */
+  readonly retryAfterSeconds?: number;
+  /** The limit by model that is the cause. Absent: another limit is. */
+  readonly limit?: ModelLimit | undefined;
 }
+
+/** One dimension of the limits by model. */
+export interface ModelLimit {
+  readonly level: 'tenant' | 'key' | 'user';
+  readonly models: readonly string[];
+  readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
+}
+
+/** A budget at the time of a check, as this process knows it. */
+export interface BudgetState {
+  readonly id: BudgetId;
+  readonly name: string;
+  readonly unit: BudgetUnit;
+  readonly period: BudgetPeriod;
+  /** RFC 3339; undefined = the period does not end. */
+  readonly resetsAt: string | undefined;
+  /** Whether the amount is that of this key or this user alone. */
+  readonly own: boolean;
+  /** Amounts are in the unit; of money, in 10^-9 of the currency. */
+  readonly limit: number;
+  /** Undefined before the store's first report; likewise the other two. */
+  readonly spent: number | undefined;
+  readonly reserved: number | undefined;
+  readonly remaining: number | undefined;
+}
+
+/** The first budget, by name, that has no room for the request. */
+export type RefusedBudget = BudgetState;
 
 /** Larger than any quota that a number represents exactly. */
 const MAX_TOKENS = 2 ** 52;

@@ -42,6 +42,8 @@ export function newCounts() {
     /** Ends that settle nothing: without a valid reservation id, or of a request too long ago. */
     unknown: 0,
     late: 0,
+    /** Ends whose text of charges is malformed. They are booked without their budgets. */
+    unknownCharges: 0,
     /** Ends that were not booked because the queue was full, or because the store rejected them. */
     dropped: 0,
     /** Time from the report of an end to its booking, in the last batch. */

@@ -6,6 +6,7 @@
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
+import type { PriceTable } from '../decision/prices.ts';
 import { StoreClock } from '../domain/store-clock.ts';
 import type { AdmissionRequest, Estimates, LimitDecision } from './admission.ts';
 import { Admitter } from './admitter.ts';
@@ -45,6 +46,10 @@ export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
   readonly clock?: StoreClock;
   /** The machine's clock, milliseconds since the epoch. Used until the store's clock is known. */
   readonly now: () => number;
+  /** Returns the prices in force. Default: no model has a price. */
+  readonly prices?: () => PriceTable;
+  /** Whether the answer of `admit` names the budget with the smallest share left. Default: false. */
+  readonly reportsBudget?: boolean;
   /** Reports whether a tenant's usage comes from events, so that the ends of its requests are not booked. */
   readonly metersItself?: (tenant: string) => boolean;
   /** Called with the number of requests whose ends no proxy reports, and with 0 when ends are reported again. */

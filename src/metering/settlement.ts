@@ -13,6 +13,8 @@ export interface MeasuredUsage {
   readonly completion: number | undefined;
   /** The part of the prompt that came from a cache. */
   readonly cached: number;
+  /** The part of the prompt that was written to a cache. Absent: none. */
+  readonly cacheWrite?: number;
   /** Undefined if a part is missing and the upstream reported no total. */
   readonly total: number | undefined;
   /** The name of the model in the answer. */
@@ -59,6 +61,8 @@ export interface FinishedUsage {
   readonly upstream: UpstreamPart;
   /** Absent if the answer contains no response. */
   readonly response?: ResponseState | undefined;
+  /** The text that the check's answer carried, see charge-text.ts. Absent: none. */
+  readonly charges?: string | undefined;
 }
 
 type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;

@@ -24,7 +24,7 @@ export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly stri
  */
 export async function startLimits(
   { config, store, telemetry }: WiringContext,
-  { clock, onStoreReplaced }: Pick<CredentialServices, 'clock' | 'onStoreReplaced'>,
+  { clock, onStoreReplaced, prices }: Pick<CredentialServices, 'clock' | 'onStoreReplaced' | 'prices'>,
   stack: AsyncDisposableStack,
 ): Promise<Limits> {
   const log = telemetry.log.child({ part: 'limits' });
@@ -39,6 +39,7 @@ export async function startLimits(
     clock,
     now: Date.now,
     monotonicMs: () => performance.now(),
+    prices: () => prices.table,
     metersItself: metersItself(config),
     onUnreported: (requests) => {
       if (requests === 0) log.info('proxies report the end of requests again');

@@ -47,6 +47,9 @@ function asked(allow: Allow): AdmissionRequest {
 describe('the request to the limits', () => {
   test('has the limits of the tenant and the key, and the amounts in the body', () => {
     expect(asked(ALLOW)).toEqual({
+      tenant: ALLOW.tenant,
+      principal: ALLOW.principal,
+      model: 'm',
       tenantId: ACME,
       tenantRpm: 60,
       keyId: OWNED_KEY.id,

@@ -1,30 +1,11 @@
 import { expect, test } from 'vitest';
-import type { AdmissionRequest } from '../../src/metering/admission.ts';
 import { Limits } from '../../src/metering/limits.ts';
 import { MemoryStore } from './support/memory-store.ts';
+import { askOf } from './support/world.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const PROCESS = '0123456789abcdef';
-const REQUEST: AdmissionRequest = {
-  tenantId: 'acme',
-  tenantRpm: undefined,
-  keyId: 'key_1',
-  keyRpm: undefined,
-  userId: undefined,
-  metered: false,
-  askedTokens: 1,
-  askedChoices: 1,
-  promptTokens: 0,
-  inlineFiles: 0,
-  maxTokensPerRequest: undefined,
-  monthlyTokens: undefined,
-  timezone: undefined,
-  createsCollection: false,
-  removedCollection: undefined,
-  maxCollections: undefined,
-  readsResponse: false,
-  reportsUsage: false,
-};
+const REQUEST = askOf({ keyId: 'key_1', askedTokens: 1 });
 
 test.each([
   ['rate limit', { tenantRpm: 20 }],

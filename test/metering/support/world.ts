@@ -3,7 +3,10 @@
  * processes crash or sleep, and reports the ends of requests to any process, any number of times.
  */
 
+import { compileTenant } from '../../../src/decision/compile.ts';
+import type { Principal } from '../../../src/decision/model.ts';
 import { Fault } from '../../../src/domain/errors.ts';
+import { makeId, parseTenantId } from '../../../src/domain/ids.ts';
 import type { AdmissionRequest, LimitDecision } from '../../../src/metering/admission.ts';
 import { Limits, type LimitsParts } from '../../../src/metering/limits.ts';
 import type { MeteringStore } from '../../../src/metering/ports.ts';
@@ -42,6 +45,9 @@ export function reservedBy(reservation: Reservation | undefined): number {
 
 export function askOf(parts: Partial<AdmissionRequest>): AdmissionRequest {
   return {
+    tenant: TENANT,
+    principal: PRINCIPAL,
+    model: undefined,
     tenantId: 'acme',
     tenantRpm: undefined,
     keyId: undefined,
@@ -62,6 +68,19 @@ export function askOf(parts: Partial<AdmissionRequest>): AdmissionRequest {
     reportsUsage: false,
     ...parts,
   };
+}
+
+const TENANT = compileTenant({
+  ...{ id: parsed(parseTenantId('acme')), status: 'active', settings: {}, quotas: {}, roles: [], policies: [] },
+});
+const PRINCIPAL: Principal = {
+  ...{ kind: 'user', id: makeId('usr', 0, Buffer.alloc(10, 1)), tenantId: TENANT.id, roles: [] },
+  ...{ platformAdmin: false, sessionId: undefined },
+};
+
+function parsed<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a text of this test is malformed');
+  return value;
 }
 
 export type Keys = Pick<LimitsParts, 'reservationKey' | 'otherReservationKey'>;
