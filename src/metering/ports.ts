@@ -1,7 +1,6 @@
 /** The interface of the store that all processes share. Implemented in `store`, and in memory by tests. */
 
 import type { Price } from '../decision/prices.ts';
-import type { Price } from '../decision/prices.ts';
 import type { BudgetUnit } from '../domain/records.ts';
 
 /** A request for a lease of one subject's window. A statement carries many. */
