@@ -2525,6 +2525,10 @@ export type UsageRow = {
   readonly total_tokens: number;
   /** The part of the total that was estimated and not reported by the upstream. */
   readonly estimated_tokens: number;
+  /** In `prices.currency`, by the prices when the requests were admitted. Requests without a price cost nothing. */
+  readonly cost: string;
+  /** Requests that named a model without a price. Absent with `key_id`, and in the rows of keys and users, for which the server does not count them. */
+  readonly unpriced_requests?: number;
 };
 
 export type UsageSums = {
@@ -2540,6 +2544,10 @@ export type UsageSums = {
   readonly total_tokens: number;
   /** The part of the total that was estimated and not reported by the upstream. */
   readonly estimated_tokens: number;
+  /** In `prices.currency`, by the prices when the requests were admitted. Requests without a price cost nothing. */
+  readonly cost: string;
+  /** Requests that named a model without a price. Absent with `key_id`, and in the rows of keys and users, for which the server does not count them. */
+  readonly unpriced_requests?: number;
 };
 
 export type User = {
@@ -3917,7 +3925,7 @@ export interface Paths {
         /** Only the usage of this API key, in the total and in each group. */
         readonly key_id?: string | undefined;
         /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `id`. */
-        readonly sort?: 'id' | '-id' | 'requests' | '-requests' | 'prompt_tokens' | '-prompt_tokens' | 'completion_tokens' | '-completion_tokens' | 'cached_tokens' | '-cached_tokens' | 'total_tokens' | '-total_tokens' | 'estimated_tokens' | '-estimated_tokens' | undefined;
+        readonly sort?: 'id' | '-id' | 'cost' | '-cost' | 'requests' | '-requests' | 'prompt_tokens' | '-prompt_tokens' | 'completion_tokens' | '-completion_tokens' | 'cached_tokens' | '-cached_tokens' | 'total_tokens' | '-total_tokens' | 'estimated_tokens' | '-estimated_tokens' | undefined;
         /** `names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids. */
         readonly include?: 'names' | undefined;
       } | undefined;

@@ -27,12 +27,14 @@ interface Booked {
   readonly completion?: number;
   readonly cached?: number;
   readonly estimated?: boolean;
+  /** Of version 3 of a list of prices. */
+  readonly cost?: number;
 }
 
 /** Books usage like the end of a request, for any time. */
 async function book(...entries: readonly Booked[]): Promise<void> {
   const list = entries.map(({ tenant = ACME, day, model = '', key = '', user = '', ...rest }) => {
-    const { prompt = 0, completion = 0, cached = 0, estimated = false } = rest;
+    const { prompt = 0, completion = 0, cached = 0, estimated = false, cost } = rest;
     const names = { tenant_id: tenant, period: day.slice(0, 7), day, model, key_id: key, user_id: user };
     const sums = {
       prompt_tokens: prompt,
@@ -40,7 +42,8 @@ async function book(...entries: readonly Booked[]): Promise<void> {
       cached_tokens: cached,
       total_tokens: prompt + completion,
     };
-    return { n: ++count, ...names, ...sums, estimated, books: true };
+    const price = { cost: cost ?? 0, price_version: cost === undefined ? 0 : 3, charges: [] };
+    return { n: ++count, ...names, ...sums, ...price, estimated, books: true };
   });
   await h.db.knex.raw(
     `select metering_book(array(select e from jsonb_populate_recordset(cast(null as metering_entry), cast(? as jsonb)) e))`,
@@ -59,7 +62,7 @@ it.beforeAll(async ({ harness }) => {
     { day: '2001-02-01', model: 'llama-3', key: KEY(1), user: USER(1), prompt: 10, completion: 5, cached: 4 },
     { day: '2001-02-01', model: 'llama-3', key: KEY(1), user: USER(1), prompt: 1, completion: 1 },
     { day: '2001-02-28', model: 'llama-3', user: USER(1), prompt: 100 },
-    { day: '2001-02-28', model: 'mistral', key: KEY(2), prompt: 1000, completion: 1000, estimated: true },
+    { day: '2001-02-28', model: 'mistral', key: KEY(2), prompt: 1000, completion: 1000, estimated: true, cost: COST },
     { day: '2001-02-28', key: KEY(2) },
     { day: '2001-01-31', model: 'llama-3', prompt: 7 },
     { day: '2001-03-01', model: 'llama-3', prompt: 7 },
@@ -69,15 +72,22 @@ it.beforeAll(async ({ harness }) => {
 
 const ask = (query: string, as = auditor.token, headers = {}) => h.api('GET', `${USAGE}?${query}`, { as, headers });
 const early = (query = '', as = auditor.token) => ask(`period=${EARLY}${query}`, as);
-const sums = (requests: number, prompt: number, completion: number, cached = 0, estimated = 0) => ({
+const sums = (requests: number, prompt: number, completion: number, cached = 0, estimated = 0, cost = '0.00') => ({
   requests,
   prompt_tokens: prompt,
   completion_tokens: completion,
   cached_tokens: cached,
   total_tokens: prompt + completion,
   estimated_tokens: estimated,
+  cost,
 });
-const TOTAL = sums(5, 1111, 1006, 4, 2000);
+/** The price of the tokens of `mistral` is that of version 3 of a list; `llama-3` has none. */
+const COST = 2_500_000_001;
+const IN_TOTAL = sums(5, 1111, 1006, 4, 2000, '2.500000001');
+const TOTAL = { ...IN_TOTAL, unpriced_requests: 3 };
+
+/** Adds the requests that named a model without a price. */
+const unpriced = (requests: number, row: ReturnType<typeof sums>) => ({ ...row, unpriced_requests: requests });
 
 describe('a month', () => {
   test('is summed from its first day to its last, failed requests and estimates among it', async () => {
@@ -97,9 +107,9 @@ describe('a month', () => {
     [
       'model',
       [
-        [null, sums(1, 0, 0)],
-        ['llama-3', sums(3, 111, 6, 4)],
-        ['mistral', sums(1, 1000, 1000, 0, 2000)],
+        [null, unpriced(0, sums(1, 0, 0))],
+        ['llama-3', unpriced(3, sums(3, 111, 6, 4))],
+        ['mistral', unpriced(0, sums(1, 1000, 1000, 0, 2000, IN_TOTAL.cost))],
       ],
     ],
     [
@@ -107,21 +117,21 @@ describe('a month', () => {
       [
         [null, sums(1, 100, 0)],
         [KEY(1), sums(2, 11, 6, 4)],
-        [KEY(2), sums(2, 1000, 1000, 0, 2000)],
+        [KEY(2), sums(2, 1000, 1000, 0, 2000, IN_TOTAL.cost)],
       ],
     ],
     [
       'user',
       [
-        [null, sums(2, 1000, 1000, 0, 2000)],
+        [null, sums(2, 1000, 1000, 0, 2000, IN_TOTAL.cost)],
         [USER(1), sums(3, 111, 6, 4)],
       ],
     ],
     [
       'day',
       [
-        ['2001-02-01', sums(2, 11, 6, 4)],
-        ['2001-02-28', sums(3, 1100, 1000, 0, 2000)],
+        ['2001-02-01', unpriced(2, sums(2, 11, 6, 4))],
+        ['2001-02-28', unpriced(1, sums(3, 1100, 1000, 0, 2000, IN_TOTAL.cost))],
       ],
     ],
   ] as const)('by %s is the same in parts', async (group, parts) => {
@@ -191,7 +201,7 @@ describe('reading usage', () => {
     expect(one.json).toMatchObject({ tenant_id: GLOBEX, total: { prompt_tokens: 50_000 }, data: [{ key: KEY(9) }] });
     const all = await early('&tenant_id=*&group_by=model', h.root.token);
     expect(all.json).toMatchObject({ tenant_id: '*', total: { requests: 6, prompt_tokens: 51_111 } });
-    expect(rows(all)).toContainEqual({ model: 'llama-3', ...sums(4, 50_111, 6, 4) });
+    expect(rows(all)).toContainEqual({ model: 'llama-3', ...unpriced(4, sums(4, 50_111, 6, 4)) });
     const keys = rows(await early('&tenant_id=*&group_by=key', h.root.token)).map((row) => row['key']);
     expect(keys).toEqual([null, KEY(1), KEY(2), KEY(9)]);
   });
@@ -244,7 +254,7 @@ describe('a span of days', () => {
 
   test('is named in the CSV and its file', async () => {
     const reply = await ask('from=2001-02-01&to=2001-02-02&group_by=key', auditor.token, { accept: 'text/csv' });
-    expect(reply.text.split('\r\n')[1]).toBe(`2001-02-01/2001-02-02,${ACME},${KEY(1)},2,11,6,4,17,0`);
+    expect(reply.text.split('\r\n')[1]).toBe(`2001-02-01/2001-02-02,${ACME},${KEY(1)},2,11,6,4,17,0,0.00`);
     expect(reply.headers['content-disposition']).toBe('attachment; filename="usage-2001-02-01_2001-02-02.csv"');
   });
 });
@@ -257,6 +267,7 @@ describe('a sorted list', () => {
     'cached_tokens',
     'total_tokens',
     'estimated_tokens',
+    'cost',
   ] as const;
 
   test.each(['model', 'key', 'user', 'day'])(
@@ -305,7 +316,7 @@ describe('grouped by tenant', () => {
   test('it names the tenants of the platform by their usage, for platform administrators', async () => {
     const reply = await early('&tenant_id=*&group_by=tenant&sort=-total_tokens&include=names', h.root.token);
     expect(rows(reply)).toEqual([
-      { tenant: GLOBEX, name: 'Globex', ...sums(1, 50_000, 0) },
+      { tenant: GLOBEX, name: 'Globex', ...unpriced(1, sums(1, 50_000, 0)) },
       { tenant: ACME, name: 'Acme', ...TOTAL },
     ]);
   });
@@ -323,7 +334,7 @@ describe('of one key', () => {
   test.each(spans)('with %s is the part of that key, in the total, in every group and in the CSV', async (span) => {
     for (const [key, total] of [
       [KEY(1), sums(2, 11, 6, 4)],
-      [KEY(2), span.endsWith('02-01') ? sums(0, 0, 0) : sums(2, 1000, 1000, 0, 2000)],
+      [KEY(2), span.endsWith('02-01') ? sums(0, 0, 0) : sums(2, 1000, 1000, 0, 2000, IN_TOTAL.cost)],
     ] as const) {
       const of = `${span}&key_id=${key}`;
       expect((await ask(of)).json).toMatchObject({ total, data: [] });
@@ -394,11 +405,11 @@ test.each([
 
 describe('as CSV', () => {
   const csv = (query: string, as = auditor.token) => ask(query, as, { accept: 'text/csv' });
-  const COLUMNS = 'requests,prompt_tokens,completion_tokens,cached_tokens,total_tokens,estimated_tokens';
+  const COLUMNS = 'requests,prompt_tokens,completion_tokens,cached_tokens,total_tokens,estimated_tokens,cost';
 
   test('has the total on one line', async () => {
     const reply = await csv(`period=${EARLY}`);
-    expect(reply.text).toBe(`period,tenant_id,${COLUMNS}\r\n2001-02,${ACME},5,1111,1006,4,2117,2000\r\n`);
+    expect(reply.text).toBe(`period,tenant_id,${COLUMNS}\r\n2001-02,${ACME},5,1111,1006,4,2117,2000,2.500000001\r\n`);
     expect(reply.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8; header=present',
       'content-disposition': 'attachment; filename="usage-2001-02.csv"',
@@ -409,9 +420,9 @@ describe('as CSV', () => {
   test('has a line for each member of a group', async () => {
     expect((await csv(`period=${EARLY}&group_by=model`)).text.split('\r\n')).toEqual([
       `period,tenant_id,model,${COLUMNS}`,
-      `2001-02,${ACME},,1,0,0,0,0,0`,
-      `2001-02,${ACME},llama-3,3,111,6,4,117,0`,
-      `2001-02,${ACME},mistral,1,1000,1000,0,2000,2000`,
+      `2001-02,${ACME},,1,0,0,0,0,0,0.00`,
+      `2001-02,${ACME},llama-3,3,111,6,4,117,0,0.00`,
+      `2001-02,${ACME},mistral,1,1000,1000,0,2000,2000,2.500000001`,
       '',
     ]);
   });
@@ -460,6 +471,7 @@ test('the usage by model and day, and by month, equals the bookings by key and u
       'cached_tokens',
       'total_tokens',
       'estimated_tokens',
+      'cost',
     ];
     const columns = names.map((name) => `sum(${name})::text as ${name}`).join(', ');
     const { rows: summed } = await h.db.knex.raw<{ rows: Json[] }>(

@@ -4,12 +4,14 @@ import type { AdminParts } from '../caller/caller.ts';
 import { csvLine } from '../list/csv.ts';
 import { batchOf, type ExportCaller, startExport, stoppedCsv } from '../list/export.ts';
 import { cursorsOf } from '../list/list.ts';
-import { type UsageGroupRow, usagePosition } from './queries.ts';
-import { readGroups, readTotal, requestedUsage, tenantLabel } from './read.ts';
-import { SUMS, type UsageQuery, type UsageSums } from './schemas.ts';
+import { type StoredSums, type UsageGroupRow, usagePosition } from './queries.ts';
+import { costText, readGroups, readTotal, requestedUsage, tenantLabel } from './read.ts';
+import { SUMS, type UsageQuery } from './schemas.ts';
 
 /** Rows of one batch. Each batch of a sorted list sums all of them. */
 const BATCH = { inOrder: 500, sorted: 2000 };
+
+const COLUMNS = [...SUMS, 'cost'] as const;
 
 export interface UsageExport {
   /** A month, or the first and the last day: `2026-11-01/2026-11-15`. */
@@ -41,7 +43,7 @@ export async function exportUsage(
       return batchOf({ rows, more: rows.length === take }, (row) => usagePosition(row, order));
     },
     format: {
-      header: csvLine(['period', 'tenant_id', group, ...SUMS]),
+      header: csvLine(['period', 'tenant_id', group, ...COLUMNS]),
       line: (row) => csvLine([...start, row.member, ...cellsOf(row)]),
       stopped: stoppedCsv,
     },
@@ -49,10 +51,10 @@ export async function exportUsage(
   return { period, pieces };
 }
 
-async function* totalCsv(start: readonly string[], total: UsageSums): AsyncGenerator<string> {
-  yield csvLine(['period', 'tenant_id', ...SUMS]) + csvLine([...start, ...cellsOf(total)]);
+async function* totalCsv(start: readonly string[], total: StoredSums): AsyncGenerator<string> {
+  yield csvLine(['period', 'tenant_id', ...COLUMNS]) + csvLine([...start, ...cellsOf(total)]);
 }
 
-function cellsOf(sums: UsageSums): readonly number[] {
-  return SUMS.map((name) => sums[name]);
+function cellsOf(sums: StoredSums): readonly (number | string)[] {
+  return [...SUMS.map((name) => sums[name]), costText(sums)];
 }

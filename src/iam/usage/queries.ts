@@ -7,9 +7,15 @@ import type { NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { conditionAfter, type Sorting, sortOrder } from '../../store/sorting.ts';
 import type { ListOrder } from '../list/sort.ts';
-import { SUMS, type UsageGroup, type UsageSum, type UsageSums } from './schemas.ts';
+import { SUMS, type UsageGroup, type UsageOrder, type UsageSums } from './schemas.ts';
 
-export interface UsageGroupRow extends UsageSums {
+/** The sums of usage as the store has them. */
+export interface StoredSums extends Pick<UsageSums, (typeof SUMS)[number]> {
+  /** The text of an integer, in 10^-9 of the currency. */
+  readonly cost: string;
+}
+
+export interface UsageGroupRow extends StoredSums {
   /** A model, the id of a key, user or tenant, or a day; empty = none. */
   readonly member: string;
 }
@@ -36,15 +42,22 @@ export interface UsageGroups {
   readonly span: DaySpan;
   readonly monthly: MonthlySpan;
   /** By `id`: in the order of the members. */
-  readonly order: ListOrder<'id' | UsageSum>;
+  readonly order: ListOrder<UsageOrder>;
+}
+
+export interface UnpricedCount {
+  readonly span: DaySpan;
+  readonly group: PricedGroup | undefined;
+  readonly members: readonly string[] | undefined;
 }
 
 /** More rows are not summed for one answer: a sum of this size takes about half a second. */
 export const MAX_SUMMED_ROWS = 500_000;
 
-const SUMMED = SUMS.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(', ');
-const COLUMNS = SUMS.join(', ');
-const NEGATED = SUMS.map((name) => `-${name} as ${name}`).join(', ');
+// The sum of a bigint is numeric, which the driver returns as text: the cost of all tenants may exceed an exact number.
+const SUMMED = `${SUMS.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(', ')}, coalesce(sum(cost), 0) as cost`;
+const COLUMNS = [...SUMS, 'cost'].join(', ');
+const NEGATED = [...SUMS, 'cost'].map((name) => `-${name} as ${name}`).join(', ');
 
 /** The few rows of each model and day, or those of each key and user. */
 const MEMBERS = {
@@ -54,6 +67,9 @@ const MEMBERS = {
   key: { table: 'by_month', member: 'key_id' },
   user: { table: 'by_month', member: 'user_id' },
 } as const satisfies Readonly<Record<UsageGroup, object>>;
+
+/** The groups of which the database knows the requests with a price. */
+export type PricedGroup = Extract<UsageGroup, 'model' | 'day' | 'tenant'>;
 
 const inDays = (scope: TenantScope): string =>
   `day >= cast(:from as date) and day <= cast(:to as date) and ${scopeCondition(scope, 'tenant_id')}`;
@@ -72,9 +88,9 @@ export async function sumUsage(
   scope: TenantScope,
   span: DaySpan,
   key?: KeyId,
-): Promise<UsageSums | undefined> {
+): Promise<StoredSums | undefined> {
   const read = key === undefined ? `usage_by_model where ${inDays(scope)}` : `usage_daily where ${ofKey(scope)}`;
-  const { rows } = await q.raw<{ rows: (UsageSums & { readonly rows_read: number })[] }>(
+  const { rows } = await q.raw<{ rows: (StoredSums & { readonly rows_read: number })[] }>(
     `select ${SUMMED}, cast(count(*) as integer) as rows_read
      from (select ${COLUMNS} from ${read} limit :most) read`,
     { ...scopeBinding(scope), ...span, ...(key === undefined ? {} : { key }), most: MAX_SUMMED_ROWS + 1 },
@@ -83,6 +99,27 @@ export async function sumUsage(
   if (row === undefined) throw new Fault('the database returned no row for a sum');
   const { rows_read: count, ...sums } = row;
   return count > MAX_SUMMED_ROWS ? undefined : sums;
+}
+
+/**
+ * Counts the requests that named a model without a price, by the models, days or tenants of a page.
+ * @param members undefined = in total, as the only member `''`
+ */
+export async function countUnpriced(
+  q: Queryable,
+  scope: TenantScope,
+  { span, group, members }: UnpricedCount,
+): Promise<ReadonlyMap<string, number>> {
+  const member = group === undefined ? `''` : MEMBERS[group].member;
+  const within = `${inDays(scope)}${members === undefined ? '' : ` and ${member} = any(:members)`}`;
+  const { rows } = await q.raw<{ rows: { readonly member: string; readonly requests: number }[] }>(
+    `select member, cast(sum(requests) as bigint) as requests from (
+       select ${member} as member, requests from usage_by_model where ${within} and model <> ''
+       union all select ${member}, -requests from usage_by_price where ${within}
+     ) named group by member`,
+    { ...scopeBinding(scope), ...span, ...(members === undefined ? {} : { members }) },
+  );
+  return new Map(rows.map((row) => [row.member, row.requests]));
 }
 
 /**

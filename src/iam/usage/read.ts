@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId } from '../../domain/ids.ts';
+import { formatMoney } from '../../domain/money.ts';
 import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -9,9 +10,11 @@ import { paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { dayIn, daysIn, momentOf, monthlySpan, spanOfPeriod } from './period.ts';
 import {
+  countUnpriced,
   type DaySpan,
   listUsage,
   MAX_SUMMED_ROWS,
+  type StoredSums,
   sumUsage,
   type UsageGroupRow,
   type UsageGroups,
@@ -43,8 +46,10 @@ export async function readUsage(
     (row) => (groups === undefined ? [] : usagePosition(row, groups.order)),
     (row) => rowOf(row, groups?.group),
   );
-  const total = await readTotal(knex, caller, span, key);
-  const rows = query.include === 'names' ? await withNames(parts, caller, data, groups?.group) : [...data];
+  const sums = await readTotal(knex, caller, span, key);
+  const total = { ...shownSums(sums), ...(await unpricedInTotal(knex, caller, span, key)) };
+  const counted = await withUnpriced(knex, caller, groups, data);
+  const rows = query.include === 'names' ? await withNames(parts, caller, counted, groups?.group) : [...counted];
   return { period, ...span, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
 }
 
@@ -114,7 +119,7 @@ export async function readGroups(
 }
 
 /** @throws Refusal `invalid_parameter` if there is too much usage to sum */
-export async function readTotal(q: Queryable, caller: Caller, span: DaySpan, key?: KeyId): Promise<UsageSums> {
+export async function readTotal(q: Queryable, caller: Caller, span: DaySpan, key?: KeyId): Promise<StoredSums> {
   return bounded(await sumUsage(q, scopeOf(caller), span, key));
 }
 
@@ -133,7 +138,42 @@ export function tenantLabel(caller: Caller): string {
 }
 
 function rowOf({ member, ...sums }: UsageGroupRow, group: UsageGroup | undefined): UsageRow {
-  return group === undefined ? sums : { [group]: member === '' ? null : member, ...sums };
+  const shown = shownSums(sums);
+  return group === undefined ? shown : { [group]: member === '' ? null : member, ...shown };
+}
+
+function shownSums(sums: StoredSums): UsageSums {
+  return { ...sums, cost: costText(sums) };
+}
+
+export function costText({ cost }: StoredSums): string {
+  return formatMoney(BigInt(cost));
+}
+
+async function unpricedInTotal(
+  q: Queryable,
+  caller: Caller,
+  span: DaySpan,
+  key: KeyId | undefined,
+): Promise<Pick<UsageSums, 'unpriced_requests'>> {
+  if (key !== undefined) return {};
+  const counts = await countUnpriced(q, scopeOf(caller), { span, group: undefined, members: undefined });
+  return { unpriced_requests: counts.get('') ?? 0 };
+}
+
+/** Adds the requests without a price to the rows of models, days and tenants. */
+async function withUnpriced(
+  q: Queryable,
+  caller: Caller,
+  groups: UsageGroups | undefined,
+  rows: readonly UsageRow[],
+): Promise<readonly UsageRow[]> {
+  if (groups === undefined || groups.key !== undefined || rows.length === 0) return rows;
+  const { group, span } = groups;
+  if (group === 'key' || group === 'user') return rows;
+  const members = rows.map((row) => row[group] ?? '');
+  const counts = await countUnpriced(q, scopeOf(caller), { span, group, members });
+  return rows.map((row, i) => ({ ...row, unpriced_requests: counts.get(members[i] ?? '') ?? 0 }));
 }
 
 async function withNames(

@@ -9,7 +9,7 @@ import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
 export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-/** The numbers of each row, by each of which a list can be sorted. */
+/** The counts of each row. */
 export const SUMS = [
   'requests',
   'prompt_tokens',
@@ -18,10 +18,10 @@ export const SUMS = [
   'total_tokens',
   'estimated_tokens',
 ] as const;
-export type UsageSum = (typeof SUMS)[number];
+export type UsageOrder = 'id' | 'cost' | (typeof SUMS)[number];
 
 /** `id`: the model, key, user, day or tenant. */
-export const usageOrders = ordersBy(['id', ...SUMS], 'id');
+export const usageOrders = ordersBy<UsageOrder>(['id', 'cost', ...SUMS], 'id');
 
 /** The most days of one answer. */
 export const MAX_DAYS = 366;
@@ -152,6 +152,18 @@ const sums = {
     minimum: 0,
     description: 'The part of the total that was estimated and not reported by the upstream.',
   }),
+  cost: Type.String({
+    description:
+      'In `prices.currency`, by the prices when the requests were admitted. Requests without a price cost nothing.',
+    examples: ['12.50'],
+  }),
+  unpriced_requests: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'Requests that named a model without a price. Absent with `key_id`, and in the rows of keys and users, for which the server does not count them.',
+    }),
+  ),
 };
 
 const UsageSums = component('UsageSums', Type.Object(sums));
