@@ -23,7 +23,12 @@ CREATE TYPE metering_entry AS (
   collections integer,
   requests bigint,
   collection bigint,
-  response text
+  response text,
+  cost bigint,
+  price_version integer,
+  price bigint[],
+  cache_write_tokens bigint,
+  charges text[]
 );
 
 CREATE SEQUENCE change_seq AS bigint START WITH 1 INCREMENT BY 1;
@@ -44,6 +49,38 @@ AS $function$
 begin
   return lower(coalesce(name, '') || E'\n' || description
     || coalesce((select string_agg(E'\n' || m.key || E'\n' || m.value, '' order by m.key collate "C") from jsonb_each_text(metadata) m), ''));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_budget_period(period text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select split_part(split_part(period, ' ', 1), '/', 1) || '#' || split_part(period, '#', 2) || ' '
+    || split_part(split_part(period, ' ', 2), '#', 1)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_kept_until(period text)
+ RETURNS date
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+declare
+  -- A month, a day, a week or an hour, of a budget or of the tenant's tokens.
+  p text := substring(period from
+    '^(?:bud_[^ ]+ )?([1-9][0-9]{3}-(?:W[0-5][0-9]|(?:0[1-9]|1[0-2])(?:-[0-3][0-9](?:T[0-9]{2}(?:[+-][0-9]{4})?)?)?))(?:#[0-9]+)?$');
+  year integer := left(p, 4);
+begin
+  if p is null then
+    return null;
+  elsif substr(p, 6, 1) = 'W' then
+    return make_date(year, 1, 1) + 7 * cast(substr(p, 7) as integer) + 100;
+  end if;
+  return make_date(year, cast(substr(p, 6, 2) as integer), 1) + case length(p)
+    when 7 then 31 + 800
+    when 10 then cast(substr(p, 9, 2) as integer) + 100
+    else cast(substr(p, 9, 2) as integer) + 8 end;
 end
 $function$;
 
@@ -203,6 +240,13 @@ CREATE TABLE deleted_roles (
   CONSTRAINT deleted_roles_pkey PRIMARY KEY (tenant_id, name)
 );
 
+CREATE TABLE ended_budgets (
+  budget_id text NOT NULL,
+  epoch integer NOT NULL,
+  ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+CREATE INDEX ended_budgets_by_time ON ended_budgets USING btree (ended_at);
+
 CREATE TABLE feed_state (
   only_row boolean DEFAULT true NOT NULL,
   epoch uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -292,6 +336,9 @@ CREATE TABLE pending_responses (
   user_id text NOT NULL,
   prompt_tokens bigint NOT NULL,
   completion_tokens bigint NOT NULL,
+  cost bigint DEFAULT 0 NOT NULL,
+  price bigint[],
+  charges text[],
   CONSTRAINT pending_responses_pkey PRIMARY KEY (tenant_id, response_id)
 );
 CREATE INDEX pending_responses_by_age ON pending_responses USING btree (tenant_id, made_at);
@@ -373,6 +420,7 @@ CREATE TABLE settlement_news (
   holder text NOT NULL,
   counters bigint[] NOT NULL,
   totals bigint[] NOT NULL,
+  costs bigint[],
   CONSTRAINT settlement_news_pkey PRIMARY KEY (id)
 );
 CREATE INDEX settlement_news_by_holder ON settlement_news USING btree (holder, id);
@@ -463,6 +511,7 @@ CREATE TABLE budget_alerts (
   CONSTRAINT budget_alerts_tenant_id_period_threshold_key UNIQUE (tenant_id, period, threshold),
   CONSTRAINT budget_alerts_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id) ON DELETE CASCADE
 );
+CREATE INDEX budget_alerts_by_budget ON budget_alerts USING btree (budget_id) WHERE budget_id IS NOT NULL;
 CREATE INDEX budget_alerts_waiting ON budget_alerts USING btree (id) WHERE announced_at IS NULL;
 
 CREATE TABLE issuers (
@@ -662,6 +711,8 @@ CREATE TABLE token_budgets (
   held bigint DEFAULT 0 NOT NULL,
   CONSTRAINT token_budgets_pkey PRIMARY KEY (tenant_id, period)
 ) WITH (fillfactor=50);
+CREATE INDEX token_budgets_by_age ON token_budgets USING btree (metering_kept_until(period)) WHERE metering_kept_until(period) IS NOT NULL;
+CREATE INDEX token_budgets_by_budget ON token_budgets USING btree (metering_budget_period(period) COLLATE "C") WHERE starts_with(period, 'bud_'::text);
 
 CREATE TABLE token_holds (
   tenant_id text NOT NULL,
@@ -671,6 +722,7 @@ CREATE TABLE token_holds (
   changes bigint NOT NULL,
   CONSTRAINT token_holds_pkey PRIMARY KEY (tenant_id, period, holder)
 ) WITH (fillfactor=50);
+CREATE INDEX token_holds_by_holder ON token_holds USING btree (holder);
 
 CREATE TABLE usage_by_model (
   tenant_id text NOT NULL,
@@ -1222,12 +1274,15 @@ $function$;
 
 CREATE OR REPLACE FUNCTION public.metering_book(entries metering_entry[])
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
 AS $function$
+begin
   insert into usage_daily as u (tenant_id, day, model, key_id, user_id, requests, prompt_tokens, completion_tokens, cached_tokens,
-    total_tokens, estimated_tokens)
+    total_tokens, estimated_tokens, cost)
   select e.tenant_id, e.day, e.model, e.key_id, e.user_id, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
-    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
+    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end),
+    least(coalesce(sum(e.cost), 0), 9223372036854775807)
   from unnest(entries) e where e.books
   group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
   on conflict (tenant_id, day, model, key_id, user_id) do update set
@@ -1236,11 +1291,13 @@ AS $function$
     completion_tokens = u.completion_tokens + excluded.completion_tokens,
     cached_tokens = u.cached_tokens + excluded.cached_tokens,
     total_tokens = u.total_tokens + excluded.total_tokens,
-    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
+    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens,
+    cost = least(cast(u.cost as numeric) + excluded.cost, 9223372036854775807);
   insert into usage_by_model as u (tenant_id, day, model, requests, prompt_tokens, completion_tokens, cached_tokens,
-    total_tokens, estimated_tokens)
+    total_tokens, estimated_tokens, cost)
   select e.tenant_id, e.day, e.model, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
-    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
+    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end),
+    least(coalesce(sum(e.cost), 0), 9223372036854775807)
   from unnest(entries) e where e.books
   group by 1, 2, 3 order by 1, 2, 3
   on conflict (tenant_id, day, model) do update set
@@ -1249,11 +1306,13 @@ AS $function$
     completion_tokens = u.completion_tokens + excluded.completion_tokens,
     cached_tokens = u.cached_tokens + excluded.cached_tokens,
     total_tokens = u.total_tokens + excluded.total_tokens,
-    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
+    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens,
+    cost = least(cast(u.cost as numeric) + excluded.cost, 9223372036854775807);
   insert into usage_by_month as u (tenant_id, month, key_id, user_id, requests, prompt_tokens, completion_tokens, cached_tokens,
-    total_tokens, estimated_tokens)
-  select e.tenant_id, cast(date_trunc('month', e.day) as date), e.key_id, e.user_id, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens), sum(e.completion_tokens),
-    sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end)
+    total_tokens, estimated_tokens, cost)
+  select e.tenant_id, cast(date_trunc('month', e.day) as date), e.key_id, e.user_id, sum(coalesce(e.requests, 1)), sum(e.prompt_tokens),
+    sum(e.completion_tokens), sum(e.cached_tokens), sum(e.total_tokens), sum(case when e.estimated then e.total_tokens else 0 end),
+    least(coalesce(sum(e.cost), 0), 9223372036854775807)
   from unnest(entries) e where e.books
   group by 1, 2, 3, 4 order by 1, 2, 3, 4
   on conflict (tenant_id, month, key_id, user_id) do update set
@@ -1262,11 +1321,19 @@ AS $function$
     completion_tokens = u.completion_tokens + excluded.completion_tokens,
     cached_tokens = u.cached_tokens + excluded.cached_tokens,
     total_tokens = u.total_tokens + excluded.total_tokens,
-    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens;
-  insert into token_budgets as b (tenant_id, period, spent)
-  select e.tenant_id, e.period, sum(e.total_tokens) from unnest(entries) e where e.books
-  group by 1, 2 having sum(e.total_tokens) > 0 order by 1, 2
-  on conflict (tenant_id, period) do update set spent = b.spent + excluded.spent;
+    estimated_tokens = u.estimated_tokens + excluded.estimated_tokens,
+    cost = least(cast(u.cost as numeric) + excluded.cost, 9223372036854775807);
+  insert into usage_by_price as u (tenant_id, day, model, price_version, requests, total_tokens, cost)
+  select e.tenant_id, e.day, e.model, e.price_version, sum(coalesce(e.requests, 1)), sum(e.total_tokens),
+    least(coalesce(sum(e.cost), 0), 9223372036854775807)
+  from unnest(entries) e where e.books and e.price_version > 0
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (tenant_id, day, model, price_version) do update set
+    requests = u.requests + excluded.requests,
+    total_tokens = u.total_tokens + excluded.total_tokens,
+    cost = least(cast(u.cost as numeric) + excluded.cost, 9223372036854775807);
+  perform metering_charge(entries);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.metering_book_lost(hold_ttl_ms double precision, reservation_ttl_ms double precision, settlement_keep_ms double precision)
@@ -1336,6 +1403,100 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.metering_charge(entries metering_entry[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  tenants text[];
+  periods text[];
+  amounts bigint[];
+begin
+  with counted as (
+    select e.tenant_id, e.period, e.total_tokens as amount from unnest(entries) e where e.books
+    union all
+    select e.tenant_id, substr(c.word, 2), case left(c.word, 1) when 'm' then e.cost when 't' then e.total_tokens else coalesce(e.requests, 1) end
+    from unnest(entries) e cross join unnest(e.charges) as c(word) where e.books
+  ), changed as (
+    insert into token_budgets as b (tenant_id, period, spent)
+    select tenant_id, period, least(sum(amount), 9007199254740991) from counted group by 1, 2 having sum(amount) <> 0 order by 1, 2
+    on conflict (tenant_id, period) do update set spent = greatest(0, least(b.spent + excluded.spent, 9007199254740991))
+    returning b.tenant_id, b.period, b.spent
+  )
+  select array_agg(c.tenant_id), array_agg(c.period), array_agg(c.spent) into tenants, periods, amounts from changed c;
+  if 0 > any (amounts) then
+    -- The counter was removed before its correction.
+    update token_budgets b set spent = 0 from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
+    where c.spent < 0 and b.tenant_id = c.tenant_id and b.period = c.period;
+  end if;
+  perform metering_note_alerts(tenants, periods, amounts);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_correct_responses(entries metering_entry[])
+ RETURNS metering_entry[]
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  corrections metering_entry[] := '{}';
+  tenant text;
+  e metering_entry;
+  p pending_responses;
+  same jsonb;
+begin
+  insert into pending_responses (tenant_id, response_id, period, day, model, key_id, user_id, prompt_tokens, completion_tokens,
+    cost, price, charges)
+  select i.tenant_id, i.response, i.period, i.day, i.model, i.key_id, i.user_id, i.prompt_tokens, i.completion_tokens,
+    coalesce(i.cost, 0), i.price, i.charges
+  from unnest(entries) i where i.books order by 1, 2 on conflict do nothing;
+  for tenant in
+    select distinct i.tenant_id from unnest(entries) i where i.books order by 1
+  loop
+    delete from pending_responses r where r.ctid = any (array(
+      select o.ctid from pending_responses o where o.tenant_id = tenant order by o.made_at desc offset 10000 for update skip locked));
+  end loop;
+  delete from pending_responses r where r.ctid = any (array(
+    select o.ctid from pending_responses o where o.made_at < clock_timestamp() - interval '7 days'
+    order by o.made_at limit 100 for update skip locked));
+  for e in
+    select * from unnest(entries) i where not i.books order by i.tenant_id, i.response, i.n
+  loop
+    delete from pending_responses r
+    where r.tenant_id = e.tenant_id and r.response_id = e.response and r.made_at >= clock_timestamp() - interval '7 days'
+    returning r.* into p;
+    continue when not found;
+    same := to_jsonb(p) || jsonb_build_object('requests', 0, 'books', true, 'price_version', coalesce(p.price[1], 0));
+    corrections := corrections
+      || jsonb_populate_record(null::metering_entry, same || jsonb_build_object('estimated', true,
+        'prompt_tokens', -p.prompt_tokens, 'completion_tokens', -p.completion_tokens, 'cached_tokens', 0,
+        'total_tokens', -(p.prompt_tokens + p.completion_tokens), 'cost', -p.cost))
+      || jsonb_populate_record(null::metering_entry, same || jsonb_build_object('estimated', false,
+        'prompt_tokens', e.prompt_tokens, 'completion_tokens', e.completion_tokens, 'cached_tokens', e.cached_tokens,
+        'total_tokens', e.total_tokens,
+        'cost', metering_cost(p.price, e.prompt_tokens, e.completion_tokens, e.cached_tokens, e.cache_write_tokens, e.total_tokens)));
+  end loop;
+  return corrections;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_cost(price bigint[], prompt bigint, completion bigint, cached bigint, cache_write bigint, total bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+declare
+  from_cache bigint := least(prompt, cached);
+  to_cache bigint := least(prompt - from_cache, coalesce(cache_write, 0));
+begin
+  return case when price is null then 0 else least(9007199254740991, div(
+    cast(prompt - from_cache - to_cache + greatest(0, total - prompt - completion) as numeric) * price[2]
+      + cast(completion as numeric) * price[3] + cast(from_cache as numeric) * price[4] + cast(to_cache as numeric) * price[5] + 999999,
+    1000000)) end;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.metering_count_collections(entries metering_entry[], fresh integer[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1394,31 +1555,9 @@ $function$;
 
 CREATE OR REPLACE FUNCTION public.metering_expire_holds(unseen_ms double precision, most integer)
  RETURNS integer
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-declare
-  unseen interval := unseen_ms * interval '1 millisecond';
-  h record;
-  gone bigint;
-  removed integer := 0;
-begin
-  for h in
-    select t.tenant_id, t.period, t.holder from token_holds t left join metering_holders m on m.id = t.holder
-    where m.id is null or m.seen_at < clock_timestamp() - unseen
-    order by t.tenant_id, t.period, t.holder limit most
-  loop
-    perform from token_budgets t where t.tenant_id = h.tenant_id and t.period = h.period for update;
-    delete from token_holds t
-    where t.tenant_id = h.tenant_id and t.period = h.period and t.holder = h.holder
-      and not exists (select from metering_holders m where m.id = h.holder and m.seen_at >= clock_timestamp() - unseen)
-    returning t.held into gone;
-    if found then
-      update token_budgets t set held = t.held - gone where t.tenant_id = h.tenant_id and t.period = h.period;
-      removed := removed + 1;
-    end if;
-  end loop;
-  return removed;
-end
+  select metering_release_lost_holds(unseen_ms, most)
 $function$;
 
 CREATE OR REPLACE FUNCTION public.metering_lease_rates(subjects text[], numbers bigint[], limits bigint[], wants bigint[], changes bigint[])
@@ -1526,6 +1665,42 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.metering_note_alerts(tenants text[], periods text[], amounts bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  reached record;
+begin
+  for reached in
+    select c.tenant_id, b.id as budget_id, c.period, a.threshold, c.spent, b.limit_amount
+    from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
+    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id = c.tenant_id and b.enabled
+      and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
+    cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(b.alerts)) a
+    where c.spent >= a.threshold * b.limit_amount
+      and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
+    union all
+    select c.tenant_id, null, c.period, a.threshold, c.spent, q.quota
+    from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
+    join tenants t on t.id = c.tenant_id and c.period ~ '^[0-9]{4}-[0-9]{2}$'
+    cross join lateral (select cast(cast(t.quotas ->> 'monthly_tokens' as numeric) as bigint) as quota) q
+    cross join unnest(array[0.8, 1]) as a(threshold)
+    where c.spent >= a.threshold * q.quota
+      and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
+    order by 1, 3, 4
+  loop
+    -- A concurrent deletion of the budget would otherwise fail the booking.
+    if reached.budget_id is null or exists (select from budgets b where b.id = reached.budget_id for key share) then
+      insert into budget_alerts (tenant_id, budget_id, period, threshold, spent, limit_amount)
+      values (reached.tenant_id, reached.budget_id, reached.period, reached.threshold, reached.spent, reached.limit_amount)
+      on conflict do nothing;
+    end if;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.metering_pending_responses(entries metering_entry[])
  RETURNS metering_entry[]
  LANGUAGE plpgsql
@@ -1568,6 +1743,32 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.metering_release_lost_holds(unseen_ms double precision, most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  lost text[];
+  h record;
+  removed integer := 0;
+begin
+  lost := array(
+    select m.id from metering_holders m
+    where m.seen_at < clock_timestamp() - unseen_ms * interval '1 millisecond' and exists (select from token_holds t where t.holder = m.id)
+    order by m.id limit 100 for update of m skip locked);
+  for h in
+    select t.tenant_id, t.period, t.holder, t.held from token_holds t where t.holder = any (lost)
+    order by t.tenant_id, t.period, t.holder limit most
+  loop
+    update token_budgets t set held = t.held - h.held where t.tenant_id = h.tenant_id and t.period = h.period;
+    delete from token_holds t where t.tenant_id = h.tenant_id and t.period = h.period and t.holder = h.holder;
+    removed := removed + 1;
+  end loop;
+  return removed;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.metering_reserve_collection(holder_id text, number bigint, tenant text, most bigint, ttl_ms double precision, OUT reserved boolean, OUT present bigint)
  RETURNS record
  LANGUAGE plpgsql
@@ -1591,9 +1792,9 @@ AS $function$
 declare
   items metering_entry[];
   fresh integer[] := '{}';
+  ends metering_entry[];
   g record;
   seen bytea;
-  corrections metering_entry[];
 begin
   select coalesce(array_agg(e order by e.n), '{}') into items
   from jsonb_populate_recordset(null::metering_entry, entries) e where exists (select from metering_holders h where h.id = e.holder);
@@ -1617,19 +1818,13 @@ begin
     end loop;
     update settlements s set bits = seen, settled_at = clock_timestamp() where s.holder = g.holder and s.block = g.block;
   end loop;
-  perform metering_book((select coalesce(array_agg(e), '{}') from unnest(items) e where e.n = any (fresh)));
+  select coalesce(array_agg(e order by e.n), '{}') into ends from unnest(items) e where e.n = any (fresh);
+  perform metering_book(ends || metering_correct_responses((select coalesce(array_agg(e order by e.n), '{}') from unnest(ends) e
+    where e.response is not null)));
   perform metering_count_collections(items, fresh);
-  corrections := metering_pending_responses((select coalesce(array_agg(e order by e.n), '{}') from unnest(items) e
-    where e.response is not null and e.n = any (fresh)));
-  perform metering_book(corrections);
-  -- Booking adds to what is spent; a correction may take from it.
-  update token_budgets b set spent = greatest(0, b.spent + c.change)
-  from (select e.tenant_id, e.period, sum(e.total_tokens) as change from unnest(corrections) e group by 1, 2
-    having sum(e.total_tokens) < 0 order by 1, 2) c
-  where b.tenant_id = c.tenant_id and b.period = c.period;
-  insert into settlement_news (holder, counters, totals)
-  select e.holder, array_agg(e.counter order by e.n), array_agg(e.total_tokens order by e.n) from unnest(items) e
-  where e.held and e.holder <> settler and e.n = any (fresh)
+  insert into settlement_news (holder, counters, totals, costs)
+  select e.holder, array_agg(e.counter order by e.n), array_agg(e.total_tokens order by e.n), array_agg(coalesce(e.cost, 0) order by e.n)
+  from unnest(ends) e where e.held and e.holder <> settler
   group by 1 order by 1;
   booked := cardinality(fresh);
 end
@@ -1673,6 +1868,56 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.metering_tidy_counters(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  ended record;
+  removed integer;
+  gone integer;
+begin
+  if not pg_try_advisory_xact_lock(726543495) then
+    return 0;
+  end if;
+  with counters as (
+    delete from token_budgets b where b.ctid = any (array(
+      select r.ctid from token_budgets r where metering_kept_until(r.period) < current_date and r.held = 0
+      order by metering_kept_until(r.period) limit most for update skip locked))
+    returning b.tenant_id, b.period
+  ), alerts as (
+    delete from budget_alerts a using counters c where a.tenant_id = c.tenant_id and a.period = c.period
+  )
+  select count(*) into removed from counters;
+  for ended in
+    select e.ctid as place, e.budget_id || '#' || e.epoch as amount from ended_budgets e
+    where e.ended_at < clock_timestamp() - interval '8 days' order by e.ended_at limit 100 for update skip locked
+  loop
+    with counters as (
+      delete from token_budgets b where b.ctid = any (array(
+        select r.ctid from token_budgets r
+        where starts_with(r.period, 'bud_') and metering_budget_period(r.period) collate "C" > ended.amount || ' '
+          and metering_budget_period(r.period) collate "C" < ended.amount || '!' and r.held = 0
+        limit most - removed for update skip locked))
+      returning b.tenant_id, b.period
+    ), alerts as (
+      delete from budget_alerts a using counters c where a.tenant_id = c.tenant_id and a.period = c.period
+    )
+    select count(*) into gone from counters;
+    removed := removed + gone;
+    exit when removed >= most;
+    if not exists (
+      select from token_budgets r
+      where starts_with(r.period, 'bud_') and metering_budget_period(r.period) collate "C" > ended.amount || ' '
+        and metering_budget_period(r.period) collate "C" < ended.amount || '!') then
+      delete from ended_budgets e where e.ctid = ended.place;
+    end if;
+  end loop;
+  return removed;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.note_deactivation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1680,6 +1925,16 @@ AS $function$
 begin
   new.deactivated_at := case when new.status = 'deactivated' then clock_timestamp() end;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_ended_budget()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into ended_budgets (budget_id, epoch) values (old.id, old.epoch);
+  return null;
 end
 $function$;
 
@@ -1904,6 +2159,8 @@ CREATE CONSTRAINT TRIGGER api_keys_feed_proof_gone AFTER DELETE ON api_keys DEFE
 CREATE CONSTRAINT TRIGGER api_keys_feed_proof_new AFTER INSERT ON api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.proof_issuer_id IS NOT NULL) EXECUTE FUNCTION feed_key_proof();
 CREATE TRIGGER audit_totals_added AFTER INSERT ON audit_seals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_add();
 CREATE TRIGGER audit_totals_gone AFTER DELETE ON audit_seals REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION audit_totals_subtract();
+CREATE TRIGGER budgets_began_again AFTER UPDATE ON budgets FOR EACH ROW WHEN (old.epoch <> new.epoch) EXECUTE FUNCTION note_ended_budget();
+CREATE TRIGGER budgets_deleted AFTER DELETE ON budgets FOR EACH ROW EXECUTE FUNCTION note_ended_budget();
 CREATE CONSTRAINT TRIGGER budgets_feed AFTER INSERT OR DELETE OR UPDATE ON budgets DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_budget();
 CREATE TRIGGER budgets_feed_emptied AFTER TRUNCATE ON budgets FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER issuer_keys_feed AFTER UPDATE ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.keys IS DISTINCT FROM new.keys OR old.fetched_at IS DISTINCT FROM new.fetched_at AND old.error IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();

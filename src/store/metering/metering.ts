@@ -40,11 +40,11 @@ async function tidy(db: Queries, { windowMs, holdTtlMs, settlementKeepMs, batch 
   const row = await firstRow(db, {
     name: 'metering_tidy',
     text: `select coalesce(windows, 0) as windows, coalesce(holds, 0) as holds, coalesce(creations, 0) as creations,
-        coalesce(blocks, 0) as blocks, coalesce(holders, 0) as holders
+        coalesce(blocks, 0) as blocks, coalesce(holders, 0) as holders, metering_tidy_counters($4) as counters
       from metering_tidy($1, $2, $3, $4)`,
     values: [KEPT_WINDOWS * windowMs + WINDOW_SLACK_MS, holdTtlMs, settlementKeepMs, batch],
   });
-  const removed = ['windows', 'holds', 'creations', 'blocks', 'holders'].map((column) => numberIn(row, column));
+  const removed = ['windows', 'holds', 'creations', 'blocks', 'holders', 'counters'].map((column) => numberIn(row, column));
   return {
     holds: numberIn(row, 'holds'),
     removed: removed.reduce((sum, count) => sum + count, 0),

@@ -12,13 +12,13 @@ const HOLD = {
     with granted as materialized (
       select * from metering_lease_tokens($1, $2, $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
     ), told as materialized (
-      select coalesce(json_agg(json_build_object('given', given, 'own', own, 'used', used, 'settled', settled) order by ask),
+      select coalesce(json_agg(json_build_object('given', given, 'own', own, 'used', least(used, ${Number.MAX_SAFE_INTEGER}), 'settled', settled) order by ask),
         '[]'::json) as grants
       from granted
     ), forgotten as (
       delete from settlement_news where holder = $1 and id = any ($9::bigint[])
     ), news as (
-      select id, counters, totals from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_ROWS}
+      select id, counters, totals, costs from settlement_news where holder = $1 and id <> all ($9::bigint[]) order by id limit ${MAX_ROWS}
     ), renewals as (
       delete from reservation_renewals where id = any (array(
         select id from reservation_renewals where holder = $1 order by id limit ${MAX_ROWS} for update skip locked))
@@ -26,7 +26,7 @@ const HOLD = {
     )
     select told.grants, metering_live_holders() as holders,
       (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals,
-        'costs', array_fill(0, array[cardinality(totals)])) order by id), '[]'::json)
+        'costs', coalesce(costs, array_fill(0, array[cardinality(totals)]))) order by id), '[]'::json)
        from news) as news,
       (select coalesce(json_agg(json_build_object('counters', counters, 'age_ms', age_ms)), '[]'::json) from renewals) as renewals
     from told`,
