@@ -1,5 +1,5 @@
 /**
- * The table of prices that the release ships. `scripts/release-prices.ts` writes it. No check reads it: an administrator
+ * The table of prices that the release ships. `scripts/release-prices.ts` writes the file. No check reads it: an administrator
  * accepts prices from it.
  */
 
@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import type { PriceRule } from '../../domain/records.ts';
 import { parsePrices } from './rules.ts';
 
-/** Prices of the provider that the table does not have: for long prompts, or for hours of the day. */
+/** Prices of the provider that the table does not have: higher ones for long prompts, or lower ones at some hours. */
 export type LeftOut = 'tiers' | 'times';
 
 /** A price as the file has it: the amounts for 1,000,000 tokens. */

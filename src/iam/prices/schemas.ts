@@ -119,7 +119,7 @@ const ProposedPrice = component(
     }),
     left_out: Type.Array(oneOf('tiers', 'times'), {
       description:
-        'Prices of the provider that the table does not have: `tiers` for long prompts, `times` for hours of the day.',
+        'Prices of the provider that the table does not have: `tiers` are higher ones for long prompts, `times` are lower ones at some hours.',
     }),
   }),
 );
