@@ -21,6 +21,7 @@ const WINDOW_MS = 1000 * Number(process.env['BENCH_LIMITS_WINDOW_SECONDS'] ?? 20
 const USED_WITHIN_MS = 1000 * Number(process.env['BENCH_LIMITS_USED_WITHIN_SECONDS'] ?? 4);
 /** The first window only makes the keys known. */
 const WINDOWS = 1 + Number(process.env['BENCH_LIMITS_WINDOWS'] ?? 2);
+const OF_KEY = { level: 'key', models: ['*'], dimension: 'requests_per_minute' } as const;
 /** Large enough for slices. */
 const LIMIT = 600;
 const STEP_MS = 5;
@@ -62,7 +63,7 @@ export async function manyKeys(): Promise<{ readonly rows: readonly Row[]; reado
   const use = (key: number): void => {
     const askedMs = performance.now();
     try {
-      const taken = leases.consume('key', `key_${key}`, LIMIT);
+      const taken = leases.consume([leases.subject('key', `key_${key}`, OF_KEY, LIMIT, askedMs)], 1);
       if (taken instanceof Promise) void taken.then(() => waitedMs.push(performance.now() - askedMs));
       else waitedMs.push(0);
     } catch {

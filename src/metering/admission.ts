@@ -46,8 +46,10 @@ export type LimitDecision =
       readonly kind: 'admitted';
       /** The id that identifies the end of the request; undefined = its end settles nothing. */
       readonly reservation: string | undefined;
-      /** The state of the tighter rate limit; undefined if there is none. */
+      /** The state of the tightest limit of requests; undefined if there is none. */
       readonly rate: RateState | undefined;
+      /** That of the tightest limit of tokens. Absent: there is none. */
+      readonly tokenRate?: RateState | undefined;
       /** The text that the access log must return with the end of the request, see charge-text.ts. Absent: none. */
       readonly charges?: string | undefined;
       /**
@@ -73,6 +75,8 @@ export interface RateRefusal {
   readonly detail: string;
   /** The state of the limit of requests; undefined if another limit is the cause. */
   readonly rate: RateState | undefined;
+  /** The state of the limit of tokens per minute, if that is the cause. */
+  readonly tokenRate?: RateState | undefined;
   /** Set if `rate` is undefined. */
   readonly retryAfterSeconds?: number;
   /** The limit by model that is the cause. Absent: another limit is. */

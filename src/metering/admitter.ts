@@ -54,11 +54,9 @@ export class Admitter {
 
   /** A request that passes its rate limits has consumed its units even if a quota then rejects it. */
   admit(request: AdmissionRequest): Decision {
-    if (request.tenantRpm === undefined && request.keyRpm === undefined) {
-      return this.#afterRates({ request, rate: undefined, now: undefined });
-    }
     const now = this.#parts.monotonicMs();
-    const outcome = this.#parts.rates.admit(request, now);
+    const { prompt, answer } = request.metered ? reservationAmount(request, this.#parts) : NO_TOKENS;
+    const outcome = this.#parts.rates.admit(request, Math.max(1, prompt + answer), now);
     const decide = (result: RateOutcome, at: number | undefined): Decision =>
       result.kind === 'refused' ? result : this.#afterRates({ request, rate: result.rate, now: at });
     return outcome instanceof Promise ? outcome.then((late) => decide(late, undefined)) : decide(outcome, now);

@@ -11,6 +11,8 @@ export function newCounts() {
     /** Requests that the store leased ahead of need, and the unused ones of windows that ended. */
     rateLeased: 0,
     rateStranded: 0,
+    /** Requests that were admitted without a lease while the store was unreachable. */
+    rateUnleased: 0,
     /** Requests with a token quota that were admitted, and rejected. */
     quotaAllowed: 0,
     quotaRefused: 0,

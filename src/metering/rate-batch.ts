@@ -4,7 +4,7 @@ import type { Interval } from '../domain/store-clock.ts';
 import type { RateLeaseRequest } from './ports.ts';
 import type { RateSubject } from './rate-subjects.ts';
 import { isExhausted, type RateWindow } from './rate-window.ts';
-import { rateSliceOf } from './slices.ts';
+import { rateSliceOf, rateSurplusOf } from './slices.ts';
 
 /** The windows of one subject are not divided between two statements, so a batch may exceed it by two. */
 export const MAX_REQUESTS = 1000;
@@ -27,8 +27,8 @@ export function windowSpanAt({ earliestMs, latestMs }: Interval, windowMs: numbe
 
 export class RateBatch {
   readonly requests: RateLeaseRequest[] = [];
-  /** The window of each request, in the same order. */
-  readonly windows: RateWindow[] = [];
+  /** The window of each request, in the same order, and the leased units that it returns. */
+  readonly windows: { readonly window: RateWindow; readonly returned: number }[] = [];
   readonly subjects = new Set<RateSubject>();
   readonly #span: WindowSpan;
   readonly #processes: number;
@@ -46,8 +46,8 @@ export class RateBatch {
 
   /**
    * Adds a request for each window of a subject that waiting checks need, that has few units left, or that has
-   * something to report.
-   * @param waits the number of waiting checks
+   * something to report or to return. The caller takes the returned units from the window.
+   * @param waits the units that waiting checks need
    * @returns false if there is none
    */
   add(subject: RateSubject, waits: number): boolean {
@@ -57,11 +57,14 @@ export class RateBatch {
     const before = this.requests.length;
     for (let number = first; number <= ahead; number++) {
       const window = subject.window(number);
-      const needed = slice + (number <= last ? waits : 0) - window.left;
-      const requested = isExhausted(window, limit) ? 0 : Math.max(0, needed);
-      if (requested === 0 && window.unreported === 0) continue;
-      this.requests.push({ subject: name, window: number, limit, requested, report: window.unreported });
-      this.windows.push(window);
+      const { left, unreported } = window;
+      const needed = slice + (number <= last ? waits : 0);
+      const requested = isExhausted(window, needed, this.#nowMs) ? 0 : Math.max(0, needed - left);
+      const returned = rateSurplusOf(window, needed, slice);
+      const report = unreported - returned;
+      if (requested === 0 && report === 0) continue;
+      this.requests.push({ subject: name, window: number, limit, requested, report });
+      this.windows.push({ window, returned });
     }
     if (this.requests.length === before) return false;
     this.subjects.add(subject);

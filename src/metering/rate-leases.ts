@@ -1,18 +1,22 @@
 /**
  * Rate limits over all processes. A window is a fixed interval of the store's clock. The store grants each process
- * slices of a window ahead of need, so that a check consumes a unit from memory:
+ * slices of a window ahead of need, so that a check consumes its units from memory: one of each limit of requests, and
+ * the tokens that it may spend of each limit of tokens. A check consumes units of all its subjects, or of none:
  *
- * - If the process has a unit left, it admits the check at once.
- * - If the store has reported that the window is used up, the process rejects the check at once.
+ * - If the process has enough units of all left, it admits the check at once.
+ * - If the store has reported that a window is used up, the process rejects the check at once.
  * - Otherwise (the first check, a burst, or a limit too small to slice) the check waits for one statement, which
  *   carries the requests of all waiting checks.
  *
- * Invariant: in a window, all processes together never admit more than the store granted, and the store never grants
- * more than the limit. If the store's clock is not known well enough to distinguish two adjacent windows, a check
- * consumes a unit of both.
+ * The end of a request corrects its tokens in the windows that it consumed them of. The process keeps what it needs of
+ * the unspent ones, and returns the others to the store.
+ *
+ * Invariant: in a window, all processes together never admit more than the store granted, except what requests spent
+ * beyond their tokens, and the store never grants more than the limit. If the store's clock is not known well enough to
+ * distinguish two adjacent windows, a check consumes units of both.
  *
  * While the store is unreachable, each process continues with its fair share of the limit: the limit divided by the
- * number of processes last seen. It reports the admitted requests afterwards. In the window in which the outage begins,
+ * number of processes last seen. It reports the admitted units afterwards. In the window in which the outage begins,
  * a process keeps what it used beyond its share. In the window in which the outage ends, a process may lease units that
  * others have not reported yet. In these two windows, all processes together exceed the limit by at most the shares of
  * all processes except one.
@@ -21,15 +25,16 @@
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
+import type { ModelLimit } from './admission.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
 import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
 import { RecentSubjects } from './rate-recent.ts';
-import { type RateState, rateState, unknownRate } from './rate-state.ts';
-import { type RateSubject, RateSubjects, type SubjectKind } from './rate-subjects.ts';
-import { applyGrant, consumeShare, isExhausted, type RateWindow } from './rate-window.ts';
-import { rateSliceOf, SHORT_MS, SLICE_SPAN_MS } from './slices.ts';
+import { type RateState, rateState, tighter, unknownRate } from './rate-state.ts';
+import { RateSubject, RateSubjects, type SubjectKind } from './rate-subjects.ts';
+import { applyGrant, isExhausted, type RateWindow } from './rate-window.ts';
+import { rateSliceOf, rateSurplusOf, SHORT_MS, SLICE_SPAN_MS } from './slices.ts';
 
 interface RateParts extends SharedParts {
   readonly store: RateStore;
@@ -41,9 +46,20 @@ interface RateParts extends SharedParts {
   readonly maxSubjects: number;
 }
 
+/** The states of the tighter limits; undefined if there is none. */
+export interface RateStates {
+  readonly rate: RateState | undefined;
+  readonly tokenRate: RateState | undefined;
+}
+
 export type RateResult =
-  | { readonly kind: 'consumed'; readonly state: RateState; readonly windows: readonly RateWindow[] }
-  | { readonly kind: 'refused'; readonly state: RateState };
+  | (RateStates & { readonly kind: 'consumed'; readonly windows: readonly RateWindow[] })
+  | {
+      readonly kind: 'refused';
+      /** The subject without room. */
+      readonly subject: RateSubject;
+      readonly state: RateState;
+    };
 
 /** The largest number of subjects that one tick examines for a slice of the next window. */
 export const MAX_LOOKED_AHEAD = 2000;
@@ -58,11 +74,14 @@ const MAX_WAITING = 10_000;
 /** The longest time between two statements. They keep the process known to the store, and its clock known here. */
 const BEAT_MS = 5000;
 
+/** The subjects of one check: at least one. */
+export type Subjects = readonly [RateSubject, ...RateSubject[]];
+
 interface Waiter {
-  readonly subject: RateSubject;
-  readonly limit: number;
+  readonly subjects: Subjects;
+  readonly tokens: number;
   attempts: number;
-  /** Whether the current batch has its request. */
+  /** Whether the current batch has its requests. */
   isRequested: boolean;
   readonly resolve: (result: RateResult) => void;
 }
@@ -96,45 +115,56 @@ export class RateLeases {
         this.#needs.forget(subject);
         this.#recent.forget(subject);
       },
-      onStranded: (requests) => {
-        this.#held -= requests;
-        parts.counts.rateStranded += requests;
+      onStranded: ({ unit }, units) => {
+        if (unit === 'tokens') return;
+        this.#held -= units;
+        parts.counts.rateStranded += units;
       },
     });
   }
 
+  /** Returns a subject for the next check. @param id unique among the subjects of the kind */
+  subject(kind: SubjectKind, id: string, label: ModelLimit, limit: number, now: number): RateSubject {
+    const subject = this.#subjects.find(kind, id, label, now);
+    subject.limit = limit;
+    return subject;
+  }
+
   /**
-   * Consumes one unit of the current window.
+   * Consumes one unit of the current window of each limit of requests, and the tokens of each limit of tokens.
+   * @param tokens the tokens that the request may spend
    * @returns the result, or a promise if the check must wait for the store. The promise never rejects. Throws a Fault
    *   if too many wait.
    */
-  consume(
-    kind: SubjectKind,
-    id: string,
-    limit: number,
-    now = this.#parts.monotonicMs(),
-  ): RateResult | Promise<RateResult> {
-    const subject = this.#subjects.find(kind, id, now);
-    subject.limit = limit;
-    subject.used = true;
-    subject.demand.record();
-    this.#recent.record(subject, now);
-    const result = this.#try(subject, limit, now);
-    if (result !== undefined) return result;
+  consume(subjects: Subjects, tokens: number, now = this.#parts.monotonicMs()): RateResult | Promise<RateResult> {
+    for (const subject of subjects) {
+      const amount = subject.amountOf(tokens);
+      subject.used = true;
+      subject.lastAmount = amount;
+      subject.demand.record(amount);
+      this.#recent.record(subject, now);
+    }
+    const result = this.#try(subjects, tokens, now);
+    if (!(result instanceof RateSubject)) return result;
     if (this.#waiting.length >= MAX_WAITING)
       throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
-      this.#waiting.push({ subject, limit, attempts: 0, isRequested: false, resolve });
+      this.#waiting.push({ subjects, tokens, attempts: 0, isRequested: false, resolve });
       void this.#statements.run();
     });
   }
 
-  /** Undoes `consume` for a request that was rejected for another reason. */
-  release(windows: readonly RateWindow[]): void {
+  /**
+   * Returns tokens that a request consumed of the windows and did not spend, or consumes those that it spent beyond
+   * them: then `tokens` is negative. Windows that have ended stay as they are.
+   */
+  correct(windows: readonly RateWindow[], tokens: number): void {
     for (const window of windows) {
-      window.admitted -= 1;
-      this.#hold(window, 1);
+      if (window.dropped) continue;
+      if (tokens >= 0) this.#give(window, tokens);
+      else this.#take(window, -tokens);
+      this.#returnSurplus(window.subject);
     }
   }
 
@@ -197,53 +227,94 @@ export class RateLeases {
     return now - this.#requestedAtMs >= BEAT_MS;
   }
 
-  /** Returns undefined if the check must wait for the store. */
-  #try(subject: RateSubject, limit: number, now: number): RateResult | undefined {
-    if (this.#outage.lasts) return this.#consumeFairShare(subject, limit, now);
-    if (!this.#clock.known) return undefined;
+  /** Returns the subject that lacks units if the check must wait for the store. */
+  #try(subjects: Subjects, tokens: number, now: number): RateResult | RateSubject {
+    if (!this.#clock.known && !this.#outage.lasts) return subjects[0];
+    const interval = this.#interval(now);
     const { windowMs } = this.#parts;
-    const interval = this.#clock.at(now);
     const first = Math.floor(interval.earliestMs / windowMs);
     const last = Math.floor(interval.latestMs / windowMs);
-    const window = subject.window(first);
-    // An array literal takes less memory than an array that grows.
-    const windows = first === last ? [window] : [window, subject.window(last)];
-    for (const each of windows) {
-      if (isExhausted(each, limit)) return { kind: 'refused', state: this.#state(limit, each, interval) };
-      if (each.left < 1) return undefined;
+    const windows: RateWindow[] = [];
+    let short: RateSubject | undefined;
+    for (const subject of subjects) {
+      const amount = subject.amountOf(tokens);
+      for (let number = first; ; number = last) {
+        const window = subject.window(number);
+        const room = this.#roomIn(window, amount, now);
+        if (room === false) return this.#refused(window, interval);
+        if (room === undefined) short ??= subject;
+        windows.push(window);
+        if (number === last) break;
+      }
     }
-    for (const each of windows) {
-      each.admitted += 1;
-      this.#hold(each, -1);
+    if (short !== undefined) return short;
+    let requests: RateWindow | undefined;
+    let ofTokens: RateWindow | undefined;
+    for (const window of windows) {
+      const { subject } = window;
+      this.#take(window, subject.amountOf(tokens));
+      if (window.number !== first) continue;
+      if (subject.unit === 'tokens') ofTokens = tighter(ofTokens, window);
+      else requests = tighter(requests, window);
+      if (window.left < subject.demand.expectedIn(SHORT_MS, now)) this.#needs.add(subject, window, now);
     }
-    if (window.left < subject.demand.expectedIn(SHORT_MS, now)) this.#needs.add(subject, window, now);
-    return { kind: 'consumed', state: this.#state(limit, window, interval), windows };
+    const state = (window: RateWindow | undefined): RateState | undefined =>
+      window === undefined ? undefined : rateState(window, windowMs, interval.earliestMs);
+    return { kind: 'consumed', rate: state(requests), tokenRate: state(ofTokens), windows };
   }
 
-  #consumeFairShare(subject: RateSubject, limit: number, now: number): RateResult {
-    const { windowMs } = this.#parts;
-    const interval = this.#clock.known
-      ? this.#clock.at(now)
-      : { earliestMs: this.#parts.now(), latestMs: this.#parts.now() };
-    const first = subject.window(Math.floor(interval.earliestMs / windowMs));
-    const last = subject.window(Math.floor(interval.latestMs / windowMs));
-    const windows = first === last ? [first] : [first, last];
-    const leased = consumeShare(windows, Math.floor(limit / this.#processes));
-    if (leased === undefined) return { kind: 'refused', state: this.#state(limit, first, interval) };
-    this.#held -= leased.length;
-    if (leased.length < windows.length) this.#needs.addReport(subject);
-    return { kind: 'consumed', state: this.#state(limit, first, interval), windows: leased };
+  /** Reports whether a window has room for the amount; undefined: the store must answer first. */
+  #roomIn(window: RateWindow, amount: number, now: number): boolean | undefined {
+    const { limit } = window.subject;
+    if (amount > limit) return false;
+    if (window.left >= amount) return true;
+    if (this.#outage.lasts) return window.admitted + amount <= Math.floor(limit / this.#processes);
+    return isExhausted(window, amount, now) ? false : undefined;
   }
 
-  #state(limit: number, window: RateWindow, { earliestMs }: Interval): RateState {
-    return rateState(limit, window, this.#parts.windowMs, earliestMs);
+  #refused(window: RateWindow, { earliestMs }: Interval): RateResult {
+    return { kind: 'refused', subject: window.subject, state: rateState(window, this.#parts.windowMs, earliestMs) };
+  }
+
+  /** The store's clock, or that of the machine if the store has not answered yet. */
+  #interval(now: number): Interval {
+    if (this.#clock.known) return this.#clock.at(now);
+    const nowMs = this.#parts.now();
+    return { earliestMs: nowMs, latestMs: nowMs };
+  }
+
+  /** Consumes units of a window: leased ones, and others as far as the lease does not suffice. */
+  #take(window: RateWindow, amount: number): void {
+    const leased = Math.min(window.left, amount);
+    window.admitted += amount;
+    this.#hold(window, -leased);
+    if (leased === amount) return;
+    window.unreported += amount - leased;
+    if (window.subject.unit === 'requests') this.#parts.counts.rateUnleased += amount - leased;
+    this.#needs.addReport(window.subject);
+  }
+
+  /** Undoes `#take`: first for units that the store does not know yet. */
+  #give(window: RateWindow, amount: number): void {
+    const unreported = Math.min(amount, Math.max(0, window.unreported));
+    window.admitted -= amount;
+    window.unreported -= unreported;
+    this.#hold(window, amount - unreported);
+  }
+
+  /** Has the next statement return tokens that the process does not need. */
+  #returnSurplus(subject: RateSubject): void {
+    if (subject.unit !== 'tokens' || subject.forgotten) return;
+    const slice = rateSliceOf(subject, this.#processes, this.#parts.monotonicMs());
+    if (subject.windows.some((window) => rateSurplusOf(window, slice, slice) > 0)) this.#needs.addUrgent(subject);
   }
 
   /** Adds units to a window, or removes them. A grant may arrive after the window has ended. */
-  #hold(window: RateWindow, requests: number): void {
-    window.left += requests;
-    if (window.dropped) this.#parts.counts.rateStranded += requests;
-    else this.#held += requests;
+  #hold(window: RateWindow, units: number): void {
+    window.left += units;
+    if (window.subject.unit === 'tokens') return;
+    if (window.dropped) this.#parts.counts.rateStranded += units;
+    else this.#held += units;
   }
 
   /**
@@ -258,7 +329,7 @@ export class RateLeases {
       const slice = rateSliceOf(subject, this.#processes, now);
       if (slice === 0) continue;
       const window = subject.window(ahead);
-      if (!isExhausted(window, subject.limit) && window.left < slice) this.#needs.addUrgent(subject);
+      if (window.left < slice && !isExhausted(window, slice, now)) this.#needs.addUrgent(subject);
     }
   }
 
@@ -273,6 +344,8 @@ export class RateLeases {
     if (requests.length === 0 && this.#waiting.length === 0 && !this.#outage.lasts && !this.#beatIsDue(sentMs)) return;
     this.#requestedAtMs = sentMs;
     counts.statements += 1;
+    // If the answer is lost, the returned tokens stay unused until their window ends.
+    for (const { window, returned } of batch?.windows ?? []) this.#hold(window, -returned);
     try {
       const result = await store.lease(processId, requests);
       this.#clock.learn(sentMs, monotonicMs(), result.nowMs);
@@ -298,33 +371,41 @@ export class RateLeases {
       this.#examined += 1;
       return batch.add(subject, waits);
     };
-    for (const [subject, waiters] of Map.groupBy(this.#waiting, ({ subject }) => subject)) {
-      // The other waiters get the next statement, which follows at once.
-      if (batch.isFull) return batch;
-      if (add(subject, waiters.length)) for (const waiter of waiters) waiter.isRequested = true;
+    const waits = new Map<RateSubject, number>();
+    for (const { subjects, tokens } of this.#waiting) {
+      for (const subject of subjects) waits.set(subject, (waits.get(subject) ?? 0) + subject.amountOf(tokens));
     }
+    const examined = new Set<RateSubject>();
+    for (const [subject, units] of waits) {
+      // The other waiters get the next statement, which follows at once.
+      if (batch.isFull) break;
+      add(subject, units);
+      examined.add(subject);
+    }
+    for (const waiter of this.#waiting) waiter.isRequested = waiter.subjects.every((subject) => examined.has(subject));
     for (const subject of this.#needs.unreported()) {
       if (batch.isFull) return batch;
       // Only the current windows matter, so a subject without a request for them has nothing to report.
-      if (!batch.subjects.has(subject) && !add(subject, 0)) this.#needs.reported(subject);
+      if (!examined.has(subject) && !add(subject, 0)) this.#needs.reported(subject);
     }
     if (batch.isFull) return batch;
-    let examined = 0;
+    let count = 0;
     for (const subject of this.#needs.taken()) {
-      if (!batch.subjects.has(subject)) add(subject, 0);
-      examined += 1;
-      if (batch.isFull || examined >= MAX_EXAMINED) break;
+      if (!examined.has(subject) && !batch.subjects.has(subject)) add(subject, 0);
+      count += 1;
+      if (batch.isFull || count >= MAX_EXAMINED) break;
     }
     return batch;
   }
 
   #apply({ requests, windows, subjects }: RateBatch, result: RateLeaseResult): void {
+    const now = this.#parts.monotonicMs();
     for (const [i, request] of requests.entries()) {
-      const window = windows[i];
+      const { window, returned } = windows[i] ?? {};
       const grant = result.grants[i];
-      if (window === undefined || grant === undefined) continue;
-      this.#parts.counts.rateLeased += grant.granted;
-      applyGrant(window, request, grant);
+      if (window === undefined || returned === undefined || grant === undefined) continue;
+      if (window.subject.unit === 'requests') this.#parts.counts.rateLeased += grant.granted;
+      applyGrant(window, request, grant, returned, now);
       this.#hold(window, grant.granted);
     }
     for (const subject of subjects)
@@ -336,12 +417,14 @@ export class RateLeases {
     this.#waiting = [];
     const now = this.#parts.monotonicMs();
     for (const waiter of waiting) {
-      const result = this.#try(waiter.subject, waiter.limit, now);
-      if (waiter.isRequested) waiter.attempts += 1;
+      const { subjects, tokens, isRequested } = waiter;
+      const result = this.#try(subjects, tokens, now);
+      if (isRequested) waiter.attempts += 1;
       waiter.isRequested = false;
-      if (result !== undefined) waiter.resolve(result);
+      if (!(result instanceof RateSubject)) waiter.resolve(result);
       else if (waiter.attempts < MAX_ATTEMPTS) this.#waiting.push(waiter);
-      else waiter.resolve({ kind: 'refused', state: unknownRate(waiter.limit, this.#parts.windowMs) });
+      else waiter.resolve({ kind: 'refused', subject: result, state: unknownRate(result.limit, this.#parts.windowMs) });
     }
+    for (const { subjects } of waiting) for (const subject of subjects) this.#returnSurplus(subject);
   }
 }

@@ -1,54 +1,129 @@
-/** The rate limits of one request: its tenant's and its key's. A request consumes a unit of both, or of neither. */
+/**
+ * The limits per minute of one request: the tenant's and the key's requests per minute, and the limits by model of the
+ * tenant, the user or owner, and the key. A request consumes units of all of them, or of none.
+ */
 
-import type { AdmissionRequest, RateRefusal } from './admission.ts';
+import type { Account } from './account.ts';
+import type { AdmissionRequest, ModelLimit, RateRefusal } from './admission.ts';
 import type { MeteringCounts } from './counts.ts';
-import type { RateLeases, RateResult } from './rate-leases.ts';
-import { type RateState, tighter } from './rate-state.ts';
+import { RateAccount } from './rate-account.ts';
+import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
+import { RatePlans } from './rate-plans.ts';
+import type { RateSubject } from './rate-subjects.ts';
 
-/** `rate`: the state of the tighter limit; undefined if there is none. */
-export type RateOutcome = RateRefusal | { readonly kind: 'passed'; readonly rate: RateState | undefined };
+export type RateOutcome =
+  | RateRefusal
+  | (RateStates & {
+      readonly kind: 'passed';
+      /** The tokens that the request consumed and that its end corrects; undefined if no limit counts tokens. */
+      readonly account: Account | undefined;
+    });
+
+const NO_LIMITS: RateOutcome = Object.freeze({
+  kind: 'passed',
+  rate: undefined,
+  tokenRate: undefined,
+  account: undefined,
+});
+
+/** Requests per minute of all models, and of requests without a model. */
+const ALL = { models: ['*'], dimension: 'requests_per_minute' } as const;
+const OF_TENANT: ModelLimit = { level: 'tenant', ...ALL };
+const OF_KEY: ModelLimit = { level: 'key', ...ALL };
 
 export class RateLimits {
   readonly #leases: RateLeases;
   readonly #counts: MeteringCounts;
+  readonly #plans = new RatePlans();
 
   constructor(leases: RateLeases, counts: MeteringCounts) {
     this.#leases = leases;
     this.#counts = counts;
   }
 
-  /** Returns a promise if the check must wait for the store. */
-  admit(request: AdmissionRequest, now: number): RateOutcome | Promise<RateOutcome> {
-    const { tenantId, tenantRpm } = request;
-    const tenant = tenantRpm === undefined ? undefined : this.#leases.consume('tenant', tenantId, tenantRpm, now);
-    if (tenant instanceof Promise) return this.#afterWait(request, tenant);
-    if (tenant?.kind === 'refused') return this.#combine(tenant, undefined);
-    const key = this.#consumeOfKey(request, now);
-    return key instanceof Promise ? key.then((result) => this.#combine(tenant, result)) : this.#combine(tenant, key);
+  /**
+   * @param tokens the tokens that the request may spend
+   * @returns a promise if the check must wait for the store
+   */
+  admit(request: AdmissionRequest, tokens: number, now: number): RateOutcome | Promise<RateOutcome> {
+    const subjects = this.#subjectsOf(request, now);
+    if (!isSome(subjects)) return NO_LIMITS;
+    const result = this.#leases.consume(subjects, tokens, now);
+    return result instanceof Promise
+      ? result.then((late) => this.#outcome(late, request, tokens))
+      : this.#outcome(result, request, tokens);
   }
 
-  async #afterWait(request: AdmissionRequest, pending: Promise<RateResult>): Promise<RateOutcome> {
-    const tenant = await pending;
-    return this.#combine(tenant, tenant.kind === 'refused' ? undefined : await this.#consumeOfKey(request));
-  }
-
-  #consumeOfKey({ keyId, keyRpm }: AdmissionRequest, now?: number): RateResult | Promise<RateResult> | undefined {
-    return keyId === undefined || keyRpm === undefined ? undefined : this.#leases.consume('key', keyId, keyRpm, now);
-  }
-
-  #combine(tenant: RateResult | undefined, key: RateResult | undefined): RateOutcome {
-    if (tenant?.kind === 'refused') return this.#refuse('This tenant', tenant.state);
-    if (key?.kind === 'refused') {
-      if (tenant !== undefined) this.#leases.release(tenant.windows);
-      return this.#refuse('This API key', key.state);
+  #subjectsOf(request: AdmissionRequest, now: number): RateSubject[] {
+    const { tenantId, tenantRpm, keyId, keyRpm } = request;
+    const leases = this.#leases;
+    const subjects: RateSubject[] = [];
+    if (tenantRpm !== undefined) subjects.push(leases.subject('tenant', tenantId, OF_TENANT, tenantRpm, now));
+    if (keyId !== undefined && keyRpm !== undefined) subjects.push(leases.subject('key', keyId, OF_KEY, keyRpm, now));
+    for (const planned of this.#plans.of(request)) {
+      const { limit, label, name, subject } = planned;
+      if (subject === undefined || subject.forgotten) {
+        planned.subject = leases.subject('model', name, label, limit, now);
+        subjects.push(planned.subject);
+      } else {
+        subject.limit = limit;
+        subjects.push(subject);
+      }
     }
-    this.#counts.rateAllowed += 1;
-    return { kind: 'passed', rate: tighter(tenant?.state, key?.state) };
+    return subjects;
   }
 
-  #refuse(subject: string, rate: RateState): RateRefusal {
-    this.#counts.rateRefused += 1;
-    const detail = `${subject} may send ${rate.limit} requests per minute. Try again in ${rate.resetSeconds} s.`;
-    return { kind: 'refused', code: 'rate_limit_exceeded', detail, rate };
+  #outcome(result: RateResult, request: AdmissionRequest, tokens: number): RateOutcome {
+    if (result.kind === 'refused') return this.#refuse(result, request, tokens);
+    this.#counts.rateAllowed += 1;
+    const { rate, tokenRate, windows } = result;
+    const ofTokens = tokenRate === undefined ? [] : windows.filter(({ subject }) => subject.unit === 'tokens');
+    const account = ofTokens.length === 0 ? undefined : new RateAccount(this.#leases, ofTokens);
+    return { kind: 'passed', rate, tokenRate, account };
   }
+
+  #refuse(
+    { subject, state }: Extract<RateResult, { kind: 'refused' }>,
+    { keyId }: AdmissionRequest,
+    tokens: number,
+  ): RateRefusal {
+    this.#counts.rateRefused += 1;
+    const { label, limit: most, unit } = subject;
+    const byModel = label !== OF_TENANT && label !== OF_KEY;
+    const models = byModel ? ` for the models ${label.models.join(', ')}` : '';
+    const retry = `Try again in ${state.resetSeconds} s.`;
+    const named = { kind: 'refused', code: 'rate_limit_exceeded', limit: byModel ? label : undefined } as const;
+    const holder = holderOf(label, keyId);
+    if (unit === 'requests') {
+      const detail = `${holder} may send ${most} requests per minute${models}. ${retry}`;
+      return { ...named, detail, rate: state };
+    }
+    const allowed = `${holder} may use ${most} tokens per minute${models}`;
+    const detail =
+      tokens > most
+        ? `This request may use up to ${tokens} tokens, but ${lowerFirst(allowed)}. Request a shorter answer, for example with max_tokens, or send a shorter prompt.`
+        : `${allowed}, and this request may use up to ${tokens}. ${retry}`;
+    return { ...named, detail, rate: undefined, tokenRate: state, retryAfterSeconds: state.resetSeconds };
+  }
+}
+
+function isSome(subjects: readonly RateSubject[]): subjects is Subjects {
+  return subjects.length > 0;
+}
+
+function holderOf({ level }: ModelLimit, keyId: string | undefined): string {
+  switch (level) {
+    case 'tenant':
+      return 'This tenant';
+    case 'user':
+      return keyId === undefined ? 'This user' : 'The owner of this API key';
+    case 'key':
+      return 'This API key';
+    default:
+      return level satisfies never;
+  }
+}
+
+function lowerFirst(text: string): string {
+  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }

@@ -3,7 +3,7 @@
 import type { RateWindow } from './rate-window.ts';
 
 export interface RateState {
-  /** Requests per window. */
+  /** Requests or tokens per window. */
   readonly limit: number;
   readonly remaining: number;
   /** Seconds until the window ends, at least 1. */
@@ -13,12 +13,11 @@ export interface RateState {
 }
 
 /** @param earliestMs the earliest time that the store's clock may have now */
-export function rateState(limit: number, window: RateWindow, windowMs: number, earliestMs: number): RateState {
+export function rateState(window: RateWindow, windowMs: number, earliestMs: number): RateState {
   const endMs = (window.number + 1) * windowMs;
-  const gone = Math.max(window.total - window.left, window.admitted);
   return {
-    limit,
-    remaining: Math.max(0, limit - gone),
+    limit: window.subject.limit,
+    remaining: remainingIn(window),
     resetSeconds: secondsOf(endMs - earliestMs),
     windowSeconds: secondsOf(windowMs),
   };
@@ -33,9 +32,13 @@ function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
-/** Returns the tighter one of a key's state and its tenant's. Clients see this one. */
-export function tighter(a: RateState | undefined, b: RateState | undefined): RateState | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
-  return a.limit <= b.limit ? a : b;
+function remainingIn({ subject, total, left, admitted }: RateWindow): number {
+  return Math.max(0, subject.limit - Math.max(total - left, admitted));
+}
+
+/** Returns the tighter one of two windows of a request. Clients see its state. */
+export function tighter(a: RateWindow | undefined, b: RateWindow): RateWindow {
+  if (a === undefined) return b;
+  const difference = remainingIn(a) - remainingIn(b);
+  return difference < 0 || (difference === 0 && a.subject.limit <= b.subject.limit) ? a : b;
 }

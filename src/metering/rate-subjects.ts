@@ -1,36 +1,57 @@
 /** The subjects of rate limits that this process knows, a bounded number, and the windows of each. */
 
+import type { ModelLimit } from './admission.ts';
 import { Demand } from './demand.ts';
 import { newRateWindow, type RateWindow } from './rate-window.ts';
 
-export type SubjectKind = 'tenant' | 'key';
+/** `model`: all limits by model. */
+export type SubjectKind = 'tenant' | 'key' | 'model';
 
 /** The current window, the next one, and the previous one around a border. */
 const MAX_WINDOWS = 3;
 
 export class RateSubject {
   readonly name: string;
+  /** The limit as a refusal names it. */
+  readonly label: ModelLimit;
+  readonly unit: 'requests' | 'tokens';
   readonly demand: Demand;
   /** The limit sent with the last check. Every check carries the limit, so a raised limit takes effect at once. */
   limit = 0;
+  /** The amount of the last check. */
+  lastAmount = 1;
   /** Whether it was used since it was last considered for removal. */
   used = true;
+  /** Whether it was removed, so that another subject has its name. */
+  forgotten = false;
   /** The generation of recent subjects that has it, see `RecentSubjects`. */
   generation = 0;
-  readonly #onStranded: (requests: number) => void;
+  readonly #onStranded: (subject: RateSubject, units: number) => void;
   #windows: RateWindow[] = [];
   /** The window of the last check, so that most checks read one object less from memory. */
   #last: RateWindow | undefined;
 
-  /** @param onStranded called with the unused requests of a window that is dropped */
-  constructor(name: string, nowMs: number, onStranded: (requests: number) => void) {
+  /** @param onStranded called with the unused units of a window that is dropped */
+  constructor(
+    name: string,
+    label: ModelLimit,
+    nowMs: number,
+    onStranded: (subject: RateSubject, units: number) => void,
+  ) {
     this.name = name;
+    this.label = label;
+    this.unit = label.dimension === 'tokens_per_minute' ? 'tokens' : 'requests';
     this.#onStranded = onStranded;
     this.demand = new Demand(nowMs);
   }
 
   get windows(): readonly RateWindow[] {
     return this.#windows;
+  }
+
+  /** @param tokens the tokens that the request may spend */
+  amountOf(tokens: number): number {
+    return this.unit === 'tokens' ? tokens : 1;
   }
 
   window(number: number): RateWindow {
@@ -40,7 +61,7 @@ export class RateSubject {
   }
 
   #add(number: number): RateWindow {
-    const made = newRateWindow(number);
+    const made = newRateWindow(this, number);
     const windows = [...this.#windows, made].sort((a, b) => a.number - b.number);
     // The store's clock may have been set back, so the windows farthest from this one are dropped, not the earliest.
     while (windows.length > MAX_WINDOWS) {
@@ -52,7 +73,8 @@ export class RateSubject {
     return made;
   }
 
-  dropWindows(): void {
+  forget(): void {
+    this.forgotten = true;
     for (const window of this.#windows) this.#drop(window);
     this.#windows = [];
     this.#last = undefined;
@@ -61,7 +83,7 @@ export class RateSubject {
   #drop(window: RateWindow | undefined): void {
     if (window === undefined) return;
     window.dropped = true;
-    this.#onStranded(window.left);
+    this.#onStranded(this, window.left);
   }
 }
 
@@ -72,33 +94,34 @@ interface RateSubjectsParts {
   /** The largest number of subjects of each kind. */
   readonly max: number;
   readonly onForgotten: (subject: RateSubject) => void;
-  /** Called with the unused requests of ended windows and of forgotten subjects. */
-  readonly onStranded: (requests: number) => void;
+  /** Called with the unused units of ended windows and of forgotten subjects. */
+  readonly onStranded: (subject: RateSubject, units: number) => void;
 }
 
 export class RateSubjects {
   readonly #parts: RateSubjectsParts;
-  readonly #kinds = { tenant: new SubjectsOfKind(), key: new SubjectsOfKind() };
+  readonly #kinds = { tenant: new SubjectsOfKind(), key: new SubjectsOfKind(), model: new SubjectsOfKind() };
 
   constructor(parts: RateSubjectsParts) {
     this.#parts = parts;
   }
 
   get size(): number {
-    return this.#kinds.tenant.subjects.size + this.#kinds.key.subjects.size;
+    return Object.values(this.#kinds).reduce((sum, { subjects }) => sum + subjects.size, 0);
   }
 
   *all(): Iterable<RateSubject> {
-    yield* this.#kinds.tenant.subjects.values();
-    yield* this.#kinds.key.subjects.values();
+    for (const { subjects } of Object.values(this.#kinds)) yield* subjects.values();
   }
 
-  find(kind: SubjectKind, id: string, now: number): RateSubject {
+  /** @param id unique among the subjects of the kind */
+  find(kind: SubjectKind, id: string, label: ModelLimit, now: number): RateSubject {
     const { subjects } = this.#kinds[kind];
     const known = subjects.get(id);
     if (known !== undefined) return known;
     if (subjects.size >= this.#parts.max) this.#forgetOne(this.#kinds[kind]);
-    const made = new RateSubject(`${kind}:${id}`, now, this.#parts.onStranded);
+    const name = kind === 'model' ? id : `${kind}:${id}`;
+    const made = new RateSubject(name, label, now, this.#parts.onStranded);
     subjects.set(id, made);
     return made;
   }
@@ -117,7 +140,7 @@ export class RateSubjects {
       }
       kind.subjects.delete(id);
       this.#parts.onForgotten(subject);
-      subject.dropWindows();
+      subject.forget();
       return;
     }
   }

@@ -2,6 +2,7 @@
 
 import type { TokenBudget } from './budget.ts';
 import type { RateSubject } from './rate-subjects.ts';
+import type { RateWindow } from './rate-window.ts';
 
 /** A slice covers the demand of this time. */
 export const SLICE_SPAN_MS = 2000;
@@ -12,8 +13,8 @@ export const SHORT_MS = 1250;
 /** The share of a rate limit that all processes together may leave unused if one is lost or a window ends. */
 const STRANDED_SHARE = 0.04;
 /**
- * The slices of all processes together have at least this number of requests, within the share above. Fewer would cost
- * a statement each.
+ * The slices of all processes together have at least this number of units, within the share above. Fewer would cost a
+ * statement each.
  */
 const FLOOR = 64;
 
@@ -28,13 +29,23 @@ const LEFT_SHARE = 0.25;
 const IDLE_MS = 10_000;
 
 /**
- * Returns the number of requests that a process leases ahead of need; 0 if the limit is too small to slice. All
- * processes together lease at most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
+ * Returns the number of units that a process leases ahead of need; 0 if the limit is too small to slice. All processes
+ * together lease at most `STRANDED_SHARE` of the limit, and at least the smaller of that and `FLOOR`.
  */
 export function rateSliceOf(subject: RateSubject, processes: number, nowMs: number): number {
   const most = (subject.limit * STRANDED_SHARE) / processes;
+  if (most < subject.lastAmount) return 0;
   const least = Math.min(most, FLOOR / processes);
   return Math.floor(Math.min(most, Math.max(least, Math.ceil(subject.demand.expectedIn(SLICE_SPAN_MS, nowMs)))));
+}
+
+/**
+ * Returns the leased tokens of a window to return to the store: 0 unless the process has more than it needs and a slice,
+ * so that they do not move back and forth. Requests are never returned.
+ * @param needed the units that waiting checks need, and a slice
+ */
+export function rateSurplusOf({ subject, left }: RateWindow, needed: number, slice: number): number {
+  return subject.unit === 'tokens' && left > needed + slice ? left - needed : 0;
 }
 
 /**

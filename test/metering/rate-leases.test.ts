@@ -8,7 +8,7 @@ import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts'
 import { RateSubject, RateSubjects } from '../../src/metering/rate-subjects.ts';
 import { rateSliceOf } from '../../src/metering/slices.ts';
 import { runs } from '../support/properties.ts';
-import { RateWorld, settle, WINDOW_MS } from './support/rate-world.ts';
+import { RateWorld, REQUESTS, settle, WINDOW_MS } from './support/rate-world.ts';
 
 const SUBJECTS = ['tenant:a', 'key:k'];
 
@@ -77,8 +77,14 @@ function expectLeasesAccountedFor(world: RateWorld): void {
   for (const { leases, counts, used, alive } of world.processes) {
     // Read first: it brings the counts up to now.
     const { held } = leases.stats;
-    if (alive) expect(used + held + counts.rateStranded).toBe(counts.rateLeased);
+    if (alive) expect(used + held + counts.rateStranded).toBe(counts.rateLeased + counts.rateUnleased);
   }
+}
+
+function leasesOf(world: RateWorld, process: number): RateLeases {
+  const leases = world.processes[process]?.leases;
+  if (leases === undefined) throw new Error('no process');
+  return leases;
 }
 
 describe('a limit per window', () => {
@@ -151,7 +157,7 @@ describe('a limit per window', () => {
     await world.advance(20);
     expect([world.admitted.length, world.refused]).toEqual([3, 2]);
     const before = world.statements;
-    const refused = world.processes[0]?.leases.consume('tenant', 'a', 3);
+    const refused = leasesOf(world, 0).consume([leasesOf(world, 0).subject('tenant', 'a', REQUESTS, 3, 0)], 1);
     expect(refused).toMatchObject({ kind: 'refused', state: { limit: 3, remaining: 0, resetSeconds: 1 } });
     expect(world.statements).toBe(before);
     world.take(0, 'tenant:a', 4);
@@ -221,7 +227,7 @@ class Crowd {
   }
 
   use(key: number): void {
-    const taken = this.leases.consume('key', `${key}`, 600);
+    const taken = this.leases.consume([this.leases.subject('key', `${key}`, REQUESTS, 600, this.nowMs)], 1);
     if (!(taken instanceof Promise) && taken.kind === 'refused') this.refused += 1;
   }
 
@@ -246,7 +252,7 @@ describe('a slice', () => {
         fc.integer({ min: 1, max: 64 }),
         fc.array(fc.nat({ max: 2000 }), { maxLength: 5 }),
         (limit, processes, load) => {
-          const subject = new RateSubject('key:k', 0, () => undefined);
+          const subject = new RateSubject('key:k', REQUESTS, 0, () => undefined);
           subject.limit = limit;
           let now = 0;
           for (const requests of load) {
@@ -365,8 +371,8 @@ describe('many limited subjects', () => {
       onStranded: () => undefined,
     });
     for (let i = 0; i < 5 * MAX; i++) {
-      subjects.find('key', `${i}`, 0).used = i === 17;
-      subjects.find('key', '17', 0).used = true;
+      subjects.find('key', `${i}`, REQUESTS, 0).used = i === 17;
+      subjects.find('key', '17', REQUESTS, 0).used = true;
     }
     expect(subjects.size).toBe(MAX);
     expect(forgotten).toHaveLength(4 * MAX);

@@ -203,6 +203,7 @@ describe('in PostgreSQL', () => {
           counts: newCounts(),
         }),
     );
+    const OF_TENANT = { level: 'tenant', models: ['*'], dimension: 'requests_per_minute' } as const;
     // The database has this machine's clock, but only the windows show on which side of a border an admission was.
     const note = (windows: readonly { readonly number: number }[]): void => {
       for (const { number } of windows) admitted.set(number, (admitted.get(number) ?? 0) + 1);
@@ -213,7 +214,8 @@ describe('in PostgreSQL', () => {
       // Three times the limit, evenly: what is due by now.
       const due = ((performance.now() - began) / windowMs) * 3 * limit;
       for (; done < due; done++) {
-        const taken = processes[done % 3]?.consume('tenant', 'even', limit);
+        const leases = processes[done % 3];
+        const taken = leases?.consume([leases.subject('tenant', 'even', OF_TENANT, limit, 0)], 1);
         if (taken instanceof Promise) void taken.then((late) => late.kind === 'consumed' && note(late.windows));
         else if (taken?.kind === 'consumed') note(taken.windows);
       }

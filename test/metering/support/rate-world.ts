@@ -9,6 +9,9 @@ import type { SubjectKind } from '../../../src/metering/rate-subjects.ts';
 export const WINDOW_MS = 1000;
 const KINDS: Readonly<Record<string, SubjectKind>> = { tenant: 'tenant', key: 'key' };
 
+/** A limit of requests, as a refusal names it. */
+export const REQUESTS = { level: 'key', models: ['*'], dimension: 'requests_per_minute' } as const;
+
 interface Delivery {
   readonly atMs: number;
   readonly run: () => void;
@@ -111,7 +114,7 @@ export class RateWorld {
     const { leases, alive } = this.processes[process] ?? {};
     if (leases === undefined || alive !== true) return;
     const [kind = '', id = ''] = subject.split(':');
-    const taken = leases.consume(KINDS[kind] ?? 'tenant', id, limit);
+    const taken = leases.consume([leases.subject(KINDS[kind] ?? 'tenant', id, REQUESTS, limit, this.nowMs)], 1);
     if (taken instanceof Promise) void taken.then((result) => this.#note(process, subject, result));
     else this.#note(process, subject, taken);
   }
