@@ -1932,6 +1932,36 @@ export type Problem = {
   readonly policy?: string;
   /** When the limit begins again. */
   readonly resets_at?: string;
+  /** The budget without room for the request. Only callers with `usage:read` get its unit and amounts. */
+  readonly budget?: {
+    /** The id. */
+    readonly id: string;
+    /** The name. */
+    readonly name: string;
+    /** The month, `YYYY-MM`. */
+    readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
+    /** When the limit begins again. */
+    readonly resets_at: string | null;
+    /** The unit of the amounts. */
+    readonly unit?: 'money' | 'tokens' | 'requests';
+    /** A number of tokens or requests, or a decimal text of money. */
+    readonly limit?: number | string;
+    /** A number of tokens or requests, or a decimal text of money. */
+    readonly spent?: number | string;
+    /** A number of tokens or requests, or a decimal text of money. */
+    readonly reserved?: number | string;
+    /** A number of tokens or requests, or a decimal text of money. */
+    readonly remaining?: number | string;
+  };
+  /** The exceeded limit by model. A long list of patterns is cut. */
+  readonly limit?: {
+    /** The owner of the limit. */
+    readonly level: 'tenant' | 'user' | 'key';
+    /** Globs of model names; `*` matches any characters. */
+    readonly models: readonly string[];
+    /** What the limit counts: requests or tokens per minute, or requests at the same time. */
+    readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
+  };
   /** The problems of the body, by member. */
   readonly errors?: readonly {
     /** A JSON pointer (RFC 6901). */

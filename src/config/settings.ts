@@ -321,6 +321,12 @@ export const CONFIG_SETTINGS = {
       '1000',
       'Tokens that the estimate of a prompt counts for each inline file: an image, audio or document in base64.',
     ),
+    budgetHeader: setting(
+      'limits.budget-header',
+      flag,
+      'false',
+      'Whether answers to requests that a budget counts have the header `x-postern-budget-remaining`.',
+    ),
     reservationTtlMs: setting(
       'limits.reservation-ttl',
       duration,

@@ -231,7 +231,7 @@ export interface Deny {
   /** The largest token limit of the body, for step 15. */
   readonly askedTokens?: number;
   /** The budget without room for the request, for step 17. Absent for the tenant's own quotas. */
-  readonly budget?: BudgetId;
+  readonly budgetId?: BudgetId;
 }
 
 /** The request cannot be decided, because Envoy did not send the body. Neither a denial nor an allow: 503. */

@@ -323,16 +323,18 @@ export const ERRORS = {
     title: 'Rate limit exceeded',
     type: 'rate_limit_error',
     explanation:
-      'Too many requests within the current minute, more bytes of bodies than the server reads in a second, too many new keys of one owner, or changes that write more than one caller may.',
+      'Too many requests or tokens within the current minute, too many requests at the same time, more bytes of bodies than the server reads in a second, too many new keys of one owner, or changes that write more than one caller may.',
     advice:
-      'Wait for `Retry-After`. An administrator raises the limit of the tenant or the key. The number of new keys and the bytes that one caller writes have fixed limits.',
+      'Wait for `Retry-After`. `limit` names a limit by model. An administrator raises the limit of the tenant, the user or the key. The number of new keys and the bytes that one caller writes have fixed limits.',
   },
   insufficient_quota: {
     status: 429,
     title: 'Insufficient quota',
     type: 'insufficient_quota',
-    explanation: 'The tenant has fewer tokens left than the request may spend.',
-    advice: "Wait until `resets_at`, or ask a platform administrator to raise the tenant's `monthly_tokens`.",
+    explanation:
+      'A budget, or the monthly tokens of the tenant, have less left than the request may spend. `budget` names the budget.',
+    advice:
+      "Wait until `resets_at`, or ask an administrator to raise the budget. A platform administrator raises the tenant's `monthly_tokens`.",
   },
   too_many_attempts: {
     status: 429,

@@ -4,6 +4,7 @@
  */
 
 import { type AnthropicErrorType, ERRORS, type ErrorCode } from './errors.ts';
+import type { BudgetPeriod, BudgetUnit } from './records.ts';
 
 export interface FieldError {
   /** RFC 6901 JSON pointer into the request body. */
@@ -11,10 +12,34 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** The budget without room for a request. Only callers that may read usage get the amounts. */
+export interface BudgetMember {
+  readonly id: string;
+  readonly name: string;
+  readonly period: BudgetPeriod;
+  /** RFC 3339; null = the amount is never reset by time. */
+  readonly resets_at: string | null;
+  readonly unit?: BudgetUnit;
+  /** A number of tokens or of requests, or a decimal text of money, as the other amounts. */
+  readonly limit?: number | string;
+  readonly spent?: number | string;
+  readonly reserved?: number | string;
+  readonly remaining?: number | string;
+}
+
+/** The exceeded limit by model. */
+export interface RateLimitMember {
+  readonly level: 'tenant' | 'user' | 'key';
+  readonly models: readonly string[];
+  readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
+}
+
 export interface ProblemExtras {
   readonly policy?: string;
   readonly errors?: readonly FieldError[];
   readonly resets_at?: string;
+  readonly budget?: BudgetMember;
+  readonly limit?: RateLimitMember;
   /** The member or parameter at fault, as OpenAI clients show it. */
   readonly param?: string;
 }
@@ -29,6 +54,8 @@ export interface ProblemDetails {
   readonly policy?: string;
   readonly errors?: readonly FieldError[];
   readonly resets_at?: string;
+  readonly budget?: BudgetMember;
+  readonly limit?: RateLimitMember;
   readonly error: {
     readonly message: string;
     readonly type: string;

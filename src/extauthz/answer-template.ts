@@ -71,6 +71,8 @@ const ANTHROPIC_REQUEST_ID = headerName('request-id');
 export const PLAIN_RESERVATION_LENGTH = 32;
 /** CheckResponse.status = 1, google.rpc.Status.code = 1: OK. */
 export const STATUS_OK = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
+/** The offset of the metadata, which follows the status. */
+export const METADATA_AT = STATUS_OK.length;
 /** CheckResponse.ok_response = 3 */
 export const OK_RESPONSE = 0x1a;
 /** Room for the parts of an answer that have a bound of their own: names, ids, tenant, tags and lengths. */

@@ -1,7 +1,7 @@
 /** The answers of one check handler, each written and then reported to the observer. */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import type { Allow, Decision, PublicAllow, Route } from '../decision/model.ts';
+import type { Allow, Decision, PublicAllow, Route, Snapshot } from '../decision/model.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { Span } from '../telemetry/tracing.ts';
@@ -23,6 +23,8 @@ export interface CheckAttempt {
   readonly requestId: RequestId;
   /** Undefined until the message was read. */
   request: CheckRequest | undefined;
+  /** Undefined until the credential was resolved. */
+  snapshot: Snapshot | undefined;
   /** The encoded header with the token for the upstream; undefined = none. */
   token: Buffer | undefined;
   /** The span of a sampled request while traces are on. */
@@ -60,9 +62,16 @@ export class CheckAnswers {
     this.#allows = createAllowWriter(forwardCredential, random, tokenHeader);
   }
 
-  allow(attempt: CheckAttempt, { aliases, input }: CheckRequest, allow: Allow, admitted: AdmittedLimits): Buffer {
+  allow(
+    attempt: CheckAttempt,
+    { aliases, input }: CheckRequest,
+    allow: Allow,
+    admitted: AdmittedLimits,
+    budgetHeader: string | undefined,
+  ): Buffer {
     const { requestId, token } = attempt;
-    const bytes = this.#allows.allow(allow, admitted, requestId, aliases, isMessagesPath(input.path), token);
+    const isMessages = isMessagesPath(input.path);
+    const bytes = this.#allows.allow(allow, admitted, requestId, aliases, isMessages, token, budgetHeader);
     this.#report(attempt, 'allow', allow, undefined);
     return bytes;
   }

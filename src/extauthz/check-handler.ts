@@ -12,14 +12,16 @@
 
 import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
 import { decide } from '../decision/decide.ts';
+import { decideManagement } from '../decision/management.ts';
 import type { Allow, Principal, PublicAllow, Route } from '../decision/model.ts';
 import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes.ts';
 import { Fault } from '../domain/errors.ts';
 import { readCredential } from '../identity/credential.ts';
-import type { LimitDecision } from '../metering/admission.ts';
+import type { BudgetState, LimitDecision } from '../metering/admission.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type BodyRateOptions, BodyRates } from './body-rates.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
+import { budgetHeaderValue } from './budget-answers.ts';
 import { CheckAnswers, type CheckAttempt, LAST_RESORT } from './check-answers.ts';
 import type { CheckRequest } from './check-input.ts';
 import { readCheckRequest } from './check-request.ts';
@@ -44,6 +46,8 @@ export interface CheckHandlerParts {
   readonly forwardCredential: boolean;
   /** The tokens for the upstream; default: none. */
   readonly upstreamHeaders?: UpstreamHeaders | undefined;
+  /** Whether answers have the header about the caller's budgets; default: false. */
+  readonly budgetHeader?: boolean;
   /** The largest body that the handler reads, in bytes; default: 1 MiB. */
   readonly maxBodyBytes?: number;
   /** The rates at which the handler reads bodies of one caller and of one tenant; default: no bound. */
@@ -83,6 +87,7 @@ const MALFORMED: Denial = Object.freeze({
   detail:
     'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
 });
+const USAGE_READ = 'usage:read';
 const TOO_MANY_BYTES =
   'The caller or its tenant sends more bytes of request bodies than the server reads in a second. Send smaller bodies, or fewer at once.';
 
@@ -95,6 +100,7 @@ class Checks {
   readonly #parts: CheckHandlerParts;
   readonly #limiter: Limiter;
   readonly #upstreamHeaders: UpstreamHeaders | undefined;
+  readonly #withBudgetHeader: boolean;
   readonly #maxBodyBytes: number;
   readonly #maxWaitMs: number;
   readonly #now: () => number;
@@ -109,6 +115,7 @@ class Checks {
     this.#parts = parts;
     this.#limiter = parts.limiter ?? UNLIMITED;
     this.#upstreamHeaders = parts.upstreamHeaders;
+    this.#withBudgetHeader = parts.budgetHeader ?? false;
     this.#maxBodyBytes = parts.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
     this.#maxWaitMs = parts.maxWaitMs ?? DEFAULT_MAX_WAIT_MS;
     this.#now = parts.now ?? Date.now;
@@ -124,7 +131,16 @@ class Checks {
       const cameAtMs = this.#monotonicMs();
       const startedAtMs = this.#now();
       const requestId = this.#requestIds(startedAtMs);
-      attempt = { call, startedAtMs, cameAtMs, requestId, request: undefined, token: undefined, span: undefined };
+      attempt = {
+        call,
+        startedAtMs,
+        cameAtMs,
+        requestId,
+        request: undefined,
+        snapshot: undefined,
+        token: undefined,
+        span: undefined,
+      };
       if (cameAtMs >= call.deadlineMs)
         throw new Fault('the deadline of the check had passed when its message was complete');
       const { trustedHops, tracing } = this.#parts;
@@ -202,6 +218,7 @@ class Checks {
       const denied = this.#denyBeyondBodyRate(attempt, request, match.route, identity.principal);
       if (denied !== undefined) return denied;
     }
+    attempt.snapshot = snapshot;
     const decision = decide(match, request.input, identity, snapshot, nowMs);
     switch (decision.kind) {
       case 'allow': {
@@ -290,7 +307,8 @@ class Checks {
         const { reservation } = limited;
         let bytes: Buffer;
         try {
-          bytes = this.#answers.allow(attempt, request, allow, limited);
+          const budgetHeader = this.#budgetHeaderOf(attempt, request, allow, limited.budget);
+          bytes = this.#answers.allow(attempt, request, allow, limited, budgetHeader);
         } catch (error) {
           this.#release(limited);
           throw error;
@@ -302,15 +320,42 @@ class Checks {
         const { kind: _refused, ...refusal } = limited;
         const { code, detail } = refusal;
         const { route, principal, resources, tenant } = allow;
+        const decision = { kind: 'deny', code, detail, route, principal, tenant: tenant.id, resources } as const;
+        if (code === 'rate_limit_exceeded' || refusal.budget === undefined)
+          return this.#answers.deny(attempt, { ...refusal, route, principal }, decision);
+        const { budget } = refusal;
+        const showsAmounts = this.#readsUsage(attempt, request, allow);
+        const budgetHeader = this.#withBudgetHeader
+          ? budgetHeaderValue(budget, showsAmounts || budget.own, this.#now())
+          : undefined;
         return this.#answers.deny(
           attempt,
-          { ...refusal, route, principal },
-          { kind: 'deny', code, detail, route, principal, tenant: tenant.id, resources },
+          { ...refusal, route, principal, showsAmounts, budgetHeader },
+          { ...decision, budgetId: budget.id },
         );
       }
       default:
         return limited satisfies never;
     }
+  }
+
+  /** Returns the value of the header about the budget; undefined if there is none, or the setting is off. */
+  #budgetHeaderOf(
+    attempt: CheckAttempt,
+    request: CheckRequest,
+    allow: Allow,
+    budget: BudgetState | undefined,
+  ): string | undefined {
+    if (budget === undefined || !this.#withBudgetHeader) return undefined;
+    return budgetHeaderValue(budget, budget.own || this.#readsUsage(attempt, request, allow), this.#now());
+  }
+
+  /** Reports whether the caller may read usage, and therefore the amounts of any budget that counts its requests. */
+  #readsUsage({ snapshot }: CheckAttempt, { input }: CheckRequest, { principal }: Allow): boolean {
+    if (snapshot === undefined) return false;
+    const { clientAddress } = input;
+    const query = { permission: USAGE_READ, self: false, principal, snapshot, clientAddress, nowMs: this.#now() };
+    return decideManagement(query).kind === 'allow';
   }
 
   #release(limited: LimitDecision): void {

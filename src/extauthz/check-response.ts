@@ -6,11 +6,19 @@
 import type { Allow, PublicAllow } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { LimitDecision } from '../metering/admission.ts';
-import { FIXED_BYTES, NO_HOLE, OK_RESPONSE, PLAIN_RESERVATION_LENGTH, STATUS_OK } from './answer-template.ts';
+import {
+  FIXED_BYTES,
+  METADATA_AT,
+  NO_HOLE,
+  OK_RESPONSE,
+  PLAIN_RESERVATION_LENGTH,
+  STATUS_OK,
+} from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
+import { withBudgetHeader } from './budget-answers.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
-import { MEMBER, putMember, wrapMetadata } from './metadata.ts';
+import { MEMBER, putMember, withAsciiMember, wrapMetadata } from './metadata.ts';
 import { withFields, withLastField } from './ok-fields.ts';
 import * as Own from './own-headers.ts';
 import type { RandomPool } from './random-pool.ts';
@@ -21,13 +29,14 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 const MAX_MODEL_LENGTH = 256;
 
 /** The part of an admission that the answer contains. */
-export type AdmittedLimits = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate'>;
+export type AdmittedLimits = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate' | 'charges'>;
 
 export interface AllowWriter {
   /**
    * Writes the identity for the upstream, and the decision's metadata for the access log.
    * @param isMessages true: the answer also has the request id where Anthropic's SDKs read it
    * @param token the encoded header with the token for the upstream; default: none
+   * @param budgetHeader the value of the header about the caller's budget; default: none
    */
   allow(
     allow: Allow,
@@ -36,6 +45,7 @@ export interface AllowWriter {
     aliases: readonly string[],
     isMessages: boolean,
     token?: Buffer,
+    budgetHeader?: string,
   ): Buffer;
   /** Removes only the `x-postern-` names, because the HTTP module serves public routes and authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
@@ -53,7 +63,7 @@ export function createAllowWriter(
 ): AllowWriter {
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential, tokenHeader));
   return {
-    allow(allow, { reservation, rate }, requestId, aliases, isMessages, token) {
+    allow(allow, { reservation, rate, charges }, requestId, aliases, isMessages, token, budgetHeader) {
       const { principal, roles, tenant, route } = allow;
       const { id: subject, kind } = principal;
       const user = principal.kind === 'user' ? principal.id : principal.owner?.id;
@@ -94,7 +104,9 @@ export function createAllowWriter(
         fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
       const rated = rate === undefined ? answer : withRateHeaders(answer, template.okAt, rate);
-      return token === undefined || extended !== undefined ? rated : withFields(rated, template.okAt, token);
+      const headed = budgetHeader === undefined ? rated : withBudgetHeader(rated, template.okAt, budgetHeader);
+      const whole = token === undefined || extended !== undefined ? headed : withFields(headed, template.okAt, token);
+      return charges === undefined ? whole : withAsciiMember(whole, METADATA_AT, MEMBER.charges, charges);
     },
     public(_allow, requestId, aliases) {
       const seen = Own.removal(Own.unlistedOwn(aliases));

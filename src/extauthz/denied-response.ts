@@ -5,9 +5,11 @@
 
 import type { InvalidReason, Principal, Route } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
-import { anthropicProblemDetails, problemDetails } from '../domain/problem-details.ts';
+import { anthropicProblemDetails, problemDetails, type RateLimitMember } from '../domain/problem-details.ts';
+import type { RefusedBudget } from '../metering/admission.ts';
 import type { RateState } from '../metering/rate-state.ts';
 import { NO_HOLE } from './answer-template.ts';
+import { BUDGET_HEADER, budgetMember } from './budget-answers.ts';
 import { fillAscii } from './fill.ts';
 import { headerName, putHeader } from './header-options.ts';
 import { MEMBER, putMember, putWords, wrapMetadata } from './metadata.ts';
@@ -33,6 +35,14 @@ export interface Denial {
   readonly rate?: RateState | undefined;
   /** Set with `rate_limit_exceeded` if the cause is not a limit of requests. */
   readonly retryAfterSeconds?: number;
+  /** With `rate_limit_exceeded`: the limit by model. */
+  readonly limit?: RateLimitMember | undefined;
+  /** With `insufficient_quota`. */
+  readonly budget?: RefusedBudget | undefined;
+  /** Whether the caller may see the amounts of the budget. */
+  readonly showsAmounts?: boolean;
+  /** The value of the header about the budget; undefined = the answer has no such header. */
+  readonly budgetHeader?: string | undefined;
 }
 
 /**
@@ -59,6 +69,8 @@ const INVALID_TOKEN = `${REALM}, error="invalid_token"`;
 /** In seconds. The window of a rate limit is a minute. */
 const RETRY_UNAVAILABLE = '1';
 const MAX_RETRY_SECONDS = 60;
+/** The characters of the patterns of a limit by model that the answer shows. */
+const MAX_PATTERNS = 512;
 
 /** By default, Envoy takes at most 4,096 bytes of a denied body. */
 export const MAX_DENIAL_BODY_BYTES = 4095;
@@ -165,6 +177,7 @@ function putHeaders(writer: Writer, denial: Denial, requestId: string, isMessage
   if (denial.rate !== undefined) putRateHeaders(writer, denial.rate);
   if (code === 'unavailable') putHeader(writer, RETRY_AFTER, RETRY_UNAVAILABLE);
   if (code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, retrySeconds(denial));
+  if (denial.budgetHeader !== undefined) putHeader(writer, BUDGET_HEADER, denial.budgetHeader);
   if (code === 'insufficient_quota') putHeader(writer, SHOULD_RETRY, 'false');
   putHeader(writer, CACHE_CONTROL, 'no-store');
   putHeader(writer, CONTENT_TYPE, 'application/problem+json');
@@ -193,10 +206,13 @@ function challengeOf(denial: Denial): string | undefined {
 
 /** Returns the problem document as JSON. It cuts a detail that would make the document too long for Envoy. */
 function body(denial: Denial, requestId: string, isMessages: boolean): string {
+  const { budget, limit } = denial;
   const extras = {
     ...(denial.policy === undefined ? {} : { policy: denial.policy }),
     ...(denial.param === undefined ? {} : { param: denial.param }),
     ...(denial.resetsAt === undefined ? {} : { resets_at: denial.resetsAt }),
+    ...(budget === undefined ? {} : { budget: budgetMember(budget, denial.showsAmounts === true) }),
+    ...(limit === undefined ? {} : { limit: { ...limit, models: firstOf(limit.models) } }),
   };
   for (let length = MAX_DENIAL_BODY_BYTES / 2; ; length /= 2) {
     const { detail } = denial;
@@ -205,6 +221,15 @@ function body(denial: Denial, requestId: string, isMessages: boolean): string {
     const text = JSON.stringify(isMessages ? anthropicProblemDetails(plain) : plain);
     if (length < 1 || Buffer.byteLength(text) <= MAX_DENIAL_BODY_BYTES) return text;
   }
+}
+
+/** Returns the first patterns, because an administrator may have given one limit more than an answer has space for. */
+function firstOf(models: readonly string[]): readonly string[] {
+  let left = MAX_PATTERNS;
+  return models.filter((pattern) => {
+    left -= pattern.length;
+    return left >= 0;
+  });
 }
 
 function putDenialMetadata(writer: Writer, denial: Denial, requestId: string): void {

@@ -1,16 +1,16 @@
-/** Adds encoded fields to the `ok_response` of an allow that is already written. */
+/** Adds encoded fields to a message inside an answer that is already written. */
 
 /**
- * Returns the answer with the fields before those of its `ok_response`.
- * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
+ * Returns the answer with the fields before those of its `ok_response` or of its metadata.
+ * @param answer a CheckResponse in which that message begins, with its tag, at `messageAt`
  */
-export function withFields(answer: Buffer, okAt: number, fields: Uint8Array): Buffer {
-  const { length, at } = readLength(answer, okAt + 1);
+export function withFields(answer: Buffer, messageAt: number, fields: Uint8Array): Buffer {
+  const { length, at } = readLength(answer, messageAt + 1);
   const whole = length + fields.length;
-  const start = okAt + 1 + varintSize(whole);
+  const start = messageAt + 1 + varintSize(whole);
   const extended = Buffer.allocUnsafe(start + fields.length + answer.length - at);
-  answer.copy(extended, 0, 0, okAt + 1);
-  writeVarint(extended, whole, okAt + 1);
+  answer.copy(extended, 0, 0, messageAt + 1);
+  writeVarint(extended, whole, messageAt + 1);
   extended.set(fields, start);
   answer.copy(extended, start + fields.length, at);
   return extended;

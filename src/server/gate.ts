@@ -70,6 +70,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     now: services.now,
     forwardCredential: config.forwardCredential,
     upstreamHeaders: upstreamHeaders(config, services),
+    budgetHeader: config.limits.budgetHeader,
     maxBodyBytes: config.inspect.maxBodyBytes,
     bodyRates: config.inspect,
     tracing: telemetry.tracing,

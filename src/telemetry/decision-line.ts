@@ -86,7 +86,7 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     resources: resourcesOf(known),
     model: cut(allow?.model, MAX_TEXT),
     policy: denial?.policy,
-    budget: denial?.budget,
+    budget: denial?.budgetId,
     reason: denial?.reason,
     detail: cut(denial?.detail, MAX_TEXT),
     setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,

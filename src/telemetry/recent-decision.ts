@@ -105,7 +105,7 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
       upgrade: input?.upgrade !== undefined,
       reason: denial?.reason ?? null,
       asked_tokens: denial?.askedTokens ?? null,
-      budget: denial?.budget ?? null,
+      budget: denial?.budgetId ?? null,
       altered: some !== resources,
     },
     first_of: null,

@@ -11,6 +11,7 @@ export interface NaiveUsage {
         readonly prompt: number | undefined;
         readonly completion: number | undefined;
         readonly cached: number;
+        readonly cacheWrite?: number;
         readonly total: number | undefined;
       }
     | undefined;
@@ -100,6 +101,7 @@ function meaning(told: ReadonlyMap<string, number>): NaiveUsage['usage'] {
     prompt: knowsPrompt ? asked : rest,
     completion: knowsAnswer ? answered : knowsPrompt ? rest : knowsTotal ? 0 : undefined,
     cached: Math.max(of('cached_tokens'), of('cache_read_input_tokens')),
+    cacheWrite: of('cache_creation_input_tokens'),
     total: knowsTotal || (knowsPrompt && knowsAnswer) ? total : undefined,
   };
 }

@@ -149,7 +149,14 @@ describe('usage and text are read as each API means them', () => {
     completion_tokens: completion,
     total_tokens: prompt + completion,
   });
-  const told = (parts: object) => ({ prompt: undefined, completion: undefined, cached: 0, total: undefined, ...parts });
+  const told = (parts: object) => ({
+    prompt: undefined,
+    completion: undefined,
+    cached: 0,
+    cacheWrite: 0,
+    total: undefined,
+    ...parts,
+  });
 
   it.each<[string, readonly unknown[], NaiveUsage]>([
     [
@@ -212,7 +219,7 @@ describe('usage and text are read as each API means them', () => {
           usage: { input_tokens: 5, cache_creation_input_tokens: 30, cache_read_input_tokens: 200, output_tokens: 40 },
         },
       ],
-      { usage: told({ prompt: 235, completion: 40, cached: 200, total: 275 }), textBytes: undefined },
+      { usage: told({ prompt: 235, completion: 40, cached: 200, cacheWrite: 30, total: 275 }), textBytes: undefined },
     ],
     [
       'the prompt of an Anthropic stream is booked once if its last event reports the prompt in other members',

@@ -32,7 +32,7 @@ describe('a finished request', () => {
     expect(ended(log({ decision: DECISION, usage: USAGE, status: 200, responseBytes: 70_000, ...ANSWERED }))).toEqual([
       {
         ...DECISION,
-        usage: { prompt: 11, completion: 22, cached: 3, total: 33, model: 'm-2' },
+        usage: { prompt: 11, completion: 22, cached: 3, cacheWrite: 0, total: 33, model: 'm-2' },
         textBytes: undefined,
         status: 200,
         responseBytes: 70_000,
@@ -91,6 +91,7 @@ describe('a finished request', () => {
     prompt: undefined,
     completion: undefined,
     cached: 0,
+    cacheWrite: 0,
     total: undefined,
     model: undefined,
     ...parts,
@@ -114,7 +115,7 @@ describe('a finished request', () => {
     [
       'an input apart from what the cache had',
       { input_tokens: 1, cache_creation_input_tokens: 2, cache_read_input_tokens: 4, output_tokens: 8 },
-      usage({ prompt: 7, completion: 8, cached: 4, total: 15 }),
+      usage({ prompt: 7, completion: 8, cached: 4, cacheWrite: 2, total: 15 }),
     ],
     [
       'a prompt that contains what the cache had',
@@ -162,11 +163,23 @@ describe('the reader', () => {
     },
   );
 
+  /** ASCII of at most 8 KiB. */
+  const isCharges = (text: string): boolean => text.length <= 8192 && [...text].every((each) => each <= '\x7f');
+
   test('agrees with the complete definition on random entries', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 40 });
     const tokens = fc.nat({ max: 1_000_000_000 });
+    const charges = fc.oneof(text, fc.string({ unit: 'binary-ascii', maxLength: 9000 }));
     const told = fc.record({
-      decision: fc.record({ reservation: text, tenant: text, key: text, user: text, model: text, route: text }),
+      decision: fc.record({
+        reservation: text,
+        tenant: text,
+        key: text,
+        user: text,
+        model: text,
+        route: text,
+        charges,
+      }),
       others: fc.dictionary(
         fc.string({ minLength: 1 }).filter((name) => !name.startsWith('envoy.') && name !== USAGE_NAMESPACE),
         members,
@@ -188,10 +201,12 @@ describe('the reader', () => {
         expect(ended(log(...all))).toEqual(
           all.map(({ decision, usage, status, responseBytes }) => ({
             ...decision,
+            charges: isCharges(decision.charges) ? decision.charges : undefined,
             usage: {
               prompt: usage.prompt_tokens,
               completion: usage.completion_tokens,
               cached: usage.cached_tokens,
+              cacheWrite: 0,
               total: Math.max(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens),
               model: usage.model,
             },

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Resolution } from '../../src/credential-cache/resolution.ts';
+import { compileGrant } from '../../src/decision/compile.ts';
+import type { KeyPrincipal } from '../../src/decision/model.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { makeId } from '../../src/domain/ids.ts';
 import { type CheckHandler, type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
 import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
-import type { LimitDecision } from '../../src/metering/admission.ts';
+import type { BudgetState, LimitDecision } from '../../src/metering/admission.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
@@ -320,6 +323,52 @@ describe('limits', () => {
       code: 'rate_limit_exceeded',
       decision: { kind: 'deny', principal: { id: OWNED_KEY_ID } },
     });
+  });
+
+  test('by a budget show the amounts to callers that may read usage, and what is left of own budgets to their callers', () => {
+    const budget: BudgetState = {
+      id: makeId('bud', 0, Buffer.alloc(10)),
+      name: 'team-a',
+      unit: 'tokens',
+      period: 'month',
+      resetsAt: '2026-11-18T12:00:00.000Z',
+      own: false,
+      limit: 100,
+      spent: 60,
+      reserved: 30,
+      remaining: 10,
+    };
+    const refused = { kind: 'refused', code: 'insufficient_quota', detail: 'No.', resetsAt: budget.resetsAt } as const;
+    const check = (decision: LimitDecision, scopes: readonly string[], budgetHeader: boolean) => {
+      const principal: KeyPrincipal = { ...TENANT_KEY, grant: compileGrant(['chat:write', ...scopes], {}) };
+      const resolver = {
+        resolve: (): Resolution => ({ identity: { kind: 'proved', principal }, snapshot: world.snapshot }),
+      };
+      const { gate, outcomes } = watched({ resolver, limiter: limiterOf(() => decision), budgetHeader });
+      return { ...now(gate(checkRequest(CHAT))), outcomes };
+    };
+    const refusal: LimitDecision = { ...refused, budget, rate: undefined };
+    const reader = check(refusal, ['usage:read'], true);
+    expect(reader.body['budget']).toMatchObject({ name: 'team-a', limit: 100, spent: 60, reserved: 30, remaining: 10 });
+    expect(reader.headers['x-postern-budget-remaining']).toBe('"team-a"; remaining=10; unit=tokens; reset=3600');
+    expect(reader.headers['x-should-retry']).toBe('false');
+    expect(reader.outcomes.at(-1)?.decision).toMatchObject({ kind: 'deny', budgetId: budget.id });
+    const stranger = check(refusal, [], true);
+    expect(stranger.body['budget']).toEqual({
+      id: budget.id,
+      name: 'team-a',
+      period: 'month',
+      resets_at: budget.resetsAt,
+    });
+    expect(stranger.headers['x-postern-budget-remaining']).toBe('"team-a"; reset=3600');
+
+    const allowed = (own: boolean, scopes: readonly string[], header: boolean) =>
+      check({ kind: 'admitted', reservation: undefined, rate: undefined, budget: { ...budget, own } }, scopes, header)
+        .added['x-postern-budget-remaining'];
+    expect(allowed(true, [], false)).toBeUndefined();
+    expect(allowed(false, [], true)).toBe('"team-a"; reset=3600');
+    expect(allowed(true, [], true)).toBe(allowed(false, ['usage:read'], true));
+    expect(allowed(true, [], true)).toContain('remaining=10');
   });
 
   test('that are used up for the month say until when, and that trying again is of no use', () => {

@@ -3,12 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
 import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
 import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
+import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
 import { createAllowWriter } from '../../src/extauthz/check-response.ts';
 import { encodeHeaderText, headerName, putHeader } from '../../src/extauthz/header-options.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { createRequestIds } from '../../src/extauthz/request-id.ts';
 import { beginWriting, finishWriting } from '../../src/extauthz/wire-write.ts';
 import { runs } from '../support/properties.ts';
+import { accessLog } from './support/access-log.ts';
 import { readAnswer } from './support/definition.ts';
 import { NOW_MS, OWNED_KEY, present, ROUTE_LINES, TENANT_KEY, USER } from './support/little-world.ts';
 
@@ -144,6 +146,35 @@ describe('an allow, read by the complete definition', () => {
         },
       ),
       { numRuns: runs(300) },
+    );
+  });
+
+  test('with charges is the same answer with one more member of its metadata, which the access log returns', () => {
+    const rate = { limit: 100, remaining: 7, resetSeconds: 30, windowSeconds: 60 };
+    const texts = fc.oneof(
+      fc.stringMatching(/^p1,2,3,4,5(;[mtr]bud_[0-9a-z]{26} 2026-11#0){0,16}$/),
+      fc.integer({ min: 1, max: 8192 }).map((length) => 'b'.repeat(length)),
+    );
+    fc.assert(
+      fc.property(
+        allow,
+        aliases,
+        texts,
+        fc.constantFrom(RESERVED, { ...RESERVED, rate }),
+        (decision, seen, charges, admitted) => {
+          const written = (more: object, header?: string) =>
+            readAnswer(writer.allow(decision, { ...admitted, ...more }, REQUEST_ID, seen, false, undefined, header));
+          const plain = written({});
+          const metadata = { ...plain.metadata, charges };
+          expect(written({ charges })).toEqual({ ...plain, metadata, options: expect.anything() });
+          const value = '"team-a"; remaining=7; unit=tokens; reset=3';
+          const added = { ...plain.added, 'x-postern-budget-remaining': value };
+          expect(written({ charges }, value)).toEqual({ ...plain, metadata, added, options: expect.anything() });
+          const [finished] = readAccessLog(accessLog({ decision: metadata })).finished;
+          expect(finished?.charges).toBe(charges);
+        },
+      ),
+      { numRuns: runs(200) },
     );
   });
 

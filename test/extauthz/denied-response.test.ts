@@ -1,17 +1,32 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
-import { parsePolicyName } from '../../src/domain/ids.ts';
+import { makeId, parsePolicyName } from '../../src/domain/ids.ts';
 import { anthropicProblemDetails, problemDetails } from '../../src/domain/problem-details.ts';
+import { budgetHeaderValue } from '../../src/extauthz/budget-answers.ts';
 import {
   createDenialWriter,
   type Denial,
   type DenialCode,
   MAX_DENIAL_BODY_BYTES,
 } from '../../src/extauthz/denied-response.ts';
+import type { RefusedBudget } from '../../src/metering/admission.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { present, ROUTE_LINES, USER } from './support/little-world.ts';
+
+const BUDGET: RefusedBudget = {
+  id: makeId('bud', 0, Buffer.alloc(10)),
+  name: 'team-a',
+  unit: 'money',
+  period: 'month',
+  resetsAt: '2026-12-01T00:00:00.000Z',
+  own: false,
+  limit: 500_000_000,
+  spent: 400_000_000,
+  reserved: 99_999_999,
+  remaining: 1,
+};
 
 const denialAnswer = createDenialWriter();
 const REQUEST_ID = 'req_00000000000000000000000000';
@@ -93,6 +108,16 @@ describe('a denial, read by the complete definition', () => {
       policy: fc.constant(present(parsePolicyName('a'.repeat(63)))),
       route: fc.constantFrom(...ROUTE_LINES),
       principal: fc.constant(USER),
+      budget: fc.constantFrom(undefined, { ...BUDGET, name: '"é'.repeat(64) }),
+      showsAmounts: fc.boolean(),
+      limit: fc.option(
+        fc.record({
+          level: fc.constantFrom('tenant', 'user', 'key'),
+          models: fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 256 }), { maxLength: 100 }),
+          dimension: fc.constantFrom('requests_per_minute', 'tokens_per_minute', 'parallel'),
+        }),
+        { nil: undefined },
+      ),
     });
     fc.assert(
       fc.property(denial, fc.boolean(), (given, isMessages) => {
@@ -123,6 +148,69 @@ describe('a denial, read by the complete definition', () => {
       subject_type: 'user',
       tenant: USER.tenantId,
     });
+  });
+});
+
+describe('a denial by a budget', () => {
+  const denial = { code: 'insufficient_quota', detail: 'No.', budget: BUDGET, principal: USER } as const;
+  const { id } = BUDGET;
+  const resets_at = '2026-12-01T00:00:00.000Z';
+
+  test('names the budget, its period and its next reset, and no amount', () => {
+    expect(answerTo(denial).body['budget']).toEqual({ id, name: 'team-a', period: 'month', resets_at });
+    expect(answerTo({ ...denial, budget: { ...BUDGET, resetsAt: undefined } }).body['budget']).toMatchObject({
+      resets_at: null,
+    });
+  });
+
+  test('has the amounts for a caller that may read usage: money as decimal texts, other units as numbers', () => {
+    const budgetOf = (parts: Partial<RefusedBudget>) =>
+      answerTo({ ...denial, budget: { ...BUDGET, ...parts }, showsAmounts: true }, true).body['budget'];
+    const amounts = { limit: '0.50', spent: '0.40', reserved: '0.099999999', remaining: '0.000000001' };
+    expect(budgetOf({})).toEqual({ id, name: 'team-a', period: 'month', resets_at, unit: 'money', ...amounts });
+    const tokens = { unit: 'tokens', limit: 9, spent: 8, reserved: 1, remaining: 0 } as const;
+    expect(budgetOf(tokens)).toMatchObject(tokens);
+    expect(budgetOf({ spent: undefined, reserved: undefined, remaining: undefined })).not.toHaveProperty('spent');
+  });
+});
+
+describe('a denial by a limit by model', () => {
+  test('names the level, the patterns and the dimension, and the time to wait', () => {
+    const limit = { level: 'key', models: ['gpt-*'], dimension: 'parallel' } as const;
+    const denial = {
+      code: 'rate_limit_exceeded',
+      detail: 'No.',
+      limit,
+      principal: USER,
+      retryAfterSeconds: 1,
+    } as const;
+    const answer = answerTo(denial);
+    expect(answer.body['limit']).toEqual(limit);
+    expect(answer.headers['retry-after']).toBe('1');
+    const many = { ...limit, models: Array.from({ length: 32 }, (_, i) => `${i}`.padEnd(100, 'm')) };
+    expect(answerTo({ ...denial, limit: many }).body['limit']).toEqual({ ...many, models: many.models.slice(0, 5) });
+  });
+});
+
+describe('the header about what is left of a budget', () => {
+  const nowMs = Date.parse('2026-11-30T23:00:00.500Z');
+
+  test('has the name, the seconds until the reset and, for callers that may see it, the amount', () => {
+    expect(budgetHeaderValue(BUDGET, true, nowMs)).toBe('"team-a"; remaining=0.000000001; unit=money; reset=3600');
+    expect(budgetHeaderValue(BUDGET, false, nowMs)).toBe('"team-a"; reset=3600');
+    const forever = { ...BUDGET, unit: 'requests', remaining: 7, resetsAt: undefined } as const;
+    expect(budgetHeaderValue(forever, true, nowMs)).toBe('"team-a"; remaining=7; unit=requests');
+  });
+
+  test('is one quoted text of visible ASCII before its parameters, for any name', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (name) => {
+        const value = budgetHeaderValue({ ...BUDGET, name }, true, nowMs);
+        const [, quoted = ''] =
+          /^"([!#-[\]-~]*)"; remaining=[0-9.]+; unit=money; reset=3600$/.exec(value) ?? expect.fail(value);
+        expect(decodeURIComponent(quoted)).toBe(name.toWellFormed());
+      }),
+    );
   });
 });
 

@@ -8,6 +8,7 @@ const NAMESPACE = 'io.envoy.ai_gateway';
 const COSTS = {
   llm_input_token: 11,
   llm_cached_input_token: 3,
+  llm_cache_creation_input_token: 2,
   llm_output_token: 22,
   llm_total_token: 33,
   response_model: 'm-2',
@@ -26,7 +27,14 @@ function usageOf(costs: Members, usage?: Members): unknown {
 
 describe('usage from Envoy AI Gateway', () => {
   test('is that of its metadata, by the keys of its own examples', () => {
-    expect(usageOf(COSTS)).toEqual({ prompt: 11, completion: 22, cached: 3, total: 33, model: 'm-2' });
+    expect(usageOf(COSTS)).toEqual({
+      prompt: 11,
+      completion: 22,
+      cached: 3,
+      cacheWrite: 2,
+      total: 33,
+      model: 'm-2',
+    });
   });
 
   test('counts as not reported if every number is 0, which the gateway writes for an answer without usage', () => {
@@ -46,6 +54,7 @@ describe('usage from Envoy AI Gateway', () => {
       prompt: 20,
       completion: 30,
       cached: 0,
+      cacheWrite: 0,
       total: 50,
       model: undefined,
     });

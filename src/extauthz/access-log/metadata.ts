@@ -3,7 +3,7 @@
  * filters found in the upstream's answer.
  */
 
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { cutUtf8 } from '../../domain/text.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
 import { GATEWAY_COUNTS, isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
@@ -25,6 +25,8 @@ const DOUBLE_2 = 0x11;
 export const MAX_TEXT_BYTES = 512;
 /** The length of namespaces and members, in bytes. Every name in use is shorter. */
 const MAX_MEMBER_BYTES = 64;
+/** Far more than the text of a request's charges has. */
+const MAX_CHARGES_BYTES = 8192;
 
 export interface MetadataDraft {
   reservation: string | undefined;
@@ -33,6 +35,7 @@ export interface MetadataDraft {
   key: string | undefined;
   model: string | undefined;
   route: string | undefined;
+  charges: string | undefined;
   usage: UsageDraft;
 }
 
@@ -134,6 +137,9 @@ function noteDecision(draft: MetadataDraft, member: string, content: Content): v
     case 'route':
       draft[member] = nameIn(content);
       break;
+    case 'charges':
+      draft.charges = asciiIn(content);
+      break;
     default:
   }
 }
@@ -172,6 +178,13 @@ function identifierIn(content: Content): string | undefined {
   if (content.kind !== 'text' || content.end - content.start > MAX_TEXT_BYTES) return undefined;
   const { bytes, start, end } = content;
   return isUtf8(bytes.subarray(start, end)) ? bytes.toString('utf8', start, end) : undefined;
+}
+
+/** Returns a text of ASCII that Postern wrote; undefined for any other. */
+function asciiIn(content: Content): string | undefined {
+  if (content.kind !== 'text' || content.end - content.start > MAX_CHARGES_BYTES) return undefined;
+  const { bytes, start, end } = content;
+  return isAscii(bytes.subarray(start, end)) ? bytes.toString('latin1', start, end) : undefined;
 }
 
 /** Returns a name that a client or an upstream chose, cut to its bound, with U+FFFD for bytes that are not UTF-8. */

@@ -135,6 +135,7 @@ function readEntry(cursor: Cursor, end: number): Draft {
     key: undefined,
     model: undefined,
     route: undefined,
+    charges: undefined,
     usage: {
       counts: {},
       model: undefined,

@@ -36,13 +36,14 @@ export interface UsageDraft {
 
 /**
  * The metadata keys of `llmRequestCosts` in use, and their counts. The route's author chooses the keys; these are the
- * keys of Envoy AI Gateway's own examples. Its input tokens include those from a cache.
+ * keys of Envoy AI Gateway's own examples. Its input tokens include those from a cache and those written to it.
  */
 export const GATEWAY_COUNTS: ReadonlyMap<string, UsageCount> = new Map([
   ['llm_input_token', 'prompt_tokens'],
   ['llm_output_token', 'completion_tokens'],
   ['llm_total_token', 'total_tokens'],
   ['llm_cached_input_token', 'cached_tokens'],
+  ['llm_cache_creation_input_token', 'cache_creation_input_tokens'],
 ]);
 
 /** Reports whether a value is a number of tokens. No single answer uses more, so a larger number is an error. */
@@ -86,15 +87,16 @@ function measured(counts: UsageDraft['counts'], model: string | undefined): Meas
   const told = largest(prompt_tokens, sum(input_tokens, cache_creation_input_tokens, cache_read_input_tokens));
   const answered = largest(counts.completion_tokens, counts.output_tokens);
   const cached = largest(counts.cached_tokens, cache_read_input_tokens) ?? 0;
+  const cacheWrite = cache_creation_input_tokens ?? 0;
   const { total_tokens } = counts;
   if (total_tokens === undefined) {
     if (told === undefined && answered === undefined) return undefined;
     const total = told === undefined || answered === undefined ? undefined : told + answered;
-    return { prompt: told, completion: answered, cached, total, model };
+    return { prompt: told, completion: answered, cached, cacheWrite, total, model };
   }
   const total = Math.max(total_tokens, (told ?? 0) + (answered ?? 0));
   const prompt = told ?? total - (answered ?? 0);
-  return { prompt, completion: answered ?? total - prompt, cached, total, model };
+  return { prompt, completion: answered ?? total - prompt, cached, cacheWrite, total, model };
 }
 
 function largest(left: number | undefined, right: number | undefined): number | undefined {

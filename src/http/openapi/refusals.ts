@@ -2,6 +2,7 @@
 
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { PROBLEM_TYPE_BASE } from '../../domain/problem-details.ts';
+import { BUDGET_PERIODS, BUDGET_UNITS } from '../../domain/records.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import { OAUTH_ERRORS } from '../oauth-errors.ts';
@@ -97,6 +98,10 @@ function headersOf(status: number, codes: readonly ErrorCode[]) {
 }
 
 const text = { type: 'string' };
+const AMOUNT: Json = {
+  description: 'A number of tokens or requests, or a decimal text of money.',
+  type: ['integer', 'string'],
+};
 
 const OAUTH_ERROR: Json = {
   description: 'An error of the token endpoint (RFC 6749, section 5.2).',
@@ -125,6 +130,36 @@ const PROBLEM: Json = {
     request_id: text,
     policy: { type: 'string', description: 'The policy that denies.' },
     resets_at: { type: 'string', format: 'date-time' },
+    budget: {
+      type: 'object',
+      description: 'The budget without room for the request. Only callers with `usage:read` get its unit and amounts.',
+      required: ['id', 'name', 'period', 'resets_at'],
+      properties: {
+        id: text,
+        name: text,
+        period: { type: 'string', enum: BUDGET_PERIODS },
+        resets_at: { type: ['string', 'null'], format: 'date-time' },
+        unit: { type: 'string', enum: BUDGET_UNITS, description: 'The unit of the amounts.' },
+        limit: AMOUNT,
+        spent: AMOUNT,
+        reserved: AMOUNT,
+        remaining: AMOUNT,
+      },
+    },
+    limit: {
+      type: 'object',
+      description: 'The exceeded limit by model. A long list of patterns is cut.',
+      required: ['level', 'models', 'dimension'],
+      properties: {
+        level: { type: 'string', enum: ['tenant', 'user', 'key'], description: 'The owner of the limit.' },
+        models: { type: 'array', items: text },
+        dimension: {
+          type: 'string',
+          enum: ['requests_per_minute', 'tokens_per_minute', 'parallel'],
+          description: 'What the limit counts: requests or tokens per minute, or requests at the same time.',
+        },
+      },
+    },
     errors: {
       type: 'array',
       description: 'The problems of the body, by member.',

@@ -1,0 +1,60 @@
+/** The budget of a request in answers: the member of a denial, and the header that shows how much is left. */
+
+import { formatMoney } from '../domain/money.ts';
+import type { BudgetMember } from '../domain/problem-details.ts';
+import type { BudgetUnit } from '../domain/records.ts';
+import type { BudgetState, RefusedBudget } from '../metering/admission.ts';
+import { encodeHeaderText, headerName, putResponseHeader } from './header-options.ts';
+import { withFields } from './ok-fields.ts';
+import { beginWriting, finishWriting } from './wire-write.ts';
+
+export const BUDGET_HEADER = headerName('x-postern-budget-remaining');
+/** A name of 256 characters, each encoded as at most twelve, and numbers. */
+const MAX_HEADER_BYTES = 4096;
+
+/** @param showsAmounts whether the caller may see how much was spent */
+export function budgetMember(budget: RefusedBudget, showsAmounts: boolean): BudgetMember {
+  const { id, name, unit, period, resetsAt } = budget;
+  const member = { id, name, period, resets_at: resetsAt ?? null };
+  if (!showsAmounts) return member;
+  const { limit, spent, reserved, remaining } = budget;
+  return {
+    ...member,
+    unit,
+    limit: amountOf(unit, limit),
+    ...(spent === undefined ? {} : { spent: amountOf(unit, spent) }),
+    ...(reserved === undefined ? {} : { reserved: amountOf(unit, reserved) }),
+    ...(remaining === undefined ? {} : { remaining: amountOf(unit, remaining) }),
+  };
+}
+
+/** Returns the amount as the API shows it: money as a decimal text. */
+function amountOf(unit: BudgetUnit, amount: number): number | string {
+  return unit === 'money' ? formatMoney(BigInt(amount)) : amount;
+}
+
+/**
+ * Returns the value of the header: `"team-a"; remaining=12.50; unit=money; reset=3600`, with the seconds until the
+ * amount is reset.
+ */
+export function budgetHeaderValue(
+  { name, unit, remaining, resetsAt }: Pick<BudgetState, 'name' | 'unit' | 'remaining' | 'resetsAt'>,
+  showsAmounts: boolean,
+  nowMs: number,
+): string {
+  const quoted = `"${encodeHeaderText(name).replaceAll('"', '%22').replaceAll('\\', '%5C')}"`;
+  const amount =
+    showsAmounts && remaining !== undefined ? `; remaining=${amountOf(unit, remaining)}; unit=${unit}` : '';
+  const seconds = resetsAt === undefined ? undefined : Math.max(0, Math.ceil((Date.parse(resetsAt) - nowMs) / 1000));
+  return `${quoted}${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
+}
+
+/**
+ * Returns an allow that adds the header to the upstream's answer.
+ * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
+ */
+export function withBudgetHeader(answer: Buffer, okAt: number, value: string): Buffer {
+  const writer = beginWriting(MAX_HEADER_BYTES);
+  putResponseHeader(writer, BUDGET_HEADER, value);
+  return withFields(answer, okAt, finishWriting(writer));
+}
