@@ -123,6 +123,7 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly
       completion_tokens: requests * completion,
       cached_tokens: 0,
       total_tokens: requests * (prompt + completion),
+      ...{ cost: 0, price_version: 0, charges: [] },
     };
   });
 }

@@ -1,6 +1,8 @@
 /** Usage that platforms report themselves. Each event is booked once, by its id. */
 
 import type { TenantId } from '../../domain/ids.ts';
+import type { Charge } from '../../metering/ports.ts';
+import { chargeWord } from '../../store/metering/entry.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /** The largest age of an event that the server accepts. The id of an older one need not be remembered. */
@@ -26,6 +28,12 @@ export interface UsageEntry {
   readonly completion_tokens: number;
   readonly cached_tokens: number;
   readonly total_tokens: number;
+  /** In 10^-9 of the currency. */
+  readonly cost: number;
+  /** The version of the price list; 0 = the model had no price. */
+  readonly price_version: number;
+  /** The budgets that count the event. */
+  readonly charges: readonly Charge[];
 }
 
 /**
@@ -48,9 +56,12 @@ export async function takeEvents(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Adds the entries to the usage, and to the spent tokens of their periods. */
+/** Adds the entries to the usage, to the spent tokens of their periods, and to their budgets. */
 export async function bookEvents(trx: Queryable, tenant: TenantId, entries: readonly UsageEntry[]): Promise<void> {
-  const items = entries.map((entry) => ({ ...entry, tenant_id: tenant, estimated: false, books: true }));
+  const items = entries.map((entry) => ({
+    ...entry,
+    ...{ charges: entry.charges.map(chargeWord), tenant_id: tenant, estimated: false, books: true },
+  }));
   await trx.raw(
     `select metering_book(array(
        select e from jsonb_populate_recordset(cast(null as metering_entry), cast(:entries as jsonb)) e))`,

@@ -85,6 +85,7 @@ function eventOf(event: UsageEvent, timezone: string | undefined): EventId & { r
     completion_tokens,
     cached_tokens,
     total_tokens: event.total_tokens ?? prompt_tokens + completion_tokens,
+    ...{ cost: 0, price_version: 0, charges: [] },
   };
   return { id, time, usage };
 }

@@ -1,16 +1,12 @@
 import type { Price } from '../../decision/prices.ts';
-import type { BudgetUnit } from '../../domain/records.ts';
 import type { Charge, Settlement } from '../../metering/ports.ts';
 
 type Optional = 'collections' | 'collection' | 'response' | 'price';
 type Entry = Omit<Settlement, Optional> & Partial<Pick<Settlement, Optional>>;
 
-/** The first character of a charge in the database: its unit. */
-const UNITS: Readonly<Record<BudgetUnit, string>> = { money: 'm', tokens: 't', requests: 'r' };
-
-/** Returns a charge as the database's type `metering_entry` has it. */
+/** Returns a charge as the database's type `metering_entry` has it: the first letter of the unit, and the period. */
 export function chargeWord({ unit, period }: Charge): string {
-  return `${UNITS[unit]}${period}`;
+  return unit.charAt(0) + period;
 }
 
 function priceNumbers({ version, input, output, cachedInput, cacheWrite }: Price): readonly number[] {

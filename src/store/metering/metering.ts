@@ -44,7 +44,9 @@ async function tidy(db: Queries, { windowMs, holdTtlMs, settlementKeepMs, batch 
       from metering_tidy($1, $2, $3, $4)`,
     values: [KEPT_WINDOWS * windowMs + WINDOW_SLACK_MS, holdTtlMs, settlementKeepMs, batch],
   });
-  const removed = ['windows', 'holds', 'creations', 'blocks', 'holders', 'counters'].map((column) => numberIn(row, column));
+  const removed = ['windows', 'holds', 'creations', 'blocks', 'holders', 'counters'].map((column) =>
+    numberIn(row, column),
+  );
   return {
     holds: numberIn(row, 'holds'),
     removed: removed.reduce((sum, count) => sum + count, 0),

@@ -89,7 +89,8 @@ begin
 end
 $$;
 
--- Notes the fractions of limits that the counters have reached: of the tenant's monthly tokens, and of budgets. Each once.
+-- Notes the fractions of limits that the counters have reached: of the tenant's monthly tokens, and of budgets. Each once, so none for
+-- a counter whose alerts may have been removed with it.
 create function metering_note_alerts(tenants text[], periods text[], amounts bigint[]) returns void language plpgsql as $$
 declare
   reached record;
@@ -100,7 +101,7 @@ begin
     join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id = c.tenant_id and b.enabled
       and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
     cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(b.alerts)) a
-    where c.spent >= a.threshold * b.limit_amount
+    where c.spent >= a.threshold * b.limit_amount and coalesce(metering_kept_until(c.period) >= current_date, true)
       and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
     union all
     select c.tenant_id, null, c.period, a.threshold, c.spent, q.quota
@@ -108,7 +109,7 @@ begin
     join tenants t on t.id = c.tenant_id and c.period ~ '^[0-9]{4}-[0-9]{2}$'
     cross join lateral (select cast(cast(t.quotas ->> 'monthly_tokens' as numeric) as bigint) as quota) q
     cross join unnest(array[0.8, 1]) as a(threshold)
-    where c.spent >= a.threshold * q.quota
+    where c.spent >= a.threshold * q.quota and coalesce(metering_kept_until(c.period) >= current_date, true)
       and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
     order by 1, 3, 4
   loop

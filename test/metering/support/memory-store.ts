@@ -1,5 +1,6 @@
 /** The store that all processes share, in memory: what the statements do, and nothing of how. */
 
+import { costOf } from '../../../src/decision/prices.ts';
 import type {
   CollectionReservationRequest,
   HoldBatch,
@@ -28,6 +29,21 @@ interface BudgetRow {
   readonly holds: Map<string, Hold>;
 }
 
+/** A budget as bookings look for reached thresholds. */
+export interface AlertingBudget {
+  readonly tenant: string;
+  readonly limit: number;
+  readonly epoch: number;
+  readonly alerts: readonly number[];
+}
+
+/** What was booked under one name. */
+export interface Booked {
+  requests: number;
+  tokens: number;
+  cost: number;
+}
+
 interface Creation {
   readonly tenant: string;
   expiresMs: number;
@@ -50,6 +66,14 @@ export class MemoryStore implements MeteringStore {
   >();
   /** Requests booked, and their tokens, by tenant. */
   readonly usage = new Map<string, { requests: number; tokens: number; estimated: number }>();
+  /** By `tenant <id>`, `key <tenant> <id>`, `user …`, `model …` and `price <tenant> <model> <version>`. */
+  readonly booked = new Map<string, Booked>();
+  /** Budgets with alerts, by id. */
+  readonly alerting = new Map<string, AlertingBudget>();
+  /** Monthly tokens, by tenant. */
+  readonly quotas = new Map<string, number>();
+  /** Reached thresholds as `<tenant> <period> <threshold>`, with the spent amount. */
+  readonly alerts = new Map<string, number>();
   readonly #processes = new Map<string, { seenMs: number; sequence: number }>();
   readonly #responses = new Map<string, Settlement>();
   /** The tokens booked for each settled reservation. */
@@ -76,13 +100,15 @@ export class MemoryStore implements MeteringStore {
 
   /** Returns a function that restores the present state, as of a standby that lags and becomes the primary later. */
   snapshot(): () => void {
-    const { windows, budgets, collections, creations, usage } = this;
+    const { windows, budgets, collections, creations, usage, booked, alerts } = this;
     const kept = structuredClone({
       windows,
       budgets,
       collections,
       creations,
       usage,
+      booked,
+      alerts,
       processes: this.#processes,
       settled: this.#settled,
       counted: this.#counted,
@@ -93,6 +119,8 @@ export class MemoryStore implements MeteringStore {
       refill(this.collections, kept.collections);
       refill(this.creations, kept.creations);
       refill(this.usage, kept.usage);
+      refill(this.booked, kept.booked);
+      refill(this.alerts, kept.alerts);
       refill(this.#processes, kept.processes);
       refill(this.#counted, kept.counted);
       this.#settled.clear();
@@ -274,22 +302,67 @@ export class MemoryStore implements MeteringStore {
       if (begun === undefined) this.#responses.set(name, settlement);
     } else if (begun !== undefined) {
       this.#responses.delete(name);
-      const { tenant, period, total } = begun;
-      const row = this.usage.get(tenant) ?? { requests: 0, tokens: 0, estimated: 0 };
-      const tokens = row.tokens - total + settlement.total;
-      this.usage.set(tenant, { requests: row.requests, tokens, estimated: row.estimated - total });
-      this.budget(tenant, period).spent += settlement.total - total;
+      const { total, cost, price } = begun;
+      const corrected = price === undefined ? 0 : costOf(price, settlement);
+      this.#add(begun, { requests: 0, tokens: settlement.total - total, cost: corrected - cost, estimated: -total });
     }
   }
 
-  #book({ tenant, period, total, estimated }: Settlement): void {
+  #book(settlement: Settlement): void {
+    const { total, cost, estimated } = settlement;
+    this.#add(settlement, { requests: 1, tokens: total, cost, estimated: estimated ? total : 0 });
+  }
+
+  #add(
+    { tenant, period, model, key, user, priceVersion, charges }: Settlement,
+    { requests, tokens, cost, estimated }: Booked & { readonly estimated: number },
+  ): void {
     const row = this.usage.get(tenant) ?? { requests: 0, tokens: 0, estimated: 0 };
     this.usage.set(tenant, {
-      requests: row.requests + 1,
-      tokens: row.tokens + total,
-      estimated: row.estimated + (estimated ? total : 0),
+      requests: row.requests + requests,
+      tokens: row.tokens + tokens,
+      estimated: row.estimated + estimated,
     });
-    this.budget(tenant, period).spent += total;
+    const price = priceVersion === 0 ? [] : [`price ${tenant} ${model} ${priceVersion}`];
+    for (const name of [
+      ...[`tenant ${tenant}`, `key ${tenant} ${key}`, `user ${tenant} ${user}`, `model ${tenant} ${model}`],
+      ...price,
+    ]) {
+      const sum = this.booked.get(name) ?? { requests: 0, tokens: 0, cost: 0 };
+      this.booked.set(name, {
+        requests: sum.requests + requests,
+        tokens: sum.tokens + tokens,
+        cost: sum.cost + cost,
+      });
+    }
+    this.#charge(tenant, period, tokens);
+    const amounts = { money: cost, tokens, requests };
+    for (const charge of charges) this.#charge(tenant, charge.period, amounts[charge.unit]);
+  }
+
+  #charge(tenant: string, period: string, amount: number): void {
+    if (amount === 0) return;
+    const budget = this.budget(tenant, period);
+    budget.spent = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, budget.spent + amount));
+    for (const [threshold, limit] of this.#thresholds(tenant, period)) {
+      const name = `${tenant} ${period} ${threshold}`;
+      if (budget.spent >= threshold * limit && !this.alerts.has(name)) this.alerts.set(name, budget.spent);
+    }
+  }
+
+  #thresholds(tenant: string, period: string): readonly [threshold: number, limit: number][] {
+    const [, id = '', epoch = ''] = /^([^ /]+)(?:\/[^ ]+)? .*#(\d+)$/.exec(period) ?? [];
+    const budget = this.alerting.get(id);
+    if (budget !== undefined && budget.tenant === tenant && String(budget.epoch) === epoch) {
+      return budget.alerts.map((threshold) => [threshold, budget.limit]);
+    }
+    const quota = this.quotas.get(tenant);
+    return quota === undefined || id !== ''
+      ? []
+      : [
+          [0.8, quota],
+          [1, quota],
+        ];
   }
 
   #beat(processId: string): void {
