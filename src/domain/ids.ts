@@ -15,6 +15,7 @@ export type RequestId = Branded<'RequestId'>;
 export type RoleName = Branded<'RoleName'>;
 export type PolicyName = Branded<'PolicyName'>;
 export type IssuerName = Branded<'IssuerName'>;
+export type BudgetName = Branded<'BudgetName'>;
 /**
  * SHA-256 of an API key's whole text, as 64 lower-case hexadecimal digits: the only form in which a key is stored or
  * looked up.
@@ -39,6 +40,10 @@ export function parsePolicyName(text: string): PolicyName | undefined {
 
 export function parseIssuerName(text: string): IssuerName | undefined {
   return NAME.test(text) ? (text as IssuerName) : undefined;
+}
+
+export function parseBudgetName(text: string): BudgetName | undefined {
+  return NAME.test(text) ? (text as BudgetName) : undefined;
 }
 
 export function parseKeyDigest(text: string): KeyDigest | undefined {

@@ -108,8 +108,10 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
   };
 }
 
+const WITH_HOME: ReadonlySet<string> = new Set(['user', 'api_key', 'issuer', 'budget']);
+
 /**
- * Admits a platform administrator that names no tenant to the tenant of the user, key or issuer that the path names.
+ * Admits a platform administrator that names no tenant to the tenant of the user, key, issuer or budget that the path names.
  * Their ids are unique across tenants.
  */
 async function atHomeOf(
@@ -125,7 +127,8 @@ async function atHomeOf(
     homeOf === undefined ||
     isNamed ||
     !isPlatformAdmin(caller.principal) ||
-    (target?.type !== 'user' && target?.type !== 'api_key' && target?.type !== 'issuer')
+    target === undefined ||
+    !WITH_HOME.has(target.type)
   )
     return caller;
   const home = await homeOf(paramsOf(request)[target.param] ?? '');

@@ -25,6 +25,7 @@ const PARSE_ID = {
   tenant: parseTenantId,
   session: (id: string) => parseId('ses', id),
   issuer: (id: string) => parseId('iss', id),
+  budget: (id: string) => parseId('bud', id),
 } as const satisfies Partial<Record<AuditTarget['type'], (id: string) => string | undefined>>;
 
 /** The resource that a path names. */

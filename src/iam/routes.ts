@@ -32,6 +32,7 @@ export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
     ...tenantEndpoints(parts),
     ...keyEndpoints(parts),
     ...issuerEndpoints(parts),
+    ...budgetEndpoints(parts),
     ...auditEndpoints(parts),
     ...usageEndpoints(parts),
     ...priceEndpoints(parts),

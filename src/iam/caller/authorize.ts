@@ -13,6 +13,7 @@ export const MANAGEMENT_PERMISSIONS = [
   'admin:tenants',
   'admin:keys',
   'admin:issuers',
+  'admin:budgets',
   'audit:read',
   'usage:read',
   'usage:write',

@@ -1,16 +1,17 @@
 /**
- * Finds the tenant of a user, key or issuer, because an id does not contain it and a platform administrator may not know it.
+ * Finds the tenant of a user, key, issuer or budget, because an id does not contain it and a platform administrator may not know it.
  */
 
 import { parseId, type TenantId } from '../../domain/ids.ts';
 import { tenantOfKey } from '../api-keys/queries.ts';
+import { tenantOfBudget } from '../budgets/queries.ts';
 import { tenantOfIssuer } from '../issuers/queries.ts';
 import { tenantOfUser } from '../users/queries.ts';
 import type { AdminParts } from './caller.ts';
 
 /**
  * For platform administrators alone.
- * @returns the tenant of the user, key or issuer; undefined where there is none of that id
+ * @returns the tenant of the user, key, issuer or budget; undefined where there is none of that id
  */
 export async function homeOf({ db }: Pick<AdminParts, 'db'>, text: string): Promise<TenantId | undefined> {
   const user = parseId('usr', text);
@@ -18,5 +19,7 @@ export async function homeOf({ db }: Pick<AdminParts, 'db'>, text: string): Prom
   const key = parseId('key', text);
   if (key !== undefined) return tenantOfKey(db.knex, key);
   const issuer = parseId('iss', text);
-  return issuer && tenantOfIssuer(db.knex, issuer);
+  if (issuer !== undefined) return tenantOfIssuer(db.knex, issuer);
+  const budget = parseId('bud', text);
+  return budget && tenantOfBudget(db.knex, budget);
 }

@@ -32,6 +32,7 @@ export const AUDIT_TARGETS = [
   'signing_key',
   'directory',
   'issuer',
+  'budget',
 ] as const;
 
 export interface AuditTarget {

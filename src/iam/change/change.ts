@@ -194,6 +194,9 @@ function writtenRows({ target, existing = false, keys, users }: ChangeEntry): Wr
     // A mapping names roles, and keys and users refer to the issuer: none of them changes at the same time.
     case 'issuer':
       return { rules: 'roles' };
+    // The number of budgets that count a request follows from keys and users: none of them changes at the same time.
+    case 'budget':
+      return { rules: 'roles' };
     case 'policy':
       return { rules: 'policies' };
     case 'user':

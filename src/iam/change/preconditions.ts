@@ -36,6 +36,8 @@ const REST: ReadonlySet<string> = new Set([
   'notice',
   // The state of an issuer's keys.
   'keys',
+  // What was spent of a budget.
+  'state',
 ]);
 /** Members that only one response has. */
 const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);

@@ -1,0 +1,184 @@
+/** Statements on budgets. Those on what was spent are in state-queries.ts. */
+
+import type { BudgetId, BudgetName, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { BudgetScope } from '../../domain/records.ts';
+import {
+  type BoundedRow,
+  bytesBinding,
+  type Page,
+  type PageRows,
+  pageRows,
+  scopeBinding,
+  scopeCondition,
+  type TenantScope,
+  withinBytes,
+} from '../../store/paging.ts';
+import { countUpTo } from '../../store/prepared.ts';
+import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { columnsOf } from '../schema/entity.ts';
+import { type BudgetRow, type BudgetValues, budget } from './entity.ts';
+
+const budgets = (q: Queryable) => q<BudgetRow>('budgets');
+const COLUMNS = columnsOf(budget);
+const ORDER = 'name collate "C", tenant_id collate "C"';
+
+export interface BudgetFilter {
+  /** Any part of the name, in any case. */
+  readonly q?: string;
+  readonly unit?: BudgetRow['unit'];
+  readonly period?: BudgetRow['period'];
+  readonly action?: BudgetRow['action'];
+  readonly enabled?: boolean;
+}
+
+/** SQL conditions on `budgets`. The bindings have the names of the filter's members. */
+const CONDITIONS: Readonly<Record<keyof BudgetFilter, string>> = {
+  q: 'position(lower(:q) in name) > 0',
+  unit: 'unit = :unit',
+  period: 'period = :period',
+  action: 'action = :action',
+  enabled: 'enabled = :enabled',
+};
+
+function isFilter(name: string): name is keyof BudgetFilter {
+  return name in CONDITIONS;
+}
+
+function conditionsOf(scope: TenantScope, filter: BudgetFilter): string {
+  const filters = Object.keys(filter)
+    .filter(isFilter)
+    .map((name) => CONDITIONS[name]);
+  return [scopeCondition(scope, 'tenant_id'), ...filters].join(' and ');
+}
+
+/** Lists budgets by name, then tenant. */
+export async function listBudgets(
+  q: Queryable,
+  scope: TenantScope,
+  filter: BudgetFilter,
+  page: Page,
+): Promise<PageRows<BudgetRow>> {
+  const [name = '', after = ''] = page.after ?? [];
+  const { rows } = await q.raw<{ rows: (BudgetRow & BoundedRow)[] }>(
+    withinBytes(
+      `select ${COLUMNS.join(', ')}, octets from budgets where ${conditionsOf(scope, filter)}
+       and (${ORDER}) > (:name, :after) order by ${ORDER} limit :take`,
+      ORDER,
+    ),
+    { ...scopeBinding(scope), ...filter, name, after, ...bytesBinding(page), take: page.take },
+  );
+  return pageRows(rows, page);
+}
+
+/** Counts the budgets of a list, up to `most`. */
+export function countBudgets(q: Queryable, scope: TenantScope, filter: BudgetFilter, most: number): Promise<number> {
+  const sql = `select from budgets where ${conditionsOf(scope, filter)}`;
+  return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
+}
+
+export function findBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promise<BudgetRow | undefined> {
+  return budgets(q).where({ tenant_id: tenant, id }).first(COLUMNS);
+}
+
+/** Finds a budget and locks it until the transaction ends. */
+export function lockBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promise<BudgetRow | undefined> {
+  return budgets(q).where({ tenant_id: tenant, id }).forUpdate().first(COLUMNS);
+}
+
+/** A budget and its tenant. */
+export interface BudgetRef {
+  readonly id: BudgetId;
+  readonly tenant_id: TenantId;
+}
+
+/** Returns the budgets of all tenants with a name. */
+export async function budgetsNamed(q: Queryable, name: BudgetName): Promise<readonly BudgetRef[]> {
+  return budgets(q).where({ name }).orderBy('tenant_id').limit(1000).select('id', 'tenant_id');
+}
+
+/** Returns the tenant of a budget; undefined if there is no such budget. */
+export async function tenantOfBudget(q: Queryable, id: BudgetId): Promise<TenantId | undefined> {
+  return (await budgets(q).where({ id }).first('tenant_id'))?.tenant_id;
+}
+
+/** Returns the tenant's budgets that are in force, in the order of names. */
+export async function enabledBudgets(q: Queryable, tenant: TenantId): Promise<readonly BudgetRow[]> {
+  return budgets(q).where({ tenant_id: tenant, enabled: true }).orderByRaw('name collate "C"').select(COLUMNS);
+}
+
+/** Counts the tenant's budgets, those in force, and the octets of all. */
+export async function sizeOfBudgets(
+  q: Queryable,
+  tenant: TenantId,
+): Promise<{ readonly all: number; readonly enabled: number; readonly octets: number }> {
+  const { rows } = await q.raw<{ rows: { all: number; enabled: number; octets: number }[] }>(
+    `select count(*)::int as all, count(*) filter (where enabled)::int as enabled, coalesce(sum(octets), 0)::int as octets
+     from budgets where tenant_id = :tenant`,
+    { tenant },
+  );
+  return rows[0] ?? { all: 0, enabled: 0, octets: 0 };
+}
+
+/** pg writes a list as an array of PostgreSQL, so the values of JSON columns are written as text. */
+function written(q: Queryable, { applies_to, alerts, ...columns }: BudgetValues): Record<string, unknown> {
+  const json = (value: unknown) => q.raw('cast(? as jsonb)', [JSON.stringify(value)]);
+  return { ...columns, applies_to: json(applies_to), alerts: json(alerts) };
+}
+
+/** Throws an error of the constraint `budgets_by_name` if the name is taken. */
+export async function insertBudget(q: Queryable, { id, tenant_id }: BudgetRef, values: BudgetValues): Promise<BudgetRow> {
+  return writtenRow(await q('budgets').insert({ id, tenant_id, ...written(q, values) }, [...COLUMNS]));
+}
+
+/** Changes a locked budget. Throws like `insertBudget`. @param anew begins a new amount */
+export async function updateBudgetRow(
+  q: Queryable,
+  id: BudgetId,
+  values: BudgetValues,
+  anew: boolean,
+): Promise<BudgetRow> {
+  return writtenRow(
+    await q('budgets')
+      .where({ id })
+      .update(
+        {
+          ...written(q, values),
+          ...(anew ? { epoch: q.raw('epoch + 1') } : {}),
+          updated_at: q.raw('clock_timestamp()'),
+        },
+        [...COLUMNS],
+      ),
+  );
+}
+
+/** Begins a new amount of a locked budget. */
+export async function resetBudgetRow(q: Queryable, id: BudgetId): Promise<BudgetRow> {
+  return writtenRow(
+    await q('budgets')
+      .where({ id })
+      .update({ epoch: q.raw('epoch + 1'), updated_at: q.raw('clock_timestamp()') }, [...COLUMNS]),
+  );
+}
+
+export async function deleteBudgetRow(q: Queryable, id: BudgetId): Promise<void> {
+  await budgets(q).where({ id }).delete();
+}
+
+/** Returns the keys, users or custom roles of a scope that do not exist in the tenant. */
+export async function missingOf(
+  q: Queryable,
+  tenant: TenantId,
+  scope: BudgetScope,
+): Promise<ReadonlySet<KeyId | UserId | RoleName>> {
+  const missing = async <T extends string>(table: string, column: string, names: readonly T[]): Promise<Set<T>> => {
+    const { rows } = await q.raw<{ rows: { name: T }[] }>(
+      `select name from unnest(cast(:names as text[])) as wanted (name)
+       where not exists (select from ${table} t where t.tenant_id = :tenant and t.${column} = wanted.name)`,
+      { names: [...names], tenant },
+    );
+    return new Set(rows.map(({ name }) => name));
+  };
+  if ('keys' in scope) return missing('api_keys', 'id', scope.keys);
+  if ('users' in scope) return missing('users', 'id', scope.users);
+  return 'roles' in scope ? missing('roles', 'name', scope.roles) : new Set();
+}

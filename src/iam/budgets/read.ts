@@ -1,0 +1,45 @@
+/** Reads budgets, with what was spent of them. */
+
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { type BudgetResource, budgetResource } from './entity.ts';
+import { type BudgetFilter, countBudgets, findBudget, listBudgets } from './queries.ts';
+import { breakdownOf, statesOf } from './state.ts';
+import { zonesOf } from './state-queries.ts';
+import { budgetIdOf } from './write.ts';
+
+type ReadParts = Pick<AdminParts, 'db'>;
+
+export async function listBudgetsPage(
+  { db: { knex } }: ReadParts,
+  caller: Caller,
+  query: ListQuery & BudgetFilter,
+): Promise<List<BudgetResource>> {
+  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  const scope = scopeOf(caller);
+  const page = await paged(
+    caller,
+    'budgets',
+    query,
+    (page) => listBudgets(knex, scope, filter, page),
+    (row) => [row.name, row.tenant_id],
+    (row) => row,
+    (most) => countBudgets(knex, scope, filter, most),
+  );
+  const zones = await zonesOf(
+    knex,
+    page.data.map(({ tenant_id }) => tenant_id),
+  );
+  const stateOf = await statesOf(knex, page.data, (tenant) => zones.get(tenant), caller.nowMs);
+  return { ...page, data: page.data.map((row) => budgetResource(row, stateOf(row))) };
+}
+
+/** @throws Refusal `not_found` */
+export async function getBudget({ db: { knex } }: ReadParts, caller: Caller, text: string): Promise<BudgetResource> {
+  const row = await findBudget(knex, caller.tenant, budgetIdOf(text));
+  if (row === undefined) throw notFound('budget');
+  const zone = (await zonesOf(knex, [row.tenant_id])).get(row.tenant_id);
+  const stateOf = await statesOf(knex, [row], () => zone, caller.nowMs);
+  return budgetResource(row, { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) });
+}

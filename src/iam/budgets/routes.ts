@@ -1,0 +1,101 @@
+/** /v1/iam/budgets */
+
+import { Type } from 'typebox';
+import { shows } from '../../http/answers.ts';
+import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
+import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
+import type { AdminParts } from '../caller/caller.ts';
+import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { action, Budget, budgetChanges, budgetReset, newBudget, period, unit } from './entity.ts';
+import { budgetPreview, previewBudget } from './preview.ts';
+import { getBudget, listBudgetsPage } from './read.ts';
+import { createBudget, deleteBudget, resetBudget, updateBudget } from './write.ts';
+
+const listing = Type.Object(
+  {
+    ...countedPage,
+    ...tenantFilter,
+    q: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, in any case.' }),
+    ),
+    unit: Type.Optional(unit),
+    period: Type.Optional(period),
+    action: Type.Optional(action),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
+const budgets = resourceEndpoints({
+  path: '/v1/iam/budgets',
+  param: 'id',
+  type: 'budget',
+  nouns: ['budget', 'budgets'],
+  schema: Budget,
+  permission: 'admin:budgets',
+});
+
+export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
+  return [
+    budgets.list({
+      operationId: 'listBudgets',
+      summary: 'List budgets, with what was spent of the amounts that callers share.',
+      permission: 'usage:read',
+      query: listing,
+      run: ({ caller, query }) => listBudgetsPage(parts, caller, withoutTenant(query)),
+    }),
+    budgets.create({
+      operationId: 'createBudget',
+      summary: 'Create a budget: a limit of what callers may spend in a period.',
+      body: newBudget,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      refusals: ['already_exists', 'quota_exceeded'],
+      run: ({ caller, body }) => createBudget(parts, caller, body),
+    }),
+    budgets.get({
+      operationId: 'getBudget',
+      summary: 'Get a budget, with what was spent of it, and by which keys, users and models.',
+      permission: 'usage:read',
+      run: ({ caller }, id) => getBudget(parts, caller, id),
+    }),
+    budgets.update({
+      operationId: 'updateBudget',
+      summary:
+        'Update a budget: the members that are present. A limit applies at once. Another unit, period, time zone or `per` begins a new amount.',
+      body: budgetChanges,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      refusals: ['already_exists', 'quota_exceeded'],
+      run: ({ caller, body }, id) => updateBudget(parts, caller, id, body),
+    }),
+    budgets.delete({
+      operationId: 'deleteBudget',
+      summary: 'Delete a budget.',
+      query: NOTHING,
+      run: ({ caller }, id) => deleteBudget(parts, caller, id),
+    }),
+    budgets.action('reset', {
+      operationId: 'resetBudget',
+      summary: 'Begin a new amount in the current period. The audit log keeps the reason.',
+      body: budgetReset,
+      query: NOTHING,
+      run: ({ caller, body }, id) => resetBudget(parts, caller, id, body.reason),
+    }),
+    callerEndpoint({
+      method: 'POST',
+      path: '/v1/iam/budgets/preview',
+      operationId: 'previewBudget',
+      summary: "Show what a budget would have done in the last full month, by that month's usage. Nothing is stored.",
+      permission: 'admin:budgets',
+      onlyReads: true,
+      body: newBudget,
+      maxBodyBytes: MAX_BODY_BYTES,
+      query: NOTHING,
+      answers: shows('The periods of the month, and what would have been beyond the limit.', budgetPreview),
+      refusals: [],
+      handler: async ({ caller, body }) => ({ status: 200, body: await previewBudget(parts, caller, body) }),
+    }),
+  ];
+}

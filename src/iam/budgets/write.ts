@@ -1,0 +1,188 @@
+/** Creates, updates, resets and deletes budgets. */
+
+import { MAX_BUDGETS_OF_TENANT } from '../../decision/budgets.ts';
+import { Refusal } from '../../domain/errors.ts';
+import { type BudgetId, makeId, parseId, type TenantId } from '../../domain/ids.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
+import type { BudgetScope } from '../../domain/records.ts';
+import { isBuiltinRole } from '../../domain/roles.ts';
+import { brokenConstraint } from '../../store/faults.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { Transaction } from '../../store/transaction.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
+import { change } from '../change/change.ts';
+import { lockTenant } from '../tenants/queries.ts';
+import { refuseManyOfRequest } from './applying.ts';
+import {
+  type BudgetChanges,
+  type BudgetResource,
+  type BudgetRow,
+  type BudgetValues,
+  budgetResource,
+  type NewBudget,
+} from './entity.ts';
+import {
+  type BudgetRef,
+  deleteBudgetRow,
+  insertBudget,
+  lockBudget,
+  missingOf,
+  resetBudgetRow,
+  sizeOfBudgets,
+  updateBudgetRow,
+} from './queries.ts';
+import { beginsAnew, readBudgetChanges, readNewBudget } from './values.ts';
+
+/** Most octets of the budgets of a tenant. Every gate keeps them in memory. */
+const MAX_OCTETS = 1024 * 1024;
+
+/** @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded` */
+export async function createBudget(parts: AdminParts, caller: Caller, request: NewBudget): Promise<BudgetResource> {
+  const values = readNewBudget(request);
+  const id = makeId('bud', caller.nowMs, parts.random(10));
+  const target = { type: 'budget', id } as const;
+  return change(parts, caller, { action: 'budget.create', target }, async ({ trx, caller, audit }) => {
+    if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
+    const row = await writeNewBudget(trx, { id, tenant_id: caller.tenant }, values);
+    audit.after = budgetResource(row);
+    return budgetResource(row);
+  });
+}
+
+/** Changes the members that are present. @throws Refusal as `createBudget`; `not_found` */
+export async function updateBudget(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  request: BudgetChanges,
+): Promise<BudgetResource> {
+  const target = { type: 'budget', id: text } as const;
+  return change(
+    parts,
+    caller,
+    { action: 'budget.update', target },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const before = await holdBudget(trx, caller.tenant, text);
+      const values = readBudgetChanges(before, request);
+      checkPreconditions(budgetResource(before));
+      const row = await writeBudget(trx, before, values);
+      audit.before = budgetResource(before);
+      audit.after = budgetResource(row);
+      return budgetResource(row);
+    },
+  );
+}
+
+/** Begins a new amount. Requests in progress are booked to the former one. @throws Refusal `not_found` */
+export async function resetBudget(
+  parts: AdminParts,
+  caller: Caller,
+  text: string,
+  reason: string,
+): Promise<BudgetResource> {
+  const target = { type: 'budget', id: text } as const;
+  return change(
+    parts,
+    caller,
+    { action: 'budget.reset', target },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const before = await holdBudget(trx, caller.tenant, text);
+      checkPreconditions(budgetResource(before));
+      const row = await resetBudgetRow(trx, before.id);
+      audit.after = { ...budgetResource(row), reason };
+      return budgetResource(row);
+    },
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function deleteBudget(parts: AdminParts, caller: Caller, text: string): Promise<void> {
+  const target = { type: 'budget', id: text } as const;
+  await change(parts, caller, { action: 'budget.delete', target }, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdBudget(trx, caller.tenant, text);
+    checkPreconditions(budgetResource(before));
+    await deleteBudgetRow(trx, before.id);
+    audit.before = budgetResource(before);
+  });
+}
+
+/** Locks a budget of the tenant for a change. @throws Refusal `not_found` */
+async function holdBudget(trx: Transaction, tenant: TenantId, text: string): Promise<BudgetRow> {
+  const row = await lockBudget(trx, tenant, budgetIdOf(text));
+  if (row === undefined) throw notFound('budget');
+  return row;
+}
+
+/** @throws Refusal `not_found` for any text that cannot be an id */
+export function budgetIdOf(text: string): BudgetId {
+  const id = parseId('bud', text);
+  if (id === undefined) throw notFound('budget');
+  return id;
+}
+
+/**
+ * Call it while no other transaction can add a budget or a caller to the tenant.
+ * @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded`
+ */
+export async function writeNewBudget(trx: Transaction, ref: BudgetRef, values: BudgetValues): Promise<BudgetRow> {
+  throwIfInvalid(await unknownInScope(trx, ref.tenant_id, values.applies_to, undefined));
+  const row = await insertBudget(trx, ref, values).catch(refuseTaken);
+  await refuseQuotas(trx, row);
+  return row;
+}
+
+/** Writes the new values of a locked budget. @throws Refusal like `writeNewBudget` */
+export async function writeBudget(trx: Transaction, before: BudgetRow, values: BudgetValues): Promise<BudgetRow> {
+  throwIfInvalid(await unknownInScope(trx, before.tenant_id, values.applies_to, before.applies_to));
+  const row = await updateBudgetRow(trx, before.id, values, beginsAnew(before, values)).catch(refuseTaken);
+  await refuseQuotas(trx, row);
+  return row;
+}
+
+async function refuseQuotas(trx: Transaction, { tenant_id, enabled }: BudgetRow): Promise<void> {
+  const { all, octets } = await sizeOfBudgets(trx, tenant_id);
+  if (all > MAX_BUDGETS_OF_TENANT) {
+    throw new Refusal(
+      'quota_exceeded',
+      `The tenant already has ${MAX_BUDGETS_OF_TENANT} budgets, which is the limit. Delete one first.`,
+    );
+  }
+  if (octets > MAX_OCTETS) {
+    throw new Refusal(
+      'quota_exceeded',
+      'The budgets of a tenant may use 1 MiB in total, and this change would exceed it. Select keys by metadata or users by roles, or delete budgets.',
+    );
+  }
+  if (enabled) await refuseManyOfRequest(trx, tenant_id);
+}
+
+/**
+ * Returns an error for each key, user and role of a scope that does not exist in the tenant. A scope may keep what was
+ * deleted after the scope was written.
+ */
+export async function unknownInScope(
+  q: Queryable,
+  tenant: TenantId,
+  scope: BudgetScope,
+  before: BudgetScope | undefined,
+): Promise<readonly FieldError[]> {
+  const kept = new Set<string>(before === undefined ? [] : namesOf(before));
+  const missing = await missingOf(q, tenant, scope);
+  return namesOf(scope).flatMap((name, i) =>
+    !missing.has(name) || kept.has(name) || ('roles' in scope && isBuiltinRole(name))
+      ? []
+      : [{ path: `/applies_to/${Object.keys(scope)[0]}/${i}`, message: `${name} does not exist in the tenant.` }],
+  );
+}
+
+function namesOf(scope: BudgetScope) {
+  if ('keys' in scope) return scope.keys;
+  if ('users' in scope) return scope.users;
+  return 'roles' in scope ? scope.roles : [];
+}
+
+function refuseTaken(error: unknown): never {
+  if (brokenConstraint(error) !== 'budgets_by_name') throw error;
+  throw new Refusal('already_exists', 'A budget with this name already exists. Choose another name.', { param: 'name' });
+}
