@@ -313,6 +313,174 @@ export type BackchannelLogout = {
   readonly logout_token?: string;
 };
 
+export type Budget = {
+  /** The id. */
+  readonly id: string;
+  /** The id of the tenant. */
+  readonly tenant_id: string;
+  /** The name. */
+  readonly name: string;
+  readonly unit: 'money' | 'tokens' | 'requests';
+  /** Of money: a decimal text. */
+  readonly limit: string | number;
+  /** The month, `YYYY-MM`. */
+  readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
+  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  readonly timezone: string | null;
+  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
+  readonly applies_to: {
+    readonly tenant?: boolean;
+    /** The API keys. */
+    readonly keys?: readonly string[];
+    /** The users. */
+    readonly users?: readonly string[];
+    /** The names of the roles. */
+    readonly roles?: readonly string[];
+    /** Up to 16 pairs of strings. No decision reads them. */
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  readonly per: 'all' | 'key' | 'user';
+  /** Globs of model names; `*` matches any characters. */
+  readonly models: readonly string[] | null;
+  /** What was done, such as `role.update`. */
+  readonly action: 'block' | 'report';
+  readonly alerts: readonly number[];
+  /** Whether the policy is in force. */
+  readonly enabled: boolean;
+  readonly state?: BudgetState;
+  /** When the resource was created. */
+  readonly created_at: string;
+  /** When the resource was last updated. */
+  readonly updated_at: string;
+};
+
+export type BudgetChanges = {
+  /** The name. */
+  readonly name?: string;
+  readonly unit?: 'money' | 'tokens' | 'requests';
+  /** Money: a decimal text with at most 9 places, at most 9000000. Tokens and requests: a number. */
+  readonly limit?: string | number;
+  /** The month, `YYYY-MM`. */
+  readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total';
+  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  readonly timezone?: string | null;
+  /** The callers whose requests count: exactly one member. Those of `users` and `roles` are these users and the keys that they own. */
+  readonly applies_to?: {
+    /** Every request in the tenant. */
+    readonly tenant?: true;
+    /** The API keys. */
+    readonly keys?: readonly string[];
+    /** The users. */
+    readonly users?: readonly string[];
+    /** The names of the roles. */
+    readonly roles?: readonly string[];
+    /** Keys with all of these pairs in their metadata. */
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
+  readonly per?: 'all' | 'key' | 'user';
+  /** Names or globs of models. Null: all requests, also those without a model. */
+  readonly models?: readonly string[] | null;
+  /** `report`: requests are counted, and none is blocked. Default: block. */
+  readonly action?: 'block' | 'report';
+  /** Fractions of the limit. Each that is reached is announced once in a period. */
+  readonly alerts?: readonly number[];
+  /** Whether the policy is in force. */
+  readonly enabled?: boolean;
+};
+
+export type BudgetList = {
+  /** Always `list`. */
+  readonly object: 'list';
+  /** The rows of the page. */
+  readonly data: readonly Budget[];
+  /** Whether another page follows. */
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
+  readonly total?: number;
+  /** Present instead of `total` if the list has more rows than this. */
+  readonly total_exceeds?: 10000;
+};
+
+export type BudgetPreview = {
+  /** The beginning of the period. */
+  readonly from: string;
+  /** The end of the period. */
+  readonly to: string;
+  /** Null: usage is kept by day, so nothing can be said about hours. */
+  readonly periods: readonly {
+    readonly starts_on: string;
+    /** By all callers together. */
+    readonly spent: string | number;
+    /** The first day on which an amount was spent. */
+    readonly reached_on: string | null;
+    /** Amounts: 1 for a shared budget. */
+    readonly callers: number;
+    /** Amounts that were spent. */
+    readonly callers_reached: number;
+    /** The number of requests. */
+    readonly requests: number;
+    /** Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is. */
+    readonly blocked_requests: number;
+    /** The amount beyond the limit. */
+    readonly blocked: string | number;
+  }[] | null;
+  /** The number of requests. */
+  readonly requests: number;
+  /** Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is. */
+  readonly blocked_requests: number;
+  /** The amount beyond the limit. */
+  readonly blocked: string | number;
+};
+
+export type BudgetReset = {
+  /** Why. The audit log keeps it. */
+  readonly reason: string;
+};
+
+/** Absent after a change. */
+export type BudgetState = {
+  /** The beginning of the period. Null: it has none. */
+  readonly starts_at: string | null;
+  /** The end of the period. Null: it has none. */
+  readonly resets_at: string | null;
+  /** Null: each key or user has its own amount. */
+  readonly spent: string | number | null;
+  /** For requests in progress, and fetched ahead of need. Null as `spent`. */
+  readonly reserved: string | number | null;
+  /** The limit without the spent and the reserved part, at least 0. Null as `spent`. */
+  readonly remaining: string | number | null;
+  /** The keys or users that used most. Only in one budget whose callers have their own amounts. */
+  readonly callers?: readonly {
+    /** A key, or a user. */
+    readonly id: string;
+    /** Booked in the period. */
+    readonly spent: string | number;
+    /** Set aside for requests in progress, and fetched ahead of need. */
+    readonly reserved: string | number;
+    /** The limit without the spent and the reserved part; 0 if more was spent. */
+    readonly remaining: string | number;
+  }[];
+  /** The keys and users that used most, by the usage of the days of the period. Only in one budget, and not for hours. */
+  readonly by_key?: readonly {
+    /** The id of the API key. */
+    readonly key_id: string | null;
+    /** The id of the user that owns the key; null if the tenant owns it. */
+    readonly user_id: string | null;
+    /** Booked in the period. */
+    readonly spent: string | number;
+  }[];
+  /** The same by model. */
+  readonly by_model?: readonly {
+    /** The model. */
+    readonly model: string;
+    /** Booked in the period. */
+    readonly spent: string | number;
+  }[];
+};
+
 export type CreatedUser = {
   /** The id. */
   readonly id: string;
@@ -1378,6 +1546,41 @@ export type NewApiKey = {
   readonly expires_at?: string | null;
   /** Days until the key expires, in place of `expires_at`. */
   readonly expires_in_days?: number;
+};
+
+export type NewBudget = {
+  /** The name. */
+  readonly name: string;
+  readonly unit: 'money' | 'tokens' | 'requests';
+  /** Money: a decimal text with at most 9 places, at most 9000000. Tokens and requests: a number. */
+  readonly limit: string | number;
+  /** The month, `YYYY-MM`. */
+  readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
+  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  readonly timezone?: string | null;
+  /** The callers whose requests count: exactly one member. Those of `users` and `roles` are these users and the keys that they own. */
+  readonly applies_to: {
+    /** Every request in the tenant. */
+    readonly tenant?: true;
+    /** The API keys. */
+    readonly keys?: readonly string[];
+    /** The users. */
+    readonly users?: readonly string[];
+    /** The names of the roles. */
+    readonly roles?: readonly string[];
+    /** Keys with all of these pairs in their metadata. */
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
+  readonly per?: 'all' | 'key' | 'user';
+  /** Names or globs of models. Null: all requests, also those without a model. */
+  readonly models?: readonly string[] | null;
+  /** `report`: requests are counted, and none is blocked. Default: block. */
+  readonly action?: 'block' | 'report';
+  /** Fractions of the limit. Each that is reached is announced once in a period. */
+  readonly alerts?: readonly number[];
+  /** Whether the policy is in force. */
+  readonly enabled?: boolean;
 };
 
 export type NewIssuer = {
@@ -3885,6 +4088,112 @@ export interface Paths {
       readonly answers: {
         /** The issuer after the attempt. */
         readonly '200': Issuer;
+      };
+    };
+  };
+  readonly '/v1/iam/budgets': {
+    /** List budgets, with what was spent of the amounts that callers share. */
+    readonly GET: {
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
+        readonly tenant_id?: string | undefined;
+        /** Any part of the name, in any case. */
+        readonly q?: string | undefined;
+        readonly unit?: 'money' | 'tokens' | 'requests' | undefined;
+        readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total' | undefined;
+        readonly action?: 'block' | 'report' | undefined;
+        /** Only policies that are, or are not, in force. */
+        readonly enabled?: boolean | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of budgets. */
+        readonly '200': BudgetList;
+      };
+    };
+    /** Create a budget: a limit of what callers may spend in a period. */
+    readonly POST: {
+      readonly body: NewBudget;
+      readonly answers: {
+        /** The budget. */
+        readonly '201': Budget;
+      };
+    };
+  };
+  readonly '/v1/iam/budgets/{id}': {
+    /** Get a budget, with what was spent of it, and by which keys, users and models. */
+    readonly GET: {
+      readonly path: {
+        /** The id of the budget. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The budget. */
+        readonly '200': Budget;
+      };
+    };
+    /** Update a budget: the members that are present. A limit applies at once. Another unit, period, time zone or `per` begins a new amount. */
+    readonly PUT: {
+      readonly path: {
+        /** The id of the budget. */
+        readonly id: string;
+      };
+      readonly body?: BudgetChanges | undefined;
+      readonly answers: {
+        /** The updated budget. */
+        readonly '200': Budget;
+      };
+    };
+    /** Update a budget: the members that are present. A limit applies at once. Another unit, period, time zone or `per` begins a new amount. */
+    readonly PATCH: {
+      readonly path: {
+        /** The id of the budget. */
+        readonly id: string;
+      };
+      readonly body?: BudgetChanges | undefined;
+      readonly answers: {
+        /** The updated budget. */
+        readonly '200': Budget;
+      };
+    };
+    /** Delete a budget. */
+    readonly DELETE: {
+      readonly path: {
+        /** The id of the budget. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** Done. The response has no body. */
+        readonly '204': undefined;
+      };
+    };
+  };
+  readonly '/v1/iam/budgets/{id}/reset': {
+    /** Begin a new amount in the current period. The audit log keeps the reason. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the budget. */
+        readonly id: string;
+      };
+      readonly body: BudgetReset;
+      readonly answers: {
+        /** The updated budget. */
+        readonly '200': Budget;
+      };
+    };
+  };
+  readonly '/v1/iam/budgets/preview': {
+    /** Show what a budget would have done in the last full month, by that month's usage. Nothing is stored. */
+    readonly POST: {
+      readonly body: NewBudget;
+      readonly answers: {
+        /** The periods of the month, and what would have been beyond the limit. */
+        readonly '200': BudgetPreview;
       };
     };
   };

@@ -4,6 +4,7 @@ import type { Endpoint } from '../http/endpoint.ts';
 import { withPatch } from '../http/patch.ts';
 import { keyEndpoints } from './api-keys/routes.ts';
 import { auditEndpoints } from './audit/routes.ts';
+import { budgetEndpoints } from './budgets/routes.ts';
 import { decisionEndpoints, recentDecisionEndpoints } from './decisions/routes.ts';
 import { directoryEndpoints } from './directory/routes.ts';
 import type { DirectoryTestParts } from './directory/test.ts';

@@ -16,6 +16,7 @@ const CHANGES: Readonly<Record<Kind, object>> = {
   policies: { description: 'Changed', enabled: false },
   tenants: { name: 'Renamed', settings: { timezone: 'Europe/Berlin', rate_limit_rpm: null } },
   'api-keys': { description: 'Changed', rate_limit_rpm: 7 },
+  budgets: { limit: 5 },
   issuers: { audiences: ['other'], max_age_seconds: null },
 };
 

@@ -2,7 +2,7 @@
 
 import { type Harness, type Reply, text } from './harness.ts';
 
-export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys', 'issuers'] as const;
+export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys', 'issuers', 'budgets'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Made {
@@ -32,6 +32,15 @@ export function newBody(kind: Kind): object {
     // No key can be fetched from this address, and no resolution of a name takes time.
     case 'issuers':
       return { name: `issuer-${n}`, issuer: `https://127.0.0.1:1/${n}`, audiences: ['postern'] };
+    // No two select the same keys, because a request counts in few of them.
+    case 'budgets':
+      return {
+        name: `budget-${n}`,
+        unit: 'tokens',
+        limit: 1000,
+        period: 'month',
+        applies_to: { metadata: { number: String(n) } },
+      };
     default:
       return kind satisfies never;
   }

@@ -45,6 +45,11 @@ const TAGS: readonly Tag[] = [
     prefixes: ['/v1/iam/usage', '/v1/iam/prices', '/v1/iam/decisions', '/v1/iam/overview'],
   },
   {
+    name: 'Budgets',
+    description: 'Limits of what callers may spend in a period: money, tokens or requests.',
+    prefixes: ['/v1/iam/budgets'],
+  },
+  {
     name: 'Audit',
     description: 'Records of every change: its actor, time and client address.',
     prefixes: ['/v1/iam/audit'],

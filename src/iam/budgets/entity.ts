@@ -7,7 +7,13 @@ import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { BudgetId, BudgetName, KeyId, RoleName, UserId } from '../../domain/ids.ts';
 import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
-import { BUDGET_PERIODS, BUDGET_UNITS, type BudgetRecord, type BudgetScope, type Metadata } from '../../domain/records.ts';
+import {
+  BUDGET_PERIODS,
+  BUDGET_UNITS,
+  type BudgetRecord,
+  type BudgetScope,
+  type Metadata,
+} from '../../domain/records.ts';
 import {
   acceptedBy,
   changedBy,

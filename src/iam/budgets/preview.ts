@@ -18,7 +18,8 @@ const blocked = {
   requests: count,
   blocked_requests: Type.Integer({
     minimum: 0,
-    description: 'Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is.',
+    description:
+      'Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is.',
   }),
   blocked: shownAmount('The amount beyond the limit.'),
 };
@@ -33,7 +34,9 @@ export const budgetPreview = component(
         Type.Object({
           starts_on: day,
           spent: shownAmount('By all callers together.'),
-          reached_on: nullable(Type.String({ format: 'date', description: 'The first day on which an amount was spent.' })),
+          reached_on: nullable(
+            Type.String({ format: 'date', description: 'The first day on which an amount was spent.' }),
+          ),
           callers: Type.Integer({ minimum: 0, description: 'Amounts: 1 for a shared budget.' }),
           callers_reached: Type.Integer({ minimum: 0, description: 'Amounts that were spent.' }),
           ...blocked,
@@ -60,7 +63,13 @@ export async function previewBudget(
   throwIfInvalid(await unknownInScope(knex, tenant, values.applies_to, undefined));
   const span = await lastMonth(knex, tenant, nowMs);
   if (values.period === 'hour') return { ...span, periods: null, ...shown(values, NOTHING) };
-  const usage = { tenant, appliesTo: values.applies_to, models: values.models ?? undefined, unit: values.unit, ...span };
+  const usage = {
+    tenant,
+    appliesTo: values.applies_to,
+    models: values.models ?? undefined,
+    unit: values.unit,
+    ...span,
+  };
   const periods = await previewedPeriods(knex, usage, values);
   return {
     ...span,

@@ -126,7 +126,11 @@ function written(q: Queryable, { applies_to, alerts, ...columns }: BudgetValues)
 }
 
 /** Throws an error of the constraint `budgets_by_name` if the name is taken. */
-export async function insertBudget(q: Queryable, { id, tenant_id }: BudgetRef, values: BudgetValues): Promise<BudgetRow> {
+export async function insertBudget(
+  q: Queryable,
+  { id, tenant_id }: BudgetRef,
+  values: BudgetValues,
+): Promise<BudgetRow> {
   return writtenRow(await q('budgets').insert({ id, tenant_id, ...written(q, values) }, [...COLUMNS]));
 }
 

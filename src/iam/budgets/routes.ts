@@ -16,9 +16,7 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, in any case.' }),
-    ),
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, in any case.' })),
     unit: Type.Optional(unit),
     period: Type.Optional(period),
     action: Type.Optional(action),

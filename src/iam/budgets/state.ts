@@ -2,8 +2,8 @@
 
 import { type BudgetCaller, shareOf } from '../../decision/budgets.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import type { BudgetPeriod, BudgetRecord } from '../../domain/records.ts';
-import { periodAt } from '../../metering/budget-periods.ts';
+import type { BudgetRecord } from '../../domain/records.ts';
+import { type Period, periodAt } from '../../metering/budget-periods.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { dayIn, momentOf } from '../usage/period.ts';
 import { type BudgetRow, type BudgetState, budgetRecord, shownOf } from './entity.ts';
@@ -20,44 +20,13 @@ import {
 /** The rows of one breakdown. */
 const MOST_ROWS = 10;
 
-const HOUR_MS = 3_600_000;
-const LENGTHS_MS = {
-  hour: HOUR_MS,
-  day: 24 * HOUR_MS,
-  week: 7 * 24 * HOUR_MS,
-  month: 28 * 24 * HOUR_MS,
-} as const satisfies Partial<Record<BudgetPeriod, number>>;
-
-/** The current period of a budget. */
-export interface CurrentPeriod {
-  /** See `periodAt`. */
-  readonly name: string;
-  /** Undefined: it has no beginning, or no end. */
-  readonly startsMs: number | undefined;
-  readonly endsMs: number | undefined;
-}
-
 /** @param tenantZone of the tenant; undefined = UTC */
-export function currentPeriod(
+function currentPeriod(
   { period, timezone }: Pick<BudgetRecord, 'period' | 'timezone'>,
   tenantZone: string | undefined,
   nowMs: number,
-): CurrentPeriod {
-  const zone = timezone ?? tenantZone ?? 'UTC';
-  const { name, endsMs } = periodAt(period, zone, nowMs);
-  return { name, endsMs, startsMs: period === 'total' ? undefined : startOf(period, zone, name, nowMs) };
-}
-
-/** Returns the end of the period before, which no clock change makes ambiguous. */
-function startOf(period: keyof typeof LENGTHS_MS, zone: string, name: string, nowMs: number): number | undefined {
-  const length = LENGTHS_MS[period];
-  let earlier = nowMs - length;
-  while (periodAt(period, zone, earlier).name === name) earlier -= length / 4;
-  for (;;) {
-    const { endsMs } = periodAt(period, zone, earlier);
-    if (endsMs === undefined || periodAt(period, zone, endsMs).name === name) return endsMs;
-    earlier = endsMs;
-  }
+): Period {
+  return periodAt(period, timezone ?? tenantZone, nowMs);
 }
 
 /** Returns the counter of a budget in a period. @param share of the caller; empty for a shared budget */
@@ -65,13 +34,13 @@ export function counterOf(
   tenant: TenantId,
   { id, epoch }: Pick<BudgetRecord, 'id' | 'epoch'>,
   share: string,
-  { name }: Pick<CurrentPeriod, 'name'>,
+  { name }: Pick<Period, 'name'>,
 ): Counter {
   return { tenant, period: `${id}${share === '' ? '' : `/${share}`} ${name}#${epoch}` };
 }
 
 /** What was spent of the amount that a caller's requests use. */
-export interface SpentBudget extends CounterState, CurrentPeriod {
+export interface SpentBudget extends CounterState, Period {
   readonly budget: BudgetRecord;
   /** The caller whose amount it is; empty for a shared one. */
   readonly share: string;
@@ -182,8 +151,8 @@ async function callersOf(
   row: BudgetRow,
   usage: CountedUsage,
   per: 'key' | 'user',
-  period: CurrentPeriod,
-): Promise<BudgetState['callers']> {
+  period: Period,
+): Promise<NonNullable<BudgetState['callers']>> {
   const ids = await topCallers(q, usage, per, MOST_ROWS);
   const counter = (id: string): Counter => counterOf(row.tenant_id, row, id, period);
   const states = await readCounters(q, ids.map(counter));

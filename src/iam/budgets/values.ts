@@ -33,8 +33,7 @@ export function readBudgetChanges(before: BudgetValues, request: BudgetChanges):
     ...before,
     ...members,
     name: name === undefined ? before.name : nameOf(name, errors),
-    limit_amount:
-      limit === undefined ? keptAmount(before, unit, errors) : amountOf(unit, limit, errors),
+    limit_amount: limit === undefined ? keptAmount(before, unit, errors) : amountOf(unit, limit, errors),
   };
   throwIfInvalid([...errors, ...budgetErrors(values)]);
   return values;
@@ -94,7 +93,8 @@ function scopeErrors(scope: BudgetScope): readonly FieldError[] {
       isOne(name) ? [] : [{ path: `/applies_to/${kind}/${i}`, message: `must be the ${what}` }],
     );
   if ('keys' in scope) return malformed('keys', scope.keys, (id) => parseId('key', id) !== undefined, 'id of a key');
-  if ('users' in scope) return malformed('users', scope.users, (id) => parseId('usr', id) !== undefined, 'id of a user');
+  if ('users' in scope)
+    return malformed('users', scope.users, (id) => parseId('usr', id) !== undefined, 'id of a user');
   if ('roles' in scope)
     return malformed('roles', scope.roles, (name) => parseRoleName(name) !== undefined, 'name of a role');
   return [];

@@ -18,6 +18,7 @@ import {
   type BudgetChanges,
   type BudgetResource,
   type BudgetRow,
+  type BudgetState,
   type BudgetValues,
   budgetResource,
   type NewBudget,
@@ -32,6 +33,8 @@ import {
   sizeOfBudgets,
   updateBudgetRow,
 } from './queries.ts';
+import { statesOf } from './state.ts';
+import { zonesOf } from './state-queries.ts';
 import { beginsAnew, readBudgetChanges, readNewBudget } from './values.ts';
 
 /** Most octets of the budgets of a tenant. Every gate keeps them in memory. */
@@ -89,22 +92,39 @@ export async function resetBudget(
     async ({ trx, caller, audit, checkPreconditions }) => {
       const before = await holdBudget(trx, caller.tenant, text);
       checkPreconditions(budgetResource(before));
-      const row = await resetBudgetRow(trx, before.id);
+      const { spent, row } = await resetRow(trx, before, caller.nowMs);
+      audit.before = { spent };
       audit.after = { ...budgetResource(row), reason };
       return budgetResource(row);
     },
   );
 }
 
+/** Begins a new amount of a locked budget. @returns what was spent of the former one; null if callers have their own */
+export async function resetRow(
+  trx: Transaction,
+  before: BudgetRow,
+  nowMs: number,
+): Promise<{ readonly row: BudgetRow; readonly spent: BudgetState['spent'] }> {
+  const zones = await zonesOf(trx, [before.tenant_id]);
+  const { spent } = (await statesOf(trx, [before], (tenant) => zones.get(tenant), nowMs))(before);
+  return { row: await resetBudgetRow(trx, before.id), spent };
+}
+
 /** @throws Refusal `not_found` */
 export async function deleteBudget(parts: AdminParts, caller: Caller, text: string): Promise<void> {
   const target = { type: 'budget', id: text } as const;
-  await change(parts, caller, { action: 'budget.delete', target }, async ({ trx, caller, audit, checkPreconditions }) => {
-    const before = await holdBudget(trx, caller.tenant, text);
-    checkPreconditions(budgetResource(before));
-    await deleteBudgetRow(trx, before.id);
-    audit.before = budgetResource(before);
-  });
+  await change(
+    parts,
+    caller,
+    { action: 'budget.delete', target },
+    async ({ trx, caller, audit, checkPreconditions }) => {
+      const before = await holdBudget(trx, caller.tenant, text);
+      checkPreconditions(budgetResource(before));
+      await deleteBudgetRow(trx, before.id);
+      audit.before = budgetResource(before);
+    },
+  );
 }
 
 /** Locks a budget of the tenant for a change. @throws Refusal `not_found` */
@@ -184,5 +204,7 @@ function namesOf(scope: BudgetScope) {
 
 function refuseTaken(error: unknown): never {
   if (brokenConstraint(error) !== 'budgets_by_name') throw error;
-  throw new Refusal('already_exists', 'A budget with this name already exists. Choose another name.', { param: 'name' });
+  throw new Refusal('already_exists', 'A budget with this name already exists. Choose another name.', {
+    param: 'name',
+  });
 }
