@@ -2192,7 +2192,7 @@ export type ProposedPrice = {
   readonly price: Price;
   /** The price in force for the same glob. */
   readonly current: Price | null;
-  /** Prices of the provider that the table does not have: `tiers` for long prompts, `times` for hours of the day. */
+  /** Prices of the provider that the table does not have: `tiers` are higher ones for long prompts, `times` are lower ones at some hours. */
   readonly left_out: readonly ('tiers' | 'times')[];
 };
 
