@@ -9,6 +9,7 @@ import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { conformance, type StoreUnderTest } from './support/conformance.ts';
 import { MemoryStore, usedOf } from './support/memory-store.ts';
+import { postgresUnderTest } from './support/postgres-store.ts';
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -30,43 +31,26 @@ describe('in memory', () => {
       return Promise.resolve({ spent: row.spent, used: usedOf(row) });
     },
     usage: (tenant) => Promise.resolve(store.usage.get(tenant) ?? { requests: 0, tokens: 0, estimated: 0 }),
+    booked: (tenant) => Promise.resolve(new Map([...store.booked].filter(([name]) => name.split(' ')[1] === tenant))),
     collections: (tenant) => Promise.resolve(store.collections.get(tenant) ?? 0),
+    addBudget: (tenant, { id, ...budget }) => {
+      store.alerting.set(id, { tenant, ...budget });
+      return Promise.resolve();
+    },
+    setQuota: (tenant, tokens) => {
+      store.quotas.set(tenant, tokens);
+      return Promise.resolve();
+    },
+    alerts: (tenant) => {
+      const own = [...store.alerts.keys()].filter((name) => name.startsWith(`${tenant} `));
+      return Promise.resolve(own.map((name) => name.slice(tenant.length + 1)).sort());
+    },
   };
   conformance(() => under);
 });
 
 describe('in PostgreSQL', () => {
-  conformance(() => ({
-    store: postgresMetering(database.db),
-    async budget(tenant, period) {
-      const [row] = await database.db.query({
-        text: 'select spent, held from token_budgets where tenant_id = $1 and period = $2',
-        values: [tenant, period],
-      });
-      const spent = Number(row?.['spent'] ?? 0);
-      return { spent, used: spent + Number(row?.['held'] ?? 0) };
-    },
-    async usage(tenant) {
-      const [row] = await database.db.query({
-        text: `select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(total_tokens), 0)::float8 as tokens,
-          coalesce(sum(estimated_tokens), 0)::float8 as estimated from usage_daily where tenant_id = $1`,
-        values: [tenant],
-      });
-      return {
-        requests: Number(row?.['requests']),
-        tokens: Number(row?.['tokens']),
-        estimated: Number(row?.['estimated']),
-      };
-    },
-    async collections(tenant) {
-      const values = [tenant];
-      const [row] = await database.db.query({
-        text: 'select count from collection_counts where tenant_id = $1',
-        values,
-      });
-      return Number(row?.['count'] ?? 0);
-    },
-  }));
+  conformance(() => postgresUnderTest(database));
 
   test('collections are released as the naive twin releases them, one by one and in batches', async () => {
     const step = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 4 }));

@@ -12,13 +12,21 @@ import type {
   ReservationChange,
   Settlement,
 } from '../../../src/metering/ports.ts';
+import type { AlertingBudget, Booked } from './memory-store.ts';
 
 export interface StoreUnderTest {
   readonly store: MeteringStore;
   /** Tokens that all processes have spent and hold. */
   budget(tenant: string, period: string): Promise<{ readonly spent: number; readonly used: number }>;
   usage(tenant: string): Promise<{ readonly requests: number; readonly tokens: number; readonly estimated: number }>;
+  /** Everything that was booked for the tenant, by the names of `MemoryStore.booked`. */
+  booked(tenant: string): Promise<ReadonlyMap<string, Booked>>;
   collections(tenant: string): Promise<number>;
+  addBudget(tenant: string, budget: Omit<AlertingBudget, 'tenant'> & { readonly id: string }): Promise<void>;
+  /** Adds a tenant with this limit of monthly tokens. */
+  setQuota(tenant: string, tokens: number): Promise<void>;
+  /** Reached thresholds as `<period> <threshold>`, sorted. */
+  alerts(tenant: string): Promise<readonly string[]>;
 }
 
 const PERIOD = '2026-11';
@@ -356,6 +364,134 @@ export function conformance(under: () => StoreUnderTest): void {
       expect((await store.settle(processId, [settlement(processId, 1, { tenant, books: false })])).booked).toBe(1);
       expect((await under().usage(tenant)).requests).toBe(0);
       expect((await under().budget(tenant, PERIOD)).spent).toBe(0);
+    });
+  });
+
+  describe('charges', () => {
+    const price = { version: 3, input: 3_000_000, output: 15_000_001, cachedInput: 300_000, cacheWrite: 3_750_000 };
+
+    test('are booked once by their unit, with the cost of the usage, however many reports arrive at once', async () => {
+      const [tenant, processId, budget] = [fresh('t'), fresh('h'), `bud_${fresh('b')}`];
+      const { store } = under();
+      await store.lease(processId, []);
+      const charges = [
+        { unit: 'money', period: `${budget}m 2026-11#0` },
+        { unit: 'tokens', period: `${budget}t 2026-W48#2` },
+        { unit: 'requests', period: `${budget}r/key_1 2026-11-26T14#0` },
+      ] as const;
+      const all = Array.from({ length: 30 }, (_, i) =>
+        settlement(processId, 2000 + i, {
+          ...{ tenant, key: `key_${i % 2}`, cost: 1000 + i, priceVersion: i < 10 ? 0 : 3 },
+          charges: charges.slice(0, 1 + (i % 3)),
+        }),
+      );
+      await Promise.all(Array.from({ length: 5 }, (_, i) => store.settle(fresh('s'), shuffled(all, i))));
+      const spent = await Promise.all(charges.map(async ({ period }) => (await under().budget(tenant, period)).spent));
+      expect(spent).toEqual([30_000 + 435, 20 * 7, 10]);
+      const booked = await under().booked(tenant);
+      expect(booked.get(`tenant ${tenant}`)).toEqual({ requests: 30, tokens: 210, cost: 30_435 });
+      expect(booked.get(`key ${tenant} key_1`)).toEqual({ requests: 15, tokens: 105, cost: 15_225 });
+      expect(booked.get(`price ${tenant} m 3`)).toEqual({ requests: 20, tokens: 140, cost: 20_390 });
+    });
+
+    test('and costs reach the process that issued the reservation', async () => {
+      const processId = fresh('h');
+      const say = speaker(processId);
+      await say([]);
+      await under().store.settle(fresh('s'), [
+        settlement(processId, 1, { tenant: fresh('t'), total: 9, cost: 77 }),
+        settlement(processId, 2, { tenant: fresh('t'), total: 0, cost: Number.MAX_SAFE_INTEGER }),
+      ]);
+      const { settlements } = await say([]);
+      expect(settlements.flatMap(({ totals, costs }) => totals.map((total, i) => [total, costs[i]]))).toEqual([
+        [9, 77],
+        [0, Number.MAX_SAFE_INTEGER],
+      ]);
+    });
+
+    test('of the noted requests of a process that is gone are booked with the cost of their prompts', async () => {
+      const [tenant, processId] = [fresh('t'), fresh('h')];
+      const { store, budget } = under();
+      await store.lease(processId, []);
+      const charges = [{ unit: 'money', period: `bud_${fresh('b')} 2026-11#0` }] as const;
+      const requests = [1, 2].map((counter) => ({
+        ...{ counter, tenant, period: PERIOD, day: '2026-11-21', key: 'key_1', user: 'usr_1', prompt: 10 },
+        ...{ cost: 50, priceVersion: 3, charges },
+      }));
+      await store.noteRequests({ processId, note: 1, requests, over: [] });
+      await store.settle(processId, [settlement(processId, 1, { tenant, cost: 90, priceVersion: 3, charges })]);
+      const gone = { holdTtlMs: -1, reservationTtlMs: 600_000, settlementKeepMs: 86_400_000 };
+      await expect.poll(() => store.bookLost(gone)).toEqual({ booked: 1, more: true });
+      await store.settle(processId, [settlement(processId, 2, { tenant, cost: 90, priceVersion: 3, charges })]);
+      expect((await budget(tenant, charges[0].period)).spent).toBe(140);
+      expect((await under().booked(tenant)).get(`tenant ${tenant}`)).toEqual({ requests: 2, tokens: 17, cost: 140 });
+    });
+
+    test('of a response that continues are corrected with the price of its admission', async () => {
+      const [tenant, processId, other] = [fresh('t'), fresh('h'), fresh('h')];
+      const { store, budget, booked } = under();
+      const id = `bud_${fresh('b')}`;
+      const periods = [`${id}m 2026-11#0`, `${id}t total#0`, `${id}r total#0`];
+      const charges = [
+        { unit: 'money', period: periods[0] ?? '' },
+        { unit: 'tokens', period: periods[1] ?? '' },
+        { unit: 'requests', period: periods[2] ?? '' },
+      ] as const;
+      const parts = { tenant, response: 'r', estimated: true, prompt: 60, completion: 150, cached: 0, total: 210 };
+      await store.lease(processId, []);
+      await store.settle(processId, [
+        settlement(processId, 1, { ...parts, cost: 2_430, priceVersion: 3, price, charges }),
+      ]);
+      const done = { response: 'r', books: false, held: false, prompt: 50, completion: 20, cached: 30, cacheWrite: 10 };
+      const told = settlement(other, 1, { ...done, tenant, total: 75, period: '2026-12' });
+      await Promise.all([store.settle(other, [told]), store.settle(processId, [told]), store.settle(other, [told])]);
+      // Input 10 + 5, from the cache 30, to the cache 10, output 20: 45 + 9 + 37.5 + 300.00002, rounded up.
+      const spent = await Promise.all(periods.map(async (period) => (await budget(tenant, period)).spent));
+      expect(spent).toEqual([392, 75, 1]);
+      expect((await booked(tenant)).get(`price ${tenant} m 3`)).toEqual({ requests: 1, tokens: 75, cost: 392 });
+    });
+
+    test('reach each threshold of their budget once in its period and epoch, and those of monthly tokens', async () => {
+      const [tenant, other, processId] = [fresh('t'), fresh('t'), fresh('h')];
+      const id = `bud_${fresh('b')}`;
+      const { store, alerts, addBudget, setQuota } = under();
+      await store.lease(processId, []);
+      await addBudget(tenant, { id, limit: 1000, alerts: [0.5, 0.9, 1], epoch: 2 });
+      await setQuota(other, 20);
+      let counter = 0;
+      const spend = (cost: number, period: string) =>
+        settlement(processId, ++counter, { tenant, cost, charges: [{ unit: 'money', period }] });
+      await store.settle(processId, [spend(499, `${id} 2026-11#2`), spend(5000, `${id} 2026-11#1`)]);
+      expect(await alerts(tenant)).toEqual([]);
+      await Promise.all([1, 2, 3].map(() => store.settle(fresh('s'), [spend(1, `${id} 2026-11#2`)])));
+      expect(await alerts(tenant)).toEqual([`${id} 2026-11#2 0.5`]);
+      await store.settle(processId, [spend(600, `${id} 2026-11#2`), spend(900, `${id}/key_1 2026-12#2`)]);
+      await store.settle(processId, [
+        spend(600, `${id} 2026-11#2`),
+        settlement(processId, ++counter, { tenant: other, total: 15 }),
+      ]);
+      expect(await alerts(tenant)).toEqual([
+        ...[`${id} 2026-11#2 0.5`, `${id} 2026-11#2 0.9`, `${id} 2026-11#2 1`],
+        ...[`${id}/key_1 2026-12#2 0.5`, `${id}/key_1 2026-12#2 0.9`],
+      ]);
+      expect(await alerts(other)).toEqual([]);
+      await store.settle(processId, [settlement(processId, ++counter, { tenant: other, total: 1 })]);
+      expect(await alerts(other)).toEqual([`${PERIOD} 0.8`]);
+      await store.settle(processId, [settlement(processId, ++counter, { tenant: other, total: 4 })]);
+      expect(await alerts(other)).toEqual([`${PERIOD} 0.8`, `${PERIOD} 1`]);
+    });
+
+    test('never fail a booking, whatever they add up to', async () => {
+      const [tenant, processId] = [fresh('t'), fresh('h')];
+      const { store, budget } = under();
+      const period = `bud_${fresh('b')} 2026-13-99T77#0`;
+      await store.lease(processId, []);
+      const most = { tenant, cost: Number.MAX_SAFE_INTEGER, charges: [{ unit: 'money', period }] } as const;
+      for (let round = 0; round < 3; round++) {
+        const batch = Array.from({ length: 500 }, (_, i) => settlement(processId, 500 * round + i, most));
+        expect((await store.settle(processId, batch)).booked).toBe(500);
+      }
+      expect((await budget(tenant, period)).spent).toBe(Number.MAX_SAFE_INTEGER);
     });
   });
 
