@@ -5,6 +5,7 @@
 
 import type { DenyCode } from '../domain/errors.ts';
 import type { BudgetId, IssuerId, KeyId, PolicyName, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { Metadata, RateLimitRule, TenantQuotas, TenantSettings } from '../domain/records.ts';
 import type { BudgetIndex } from './budgets.ts';
 import type { BuiltinRoles } from './builtin-roles.ts';
@@ -232,6 +233,8 @@ export interface Deny {
   readonly askedTokens?: number;
   /** The budget without room for the request, for step 17. Absent for the tenant's own quotas. */
   readonly budgetId?: BudgetId;
+  /** The exceeded limit by model, for step 16. */
+  readonly modelLimit?: RateLimitMember | undefined;
 }
 
 /** The request cannot be decided, because Envoy did not send the body. Neither a denial nor an allow: 503. */

@@ -321,7 +321,13 @@ class Checks {
         const { code, detail } = refusal;
         const { route, principal, resources, tenant } = allow;
         const decision = { kind: 'deny', code, detail, route, principal, tenant: tenant.id, resources } as const;
-        if (code === 'rate_limit_exceeded' || refusal.budget === undefined)
+        if (code === 'rate_limit_exceeded')
+          return this.#answers.deny(
+            attempt,
+            { ...refusal, route, principal },
+            { ...decision, modelLimit: refusal.limit },
+          );
+        if (refusal.budget === undefined)
           return this.#answers.deny(attempt, { ...refusal, route, principal }, decision);
         const { budget } = refusal;
         const showsAmounts = this.#readsUsage(attempt, request, allow);

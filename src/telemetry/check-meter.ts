@@ -3,7 +3,8 @@
  */
 
 import { BODY_SETTING } from '../decision/body.ts';
-import type { Route } from '../decision/model.ts';
+import type { Deny, Route } from '../decision/model.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import { type CheckCode, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { DurationHistogram } from './histogram.ts';
 
@@ -22,7 +23,10 @@ export class CheckMeter {
   readonly #codes = new Map<CheckCode, CodeCount>();
   readonly #routes = new Map<Route, RouteCount>();
   readonly #notSent = new Map<Route, number>();
+  readonly #modelLimits = new Map<string, { readonly limit: RateLimitMember; count: number }>();
   readonly durations = new DurationHistogram();
+  /** Checks that a budget refused. */
+  refusedByBudget = 0;
 
   record(code: CheckCode, route: Route | undefined, tookMs: number): void {
     const slot = this.#codes.get(code) ?? this.#newCode(code);
@@ -37,6 +41,20 @@ export class CheckMeter {
   bodyNotSent(route: Route): void {
     const count = this.#notSent.get(route);
     if (count !== undefined || this.#notSent.size < MAX_ROUTES) this.#notSent.set(route, (count ?? 0) + 1);
+  }
+
+  /** Counts the budget or the limit by model that refused a check. */
+  refused({ budgetId, modelLimit }: Pick<Deny, 'budgetId' | 'modelLimit'>): void {
+    if (budgetId !== undefined) this.refusedByBudget++;
+    if (modelLimit === undefined) return;
+    const name = `${modelLimit.level} ${modelLimit.dimension}`;
+    const known = this.#modelLimits.get(name);
+    if (known === undefined) this.#modelLimits.set(name, { limit: modelLimit, count: 1 });
+    else known.count++;
+  }
+
+  refusedByModelLimit(): readonly (readonly [level: string, dimension: string, number])[] {
+    return Array.from(this.#modelLimits.values(), ({ limit, count }) => [limit.level, limit.dimension, count]);
   }
 
   byCode(): readonly (readonly [outcome: string, code: string, number])[] {

@@ -20,6 +20,7 @@ export function checkObserver(
     observe: (outcome) => {
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
       if (outcome.decision?.kind === 'fault') meter.bodyNotSent(outcome.decision.route);
+      else if (outcome.decision?.kind === 'deny') meter.refused(outcome.decision);
       tally.count(outcome);
       decisions?.offer(outcome);
       recent.offer(outcome);

@@ -27,6 +27,7 @@ export interface MeteringStats {
   readonly settled: number;
   readonly duplicates: number;
   readonly estimated: number;
+  readonly unknownCharges: number;
   readonly unknown: number;
   readonly late: number;
   readonly dropped: number;
@@ -106,6 +107,7 @@ export function watchMetering(metrics: Metrics, source: () => MeteringStats): vo
     return Object.entries({ booked, duplicate, unknown, late, dropped });
   });
   metrics.show('postern_settlements_estimated_total', () => stats().estimated);
+  metrics.show('postern_settlements_unknown_charges_total', () => stats().unknownCharges);
   metrics.show('postern_settlement_lag_seconds', () => stats().settlementLagMs / 1000);
   metrics.show('postern_metering_waiting', () => {
     const { rates, budgets, settlementsWaiting: settlement, changesWaiting: reservation } = stats();

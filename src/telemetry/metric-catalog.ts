@@ -209,6 +209,16 @@ export const METRICS = {
   postern_quota_limited_checks_total: counter(['outcome'], 'Checks with a token quota, by outcome.', {
     table: 'limits',
   }),
+  postern_budget_refused_checks_total: counter([], 'Checks that a budget refused.', {
+    explanation:
+      'They are also part of `postern_checks_total{code="insufficient_quota"}`. The [decision log](decision-log.md) and [recent decisions](operations.md#recent-decisions) name the budget.',
+    table: 'limits',
+  }),
+  postern_model_limit_refused_checks_total: counter(['level', 'dimension'], 'Checks that a limit by model refused.', {
+    explanation:
+      '`level`: `tenant`, `user` or `key`. `dimension`: `requests_per_minute`, `tokens_per_minute` or `parallel`.',
+    table: 'limits',
+  }),
   postern_quota_tokens_total: counter(
     ['outcome'],
     'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
@@ -245,6 +255,11 @@ export const METRICS = {
     table: 'limits',
   }),
   postern_settlements_estimated_total: counter([], 'Finished requests without measured usage.', { table: 'limits' }),
+  postern_settlements_unknown_charges_total: counter(
+    [],
+    'Finished requests whose budgets the access log did not return correctly. They are booked without their budgets.',
+    { table: 'limits' },
+  ),
   postern_settlement_lag_seconds: gauge([], 'Time from the end of the last booked request to its booking.', {
     together: 'max',
     table: 'limits',

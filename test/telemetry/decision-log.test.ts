@@ -385,17 +385,26 @@ describe('metrics', () => {
       observer.observe(outcome('insufficient_permission', { decision, tookMs }));
     }
     observer.observe(outcome('public'));
+    const budgetId = makeId('bud', 0, new Uint8Array(10));
+    observer.observe(outcome('insufficient_quota', { decision: { ...denied, budgetId } }));
+    const modelLimit = { level: 'key', models: ['*'], dimension: 'parallel' } as const;
+    for (const models of [['a'], ['b']]) {
+      const decision = { ...denied, modelLimit: { ...modelLimit, models } };
+      observer.observe(outcome('rate_limit_exceeded', { decision }));
+    }
     const text = await metrics.exposition();
+    expect(text).toContain('postern_budget_refused_checks_total 1');
+    expect(text).toContain('postern_model_limit_refused_checks_total{level="key",dimension="parallel"} 2');
     expect(text).toContain('postern_checks_total{outcome="deny",code="insufficient_permission"} 5');
     expect(text).toContain('postern_checks_total{outcome="allow",code="public"} 1');
     expect(text).toContain(
       `postern_route_checks_total{method="${route?.method}",route="${route?.template}",outcome="deny"} 5`,
     );
-    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.000025"\} 4\n/);
-    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.001"\} 5\n/);
-    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="2.5"\} 5\n/);
-    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="\+Inf"\} 6\n/);
-    expect(text).toContain('postern_check_duration_seconds_count 6');
+    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.000025"\} 7\n/);
+    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="0.001"\} 8\n/);
+    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="2.5"\} 8\n/);
+    expect(text).toMatch(/postern_check_duration_seconds_bucket\{le="\+Inf"\} 9\n/);
+    expect(text).toContain('postern_check_duration_seconds_count 9');
   });
 
   it('stay bounded however many routes there are', () => {
