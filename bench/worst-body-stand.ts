@@ -19,6 +19,7 @@ import { apiEndpoints } from '../src/iam/api-routes.ts';
 import { keyRefreshTurns } from '../src/iam/issuers/refresh-keys.ts';
 import { SsoProviders } from '../src/iam/sso/provider.ts';
 import { SourceRate } from '../src/iam/sso/source-rate.ts';
+import { webhookTurns } from '../src/iam/webhooks/sender.ts';
 import { Passwords } from '../src/identity/passwords.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { builtinRoles } from '../test/support/builtin-roles.ts';
@@ -93,6 +94,13 @@ export async function openStand(): Promise<Stand> {
         keys: { db, fetch: { allowedHosts: [] }, maxStalenessMs: DAY_MS, turns: keyRefreshTurns() },
         allowedHosts: [],
         maxStalenessMs: DAY_MS,
+      },
+      webhooks: {
+        db,
+        keys: { secretKey: 'a secret key of benchmarks that is long enough' },
+        fetch: { allowedHosts: [] },
+        turns: webhookTurns(),
+        now: Date.now,
       },
       sso: {
         only: false,

@@ -1809,6 +1809,17 @@ export type NewUser = {
   readonly password?: string;
 };
 
+export type NewWebhook = {
+  /** An https address on the public internet, or a host that `webhooks.allowed-hosts` names. */
+  readonly url: string;
+  /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
+  readonly events: readonly string[];
+  /** A message for people. */
+  readonly description?: string | null;
+  /** Whether the policy is in force. */
+  readonly enabled?: boolean;
+};
+
 export type Notice = {
   /** The reason for the notice, for programs. */
   readonly kind: 'unneeded_pattern' | 'binds_no_one' | 'duplicate' | 'shadowed' | 'no_effect';
@@ -2914,6 +2925,120 @@ export type UsersToChange = {
     /** `true`: users of a directory whose address another user has. */
     readonly email_conflict?: true;
   };
+};
+
+export type Webhook = {
+  /** The id. */
+  readonly id: string;
+  /** The id of the tenant. */
+  readonly tenant_id: string;
+  readonly url: string;
+  /** Usage events, each counted once by its id. */
+  readonly events: readonly string[];
+  /** A message for people. */
+  readonly description: string | null;
+  /** Whether the policy is in force. */
+  readonly enabled: boolean;
+  /** Why the server disabled the webhook. Null: it did not. */
+  readonly disabled_reason: string | null;
+  /** The former secret signs as well until this time. Null: there is none. */
+  readonly previous_until: string | null;
+  /** Events that were left out because 10,000 deliveries waited. */
+  readonly dropped: number;
+  /** When the resource was created. */
+  readonly created_at: string;
+  /** When the resource was last updated. */
+  readonly updated_at: string;
+};
+
+export type WebhookChanges = {
+  /** An https address on the public internet, or a host that `webhooks.allowed-hosts` names. */
+  readonly url?: string;
+  /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
+  readonly events?: readonly string[];
+  /** A message for people. */
+  readonly description?: string | null;
+  /** Whether the policy is in force. */
+  readonly enabled?: boolean;
+};
+
+export type WebhookDelivery = {
+  /** The same in every attempt: the header `webhook-id`. */
+  readonly id: string;
+  readonly webhook_id: string;
+  /** `user` or `api_key`. */
+  readonly type: string;
+  readonly state: 'waiting' | 'delivered' | 'failed';
+  readonly attempts: number;
+  /** When the resource was created. */
+  readonly created_at: string;
+  readonly attempted_at: string | null;
+  /** Null: no further attempt is due. */
+  readonly next_attempt_at: string | null;
+  /** The status of the last answer. Null: there was none. */
+  readonly status: number | null;
+  /** The first 1 KiB of the last answer. */
+  readonly answer: string | null;
+  /** Why the last attempt failed. */
+  readonly error: string | null;
+};
+
+export type WebhookDeliveryList = {
+  /** Always `list`. */
+  readonly object: 'list';
+  /** The rows of the page. */
+  readonly data: readonly WebhookDelivery[];
+  /** Whether another page follows. */
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
+  readonly total?: number;
+  /** Present instead of `total` if the list has more rows than this. */
+  readonly total_exceeds?: 10000;
+};
+
+export type WebhookList = {
+  /** Always `list`. */
+  readonly object: 'list';
+  /** The rows of the page. */
+  readonly data: readonly Webhook[];
+  /** Whether another page follows. */
+  readonly has_more: boolean;
+  /** The `cursor` of the next page; null on the last. */
+  readonly next_cursor: string | null;
+  /** The number of rows of the whole list. Present with `count=true`, for up to 10,000 rows. */
+  readonly total?: number;
+  /** Present instead of `total` if the list has more rows than this. */
+  readonly total_exceeds?: 10000;
+};
+
+export type WebhookWithSecret = {
+  /** The id. */
+  readonly id: string;
+  /** The id of the tenant. */
+  readonly tenant_id: string;
+  readonly url: string;
+  /** Usage events, each counted once by its id. */
+  readonly events: readonly string[];
+  /** A message for people. */
+  readonly description: string | null;
+  /** Whether the policy is in force. */
+  readonly enabled: boolean;
+  /** Why the server disabled the webhook. Null: it did not. */
+  readonly disabled_reason: string | null;
+  /** The former secret signs as well until this time. Null: there is none. */
+  readonly previous_until: string | null;
+  /** Events that were left out because 10,000 deliveries waited. */
+  readonly dropped: number;
+  /** When the resource was created. */
+  readonly created_at: string;
+  /** When the resource was last updated. */
+  readonly updated_at: string;
+  /** The key of the signatures, `whsec_…`. Only this response contains it. */
+  readonly secret?: string;
+  /** Present instead of the secret if the server repeats a response. */
+  readonly secret_available?: false;
 };
 
 export type WhoCan = {
@@ -4194,6 +4319,144 @@ export interface Paths {
       readonly answers: {
         /** The periods of the month, and what would have been beyond the limit. */
         readonly '200': BudgetPreview;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks': {
+    /** List webhooks. */
+    readonly GET: {
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
+        readonly tenant_id?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of webhooks. */
+        readonly '200': WebhookList;
+      };
+    };
+    /** Create a webhook, to which the tenant's events are sent. The response has the secret of the signatures. */
+    readonly POST: {
+      readonly body: NewWebhook;
+      readonly answers: {
+        /** The webhook, with its secret. */
+        readonly '201': WebhookWithSecret;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks/{id}': {
+    /** Get a webhook. */
+    readonly GET: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The webhook. */
+        readonly '200': Webhook;
+      };
+    };
+    /** Update a webhook: the members that are present. */
+    readonly PUT: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly body?: WebhookChanges | undefined;
+      readonly answers: {
+        /** The updated webhook. */
+        readonly '200': Webhook;
+      };
+    };
+    /** Update a webhook: the members that are present. */
+    readonly PATCH: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly body?: WebhookChanges | undefined;
+      readonly answers: {
+        /** The updated webhook. */
+        readonly '200': Webhook;
+      };
+    };
+    /** Delete a webhook with its deliveries, also those that wait. */
+    readonly DELETE: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** Done. The response has no body. */
+        readonly '204': undefined;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks/{id}/rotate': {
+    /** Give a webhook a new secret. For 24 hours, each request has a signature of the former one as well. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The webhook, with its new secret. */
+        readonly '200': WebhookWithSecret;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks/{id}/test': {
+    /** Send the event `webhook.test` to a webhook once, also to a disabled one, and answer with the outcome. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly answers: {
+        /** The delivery after its attempt. */
+        readonly '200': WebhookDelivery;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks/{id}/deliveries': {
+    /** List the deliveries of a webhook of the last 30 days, newest first. */
+    readonly GET: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+      };
+      readonly query?: {
+        /** The number of rows of a page. Default: 50. */
+        readonly limit?: number | undefined;
+        /** The `next_cursor` of the previous page, or of the export that stopped. */
+        readonly cursor?: string | undefined;
+        /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
+        readonly count?: boolean | undefined;
+        readonly state?: 'waiting' | 'delivered' | 'failed' | undefined;
+      } | undefined;
+      readonly answers: {
+        /** One page of deliveries. */
+        readonly '200': WebhookDeliveryList;
+      };
+    };
+  };
+  readonly '/v1/iam/webhooks/{id}/deliveries/{delivery}/replay': {
+    /** Send a delivery again, with the same id and body. */
+    readonly POST: {
+      readonly path: {
+        /** The id of the webhook. */
+        readonly id: string;
+        /** The id of the delivery. */
+        readonly delivery: string;
+      };
+      readonly answers: {
+        /** The delivery, which waits for its attempt. */
+        readonly '200': WebhookDelivery;
       };
     };
   };

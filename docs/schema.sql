@@ -271,6 +271,13 @@ CREATE TABLE key_counts (
   CONSTRAINT key_counts_pkey PRIMARY KEY (owner)
 );
 
+CREATE TABLE key_end_cursors (
+  days integer NOT NULL,
+  ends_before timestamp with time zone NOT NULL,
+  key_id text DEFAULT ''::text NOT NULL,
+  CONSTRAINT key_end_cursors_pkey PRIMARY KEY (days)
+);
+
 CREATE TABLE key_permissions_used (
   key_id text NOT NULL,
   permission text NOT NULL,
@@ -295,6 +302,7 @@ CREATE UNLOGGED TABLE login_failures (
   locked_until timestamp with time zone,
   account bytea,
   max_failures integer DEFAULT 100 NOT NULL,
+  announced_until timestamp with time zone,
   CONSTRAINT login_failures_pkey PRIMARY KEY (scope, subject),
   CONSTRAINT login_failures_scope_check CHECK (scope = ANY (ARRAY['pair'::text, 'account'::text, 'address'::text]))
 );
@@ -610,6 +618,7 @@ CREATE TABLE issuer_keys (
   attempted_at timestamp with time zone,
   error text,
   failures integer DEFAULT 0 NOT NULL,
+  stale_announced_for timestamp with time zone,
   CONSTRAINT issuer_keys_pkey PRIMARY KEY (issuer_id),
   CONSTRAINT issuer_keys_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE CASCADE
 );
@@ -913,6 +922,56 @@ CREATE TABLE user_roles (
 );
 CREATE INDEX user_roles_by_role ON user_roles USING btree (role_name, status, user_id);
 CREATE INDEX user_roles_by_tenant_role ON user_roles USING btree (tenant_id, role_name, status, user_id);
+
+CREATE TABLE webhook_cursor (
+  only_row boolean DEFAULT true NOT NULL,
+  seal bigint DEFAULT 0 NOT NULL,
+  row_id bigint DEFAULT 0 NOT NULL,
+  hash text DEFAULT ''::text NOT NULL,
+  CONSTRAINT webhook_cursor_pkey PRIMARY KEY (only_row),
+  CONSTRAINT webhook_cursor_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE webhooks (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  description text,
+  enabled boolean DEFAULT true NOT NULL,
+  disabled_reason text,
+  secret_sealed bytea NOT NULL,
+  previous_sealed bytea,
+  previous_until timestamp with time zone,
+  dropped bigint DEFAULT 0 NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX webhooks_by_url ON webhooks USING btree (tenant_id, url);
+
+CREATE TABLE webhook_deliveries (
+  id text NOT NULL,
+  webhook_id text NOT NULL,
+  type text NOT NULL,
+  body text NOT NULL,
+  state text DEFAULT 'waiting'::text NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  waiting_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  next_attempt_at timestamp with time zone DEFAULT clock_timestamp(),
+  attempted_at timestamp with time zone,
+  attempts integer DEFAULT 0 NOT NULL,
+  status integer,
+  answer text,
+  error text,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])),
+  CONSTRAINT webhook_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries USING btree (webhook_id, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook_id, next_attempt_at) WHERE state = 'waiting'::text;
 
 CREATE OR REPLACE FUNCTION public.audit_totals_add()
  RETURNS trigger

@@ -94,6 +94,8 @@ const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/auth/refresh.ts',
   'src/iam/auth/upkeep.ts',
   'src/iam/directory/lookups.ts',
+  'src/iam/webhooks/announcements.ts',
+  'src/iam/webhooks/outbox.ts',
 ]);
 
 export function checkImports(files: readonly SourceFile[]): Violation[] {

@@ -26,11 +26,16 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
   return 0;
 }
 
-function linesOf({ changed, signingKeys, clientSecrets, auditHead }: SecretKeyRotation): string {
-  const left = signingKeys > 0 || clientSecrets > 0 || auditHead;
+function linesOf({ changed, signingKeys, clientSecrets, webhookSecrets, auditHead }: SecretKeyRotation): string {
+  const left = signingKeys > 0 || clientSecrets > 0 || webhookSecrets > 0 || auditHead;
   const lines = [
     changed ? 'The database now uses the new secret-key.' : 'The database already used the new secret-key.',
-    `Re-sealed: ${signingKeys} signing keys${clientSecrets > 0 ? `, ${clientSecrets} client secrets of issuers` : ''}${auditHead ? ', the head of the audit log' : ''}.`,
+    `Re-sealed: ${[
+      `${signingKeys} signing keys`,
+      ...(clientSecrets > 0 ? [`${clientSecrets} client secrets of issuers`] : []),
+      ...(webhookSecrets > 0 ? [`${webhookSecrets} secrets of webhooks`] : []),
+      ...(auditHead ? ['the head of the audit log'] : []),
+    ].join(', ')}.`,
     nextStep(changed, left),
   ];
   return `${lines.join('\n')}\n`;

@@ -373,6 +373,15 @@ export const CONFIG_SETTINGS = {
       { example: '["keycloak.internal.example", "kubernetes.default.svc:443"]' },
     ),
   },
+  webhooks: {
+    allowedHosts: setting(
+      'webhooks.allowed-hosts',
+      scalarList('a list of hosts', urlHost),
+      '[]',
+      'Hosts of webhooks that may have a private or loopback address, each with or without a port. Requests to other hosts reach public addresses only.',
+      { example: '["alerts.internal.example:8443"]' },
+    ),
+  },
   console: {
     sso: {
       only: setting(

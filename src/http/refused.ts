@@ -26,6 +26,7 @@ const PARSE_ID = {
   session: (id: string) => parseId('ses', id),
   issuer: (id: string) => parseId('iss', id),
   budget: (id: string) => parseId('bud', id),
+  webhook: (id: string) => parseId('whk', id),
 } as const satisfies Partial<Record<AuditTarget['type'], (id: string) => string | undefined>>;
 
 /** The resource that a path names. */

@@ -22,8 +22,16 @@ import { tenantEndpoints } from './tenants/routes.ts';
 import type { MeteringParts } from './usage/parts.ts';
 import { usageEndpoints } from './usage/routes.ts';
 import { type UserParts, userEndpoints } from './users/routes.ts';
+import type { WebhookParts } from './webhooks/parts.ts';
+import { webhookEndpoints } from './webhooks/routes.ts';
 
-export type IamParts = UserParts & ExplainParts & MeteringParts & DirectoryTestParts & IssuerParts & PriceParts;
+export type IamParts = UserParts &
+  ExplainParts &
+  MeteringParts &
+  DirectoryTestParts &
+  IssuerParts &
+  WebhookParts &
+  PriceParts;
 
 export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
   const routes = withPatch([
@@ -34,6 +42,7 @@ export function iamEndpoints(parts: IamParts): readonly Endpoint[] {
     ...keyEndpoints(parts),
     ...issuerEndpoints(parts),
     ...budgetEndpoints(parts),
+    ...webhookEndpoints(parts),
     ...auditEndpoints(parts),
     ...usageEndpoints(parts),
     ...priceEndpoints(parts),

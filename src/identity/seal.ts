@@ -14,6 +14,7 @@ type KeyPurpose =
   | 'reservation-ids'
   | 'retired-audit-keys'
   | 'issuer-clients'
+  | 'webhooks'
   | 'sso-states'
   | 'sso-id-tokens';
 

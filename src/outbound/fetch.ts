@@ -18,10 +18,14 @@ const TIMEOUT_MS = 5_000;
 export interface FetchRules {
   /** Hosts that may have any address, as in a URL: `host`, or `host:port` for one port. */
   readonly allowedHosts: readonly string[];
+  /** The setting that has them, for messages. Default: issuers.allowed-hosts. */
+  readonly allowedHostsSetting?: string;
   /** Certificate authorities in PEM, in place of those of the system. */
   readonly ca?: string | undefined;
   /** Default: 512 KiB. */
   readonly maxBytes?: number;
+  /** Ends a longer response after `maxBytes`. Default: the request has then failed. */
+  readonly cutsBody?: boolean;
   /** Bounds everything from the resolution of the host to the last byte. Default: 5 s. */
   readonly timeoutMs?: number;
   readonly method?: 'GET' | 'POST';
@@ -51,16 +55,16 @@ class FetchError extends Error {
 
 /** Sends one request. Never rejects. */
 export async function fetchBounded(url: string, rules: FetchRules): Promise<FetchOutcome> {
-  const { timeoutMs = TIMEOUT_MS, resolve = resolveHost } = rules;
+  const { timeoutMs = TIMEOUT_MS, resolve = resolveHost, allowedHostsSetting = 'issuers.allowed-hosts' } = rules;
   const deadline = AbortSignal.timeout(timeoutMs);
   const signal = rules.signal === undefined ? deadline : AbortSignal.any([deadline, rules.signal]);
   try {
-    const target = parseTarget(url, rules.allowedHosts);
+    const target = parseTarget(url, rules.allowedHosts, allowedHostsSetting);
     const addresses = await inTime(resolve(target.host, target.isAllowed, signal), signal).catch((error: unknown) => {
       if (signal.aborted) throw error;
       throw new FetchError('The name of the host could not be resolved.');
     });
-    checkAddresses(target, addresses);
+    checkAddresses(target, addresses, allowedHostsSetting);
     return await send(target, addresses, rules, signal);
   } catch (error) {
     return { kind: 'failed', reason: deadline.aborted ? TOO_SLOW : reasonOf(error) };
@@ -74,22 +78,22 @@ interface Target {
   readonly isAllowed: boolean;
 }
 
-function parseTarget(text: string, allowedHosts: readonly string[]): Target {
+function parseTarget(text: string, allowedHosts: readonly string[], setting: string): Target {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw new FetchError('The address is not an https URL.');
   if (url.username !== '' || url.password !== '') throw new FetchError('The URL must not have a username or password.');
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const target = { url, host, isAllowed: isAllowedHost(url, allowedHosts) };
-  if (url.protocol === 'http:' && !target.isAllowed) throw new FetchError(PLAIN_HTTP);
+  if (url.protocol === 'http:' && !target.isAllowed) throw new FetchError(plainHttp(setting));
   return target;
 }
 
 const TOO_SLOW = 'The server did not answer completely in time.';
-const PLAIN_HTTP =
-  'The URL must begin with https. http is possible on loopback only, for a host in the setting issuers.allowed-hosts.';
-const NOT_PUBLIC =
-  'The host has an address that is private or reserved. The operator can permit the host by the setting issuers.allowed-hosts.';
+const plainHttp = (setting: string): string =>
+  `The URL must begin with https. http is possible on loopback only, for a host in the setting ${setting}.`;
+const notPublic = (setting: string): string =>
+  `The host has an address that is private or reserved. The operator can permit the host by the setting ${setting}.`;
 
 /** Reports whether the operator permits a host to have any address. The URL's parser has made the host canonical. */
 function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
@@ -97,10 +101,10 @@ function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly
   return allowedHosts.some((allowed) => allowed === hostname || allowed === `${hostname}:${actualPort}`);
 }
 
-function checkAddresses({ url, isAllowed }: Target, addresses: readonly string[]): void {
+function checkAddresses({ url, isAllowed }: Target, addresses: readonly string[], setting: string): void {
   if (addresses.length === 0) throw new FetchError('The name of the host could not be resolved.');
-  if (url.protocol === 'http:' && !addresses.every(isLoopbackAddress)) throw new FetchError(PLAIN_HTTP);
-  if (!isAllowed && !addresses.every(isPublicAddress)) throw new FetchError(NOT_PUBLIC);
+  if (url.protocol === 'http:' && !addresses.every(isLoopbackAddress)) throw new FetchError(plainHttp(setting));
+  if (!isAllowed && !addresses.every(isPublicAddress)) throw new FetchError(notPublic(setting));
 }
 
 /** Gives the checked addresses to the connection, in place of a resolution of its own. */
@@ -116,7 +120,7 @@ function pinned(addresses: readonly string[]): LookupFunction {
 async function send(
   { url, host }: Target,
   addresses: readonly string[],
-  { ca, maxBytes = MAX_BYTES, method = 'GET', headers, body }: FetchRules,
+  { ca, maxBytes = MAX_BYTES, cutsBody = false, method = 'GET', headers, body }: FetchRules,
   signal: AbortSignal,
 ): Promise<FetchOutcome> {
   const options: RequestOptions = {
@@ -141,22 +145,23 @@ async function send(
     const response = await promise;
     const status = response.statusCode ?? 0;
     if (status >= 300 && status < 400) throw new FetchError(`The server redirects (status ${status}).`);
-    return { kind: 'ok', status, headers: response.headers, body: await bodyOf(response, maxBytes) };
+    return { kind: 'ok', status, headers: response.headers, body: await bodyOf(response, maxBytes, cutsBody) };
   } finally {
     request.destroy();
   }
 }
 
-async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function bodyOf(response: IncomingMessage, maxBytes: number, cuts: boolean): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response.iterator({ destroyOnReturn: true })) {
     const piece = Buffer.from(chunk);
     bytes += piece.length;
-    if (bytes > maxBytes) throw new FetchError(`The response has more than ${maxBytes} bytes.`);
+    if (bytes > maxBytes && !cuts) throw new FetchError(`The response has more than ${maxBytes} bytes.`);
     chunks.push(piece);
+    if (bytes >= maxBytes && cuts) break;
   }
-  return Buffer.concat(chunks);
+  return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
 /** Rejects when the signal aborts; a resolution of the system cannot be stopped. */

@@ -20,6 +20,7 @@ import type { CredentialServices } from './credential-cache.ts';
 import { type IssuerKeys, issuerKeyRefresh } from './issuer-keys.ts';
 import { meteringSettings } from './limits.ts';
 import { ssoSettings } from './sso.ts';
+import { type Webhooks, webhookSending } from './webhooks.ts';
 import type { WiringContext } from './wiring-context.ts';
 
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
@@ -44,6 +45,7 @@ interface ApiParts {
 export interface WiredApi {
   readonly admin: AuthParts;
   readonly issuerKeys: IssuerKeys;
+  readonly webhooks: Webhooks;
   /** The endpoints that the API's description covers. */
   readonly endpoints: readonly Endpoint[];
   /** Not listening yet. */
@@ -53,6 +55,7 @@ export interface WiredApi {
 export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
   const { config, store, telemetry } = wiring;
   const issuerKeys = issuerKeyRefresh(wiring);
+  const webhooks = webhookSending(wiring);
   const { tokens } = parts;
   const { feed, live, routes: platformRoutes, now } = parts.services;
   const pool = createRandomPool();
@@ -89,6 +92,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       metering: meteringSettings(config),
       prices: config.prices,
       issuers: { keys: issuerKeys, ...config.issuers },
+      webhooks,
       sso: ssoSettings(wiring, issuerKeys, admin),
       keySet: tokens,
     }),
@@ -111,5 +115,5 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
     },
     [...consoleEndpoints({ folder: CONSOLE_FOLDER, random }), ...endpoints],
   );
-  return { admin, issuerKeys, endpoints, http };
+  return { admin, issuerKeys, webhooks, endpoints, http };
 }

@@ -1,7 +1,7 @@
 /**
  * The API: `/v1/auth`, `/v1/iam` and their documentation. It shares no event loop with the gate. It also runs jobs:
  * sealing the audit log, fetching
- * the keys of issuers, and removing rows that are no longer needed.
+ * the keys of issuers, sending the events of webhooks, and removing rows that are no longer needed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,6 +21,7 @@ import { configuredDirectories, directoryLookups, directoryService, warnOfDirect
 import { startIssuerKeys } from './issuer-keys.ts';
 import { startRefusalAudit } from './refusals.ts';
 import { keyUses, startReplica } from './store-jobs.ts';
+import { startWebhooks } from './webhooks.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
 
 /** How long running requests may take to finish when the process stops. */
@@ -63,7 +64,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   starting.defer(() => sealer.stop());
   const refusals = startRefusalAudit(wiring);
   starting.defer(refusals.stop);
-  const { admin, issuerKeys, http } = wireApi(wiring, {
+  const { admin, issuerKeys, webhooks, http } = wireApi(wiring, {
     services,
     tokens: services.tokens,
     resolver: notingUses(live, keyUses(wiring, starting)),
@@ -87,6 +88,8 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   if (stopLookups !== undefined) starting.defer(stopLookups);
 
   starting.defer(startIssuerKeys(wiring, issuerKeys));
+  const webhookJobs = startWebhooks(wiring, webhooks);
+  starting.defer(webhookJobs.stop);
 
   starting.defer(() => drainHttp(http));
   const { host, port } = config.http.listen;
@@ -97,7 +100,12 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   return {
     address: address.replace(/^http:\/\//, ''),
     ready,
-    warnings: () => [...(directories?.problems ?? []), ...settingWarnings, ...forwarding.warnings()],
+    warnings: () => [
+      ...(directories?.problems ?? []),
+      ...settingWarnings,
+      ...forwarding.warnings(),
+      ...webhookJobs.warnings(),
+    ],
     async close() {
       draining = true;
       if (config.drain.noticeMs > 0) await sleep(config.drain.noticeMs);

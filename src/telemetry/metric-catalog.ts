@@ -151,6 +151,18 @@ export const METRICS = {
     explanation:
       '`current`, `failing` (the last fetch failed, the last good keys are in use) or `stale` (never fetched, or older than `issuers.max-staleness`: tokens of these issuers are answered 503). Counted every 15 s. Alert on `failing` that lasts an hour.',
   }),
+  postern_webhook_attempts_total: counter(['outcome'], 'Attempts to deliver an event to a webhook, by outcome.', {
+    explanation:
+      '`delivered`, `retried` (failed, and another attempt follows), `failed` (the last attempt, after 24 h) or `disabled` (the receiver answered 410).',
+  }),
+  postern_webhook_waiting_deliveries: gauge([], 'Deliveries that wait for their first or next attempt.', {
+    together: 'max',
+    explanation: 'Counted every 15 s.',
+  }),
+  postern_webhook_overdue_seconds: gauge([], 'Time for which the first due delivery has waited for its attempt.', {
+    together: 'max',
+    explanation: 'Counted every 15 s. Alert on more than 300: events are late for another reason than their receivers.',
+  }),
   postern_quota_used_ratio: gauge(
     ['tenant'],
     'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',

@@ -25,6 +25,7 @@ import {
   watchSigningKey,
 } from './state-metrics.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
+import { type WebhookReports, webhookReports } from './webhook-metrics.ts';
 
 /** Events of the change feed. */
 interface FeedReports {
@@ -96,6 +97,8 @@ export interface Telemetry {
   readonly sealing: () => SealingReports;
   /** Adds the metrics of the keys of issuers, and returns their reports. */
   readonly issuerKeys: () => IssuerKeyReports;
+  /** Adds the metrics of webhooks, and returns their reports. */
+  readonly webhooks: () => WebhookReports;
   /** Adds the expiry of a certificate, and returns the function that sets it in milliseconds since the epoch. */
   readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
@@ -190,6 +193,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     watchQuotas: (quotas) => watchQuotas(metrics, namesTenants, quotas),
     sealing: () => sealingReports(metrics, () => performance.now()),
     issuerKeys: () => issuerKeyReports(metrics),
+    webhooks: () => webhookReports(metrics),
     certificate: () => certificateEnd(metrics),
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
     metrics: () => metrics.exposition(),

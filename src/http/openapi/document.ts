@@ -60,6 +60,11 @@ const TAGS: readonly Tag[] = [
     description: 'Authorities whose tokens a tenant accepts: OpenID providers, clusters, trust domains.',
     prefixes: ['/v1/iam/issuers'],
   },
+  {
+    name: 'Webhooks',
+    description: "Addresses that a tenant's events are sent to, signed as Standard Webhooks 1.0 asks for.",
+    prefixes: ['/v1/iam/webhooks'],
+  },
   { name: 'Directory', description: 'Logins with a corporate directory.', prefixes: ['/v1/iam/directory'] },
   {
     name: 'Public keys and description',

@@ -87,6 +87,8 @@ const NAMED: Readonly<Record<string, Json>> = {
   recent: id('req', 'The id of the request.'),
   issuers: id('iss', 'The id of the issuer.'),
   budgets: id('bud', 'The id of the budget.'),
+  webhooks: id('whk', 'The id of the webhook.'),
+  deliveries: id('dlv', 'The id of the delivery.'),
   // Any other text leads back to the sign-in page, as an unknown issuer does.
   sso: { description: 'The id of the issuer.', type: 'string', examples: ['iss_01jd5k3v8m2x7q9w4r6t0y1z3b'] },
   tenants: {

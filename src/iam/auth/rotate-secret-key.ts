@@ -17,6 +17,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { resealClientSecrets } from '../issuers/client-secret.ts';
+import { resealWebhookSecrets } from '../webhooks/secret.ts';
 import { putRetired, readRetired } from './retired-audit-keys.ts';
 
 interface SecretKeyParts extends Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'> {
@@ -34,6 +35,8 @@ export interface SecretKeyRotation {
   readonly signingKeys: number;
   /** Secrets of issuers' clients that were sealed under the former key. */
   readonly clientSecrets: number;
+  /** Webhooks whose secrets were sealed under the former key. */
+  readonly webhookSecrets: number;
   /** True if the newest seal of the audit log was signed under the former key. */
   readonly auditHead: boolean;
 }
@@ -51,10 +54,17 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
     const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];
     const signingKeys = await resealSigningKeys(trx, (key) => resealed(key, fromSeal, toSeal));
     const clientSecrets = await resealClientSecrets(trx, from, to);
+    const webhookSecrets = await resealWebhookSecrets(trx, from, to);
     const auditHead = await handOverChain(trx, from, to);
     await putSecretKey(trx, to);
-    audit.after = { changed, signing_keys: signingKeys, client_secrets: clientSecrets, audit_head: auditHead };
-    return { changed, signingKeys, clientSecrets, auditHead };
+    audit.after = {
+      changed,
+      signing_keys: signingKeys,
+      client_secrets: clientSecrets,
+      webhook_secrets: webhookSecrets,
+      audit_head: auditHead,
+    };
+    return { changed, signingKeys, clientSecrets, webhookSecrets, auditHead };
   });
 }
 

@@ -2,7 +2,7 @@
  * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, ended sessions with
  * their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
  * days, used states of logins by an issuer, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
- * beyond their bounds, uses of permissions by keys, ended keys, and digests of rotated secrets.
+ * beyond their bounds, uses of permissions by keys, ended keys, digests of rotated secrets, and old deliveries of webhooks.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +22,7 @@ import { pruneSessions } from '../sessions/queries.ts';
 import { pruneUsed } from '../sso/queries.ts';
 import { pruneEvents } from '../usage/event-queries.ts';
 import { prunePasswordSetups } from '../users/password-queries.ts';
+import { expireDeliveries, pruneDeliveries } from '../webhooks/delivery-queries.ts';
 import { pruneKnownAddresses, pruneWindows } from './failure-queries.ts';
 import { WINDOW_MS } from './throttle.ts';
 import { takesUpkeep, type UpkeepKind } from './upkeep-queries.ts';
@@ -61,6 +62,8 @@ const USUAL: UpkeepPlan = {
     (trx) => pruneUses(trx, ROWS),
     (trx) => pruneRotatedDigests(trx, ROWS),
     (trx) => joinOldMinutes(trx, ROWS),
+    (trx) => expireDeliveries(trx, ROWS),
+    (trx) => pruneDeliveries(trx, ROWS),
   ],
   everyMs: EVERY_MS,
 };

@@ -14,6 +14,7 @@ export const MANAGEMENT_PERMISSIONS = [
   'admin:keys',
   'admin:issuers',
   'admin:budgets',
+  'admin:webhooks',
   'audit:read',
   'usage:read',
   'usage:write',

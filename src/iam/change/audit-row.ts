@@ -33,6 +33,7 @@ export const AUDIT_TARGETS = [
   'directory',
   'issuer',
   'budget',
+  'webhook',
 ] as const;
 
 export interface AuditTarget {

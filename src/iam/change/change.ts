@@ -196,6 +196,8 @@ function writtenRows({ target, existing = false, keys, users }: ChangeEntry): Wr
       return { rules: 'roles' };
     // The number of budgets that count a request follows from keys and users: none of them changes at the same time.
     case 'budget':
+    // One at a time in a tenant, because a new one counts the others.
+    case 'webhook':
       return { rules: 'roles' };
     case 'policy':
       return { rules: 'policies' };

@@ -1,0 +1,141 @@
+/**
+ * Webhooks: addresses that a tenant's events are sent to. The definition of their columns and of what the API shows,
+ * accepts and may change. A webhook belongs to its tenant: it stays when the user that created it is deleted.
+ */
+
+import { type Static, Type } from 'typebox';
+import type { DeliveryId, WebhookId } from '../../domain/ids.ts';
+import {
+  acceptedBy,
+  changedBy,
+  column,
+  converted,
+  type ResourceOf,
+  type RowOf,
+  shownBy,
+  type TableOf,
+  unselected,
+} from '../schema/entity.ts';
+import { component, nullable } from '../schema/keywords.ts';
+import { instant, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
+import { closed, oneOf, title } from '../schema/schemas.ts';
+import { EVENT_PATTERN, EVENTS, TEST_EVENT } from './catalog.ts';
+
+const webhookId = Type.Unsafe<WebhookId>({
+  type: 'string',
+  pattern: '^whk_[0-9a-z]{26}$',
+  examples: ['whk_01jd5k3v8m2x7q9w4r6t0y1z3b'],
+});
+
+const EVENT_LIST = Object.entries(EVENTS)
+  .map(([name, { description }]) => `- \`${name}\`: ${description}`)
+  .join('\n');
+
+const patterns = Type.Unsafe<readonly string[]>(
+  Type.Array(Type.String({ maxLength: 200, pattern: EVENT_PATTERN }), {
+    minItems: 1,
+    maxItems: 50,
+    description: `Events, groups such as \`budget.*\`, or \`*\`. Events:\n\n${EVENT_LIST}\n- \`audit.<action>\`: any other row of the tenant's audit log, for example \`audit.role.update\`. It needs \`audit:read\` as well.`,
+  }),
+);
+
+export const MAX_URL_LENGTH = 2048;
+
+export const webhook = {
+  id: column(webhookId),
+  tenant_id: column(tenantId),
+  url: column(text, {
+    accepts: Type.String({
+      minLength: 1,
+      maxLength: MAX_URL_LENGTH,
+      description: 'An https address on the public internet, or a host that `webhooks.allowed-hosts` names.',
+    }),
+    changes: true,
+  }),
+  events: column(texts, { accepts: patterns, changes: true }),
+  description: column(nullable(text), { accepts: Type.Optional(nullable(title(200))), changes: true }),
+  enabled: column(Type.Boolean(), { accepts: Type.Optional(Type.Boolean()), changes: true }),
+  disabled_reason: column(
+    nullable(Type.String({ description: 'Why the server disabled the webhook. Null: it did not.' })),
+  ),
+  /** When the former secret no longer signs. */
+  previous_until: converted(
+    nullable(instant),
+    nullable(
+      Type.Unsafe<Date>({
+        type: 'string',
+        format: 'date-time',
+        description: 'The former secret signs as well until this time. Null: there is none.',
+      }),
+    ),
+  ),
+  dropped: column(
+    Type.Integer({ minimum: 0, description: 'Events that were left out because 10,000 deliveries waited.' }),
+  ),
+  created_at: column(instant),
+  updated_at: column(instant),
+  secret_sealed: unselected<Buffer>(),
+  previous_sealed: unselected<Buffer | null>(),
+};
+
+export interface WebhookRow extends RowOf<typeof webhook> {}
+export interface WebhookTable extends TableOf<typeof webhook> {}
+export interface WebhookResource extends ResourceOf<typeof webhook> {}
+
+export const Webhook = component('Webhook', Type.Object(shownBy(webhook)));
+
+export const WebhookWithSecret = component(
+  'WebhookWithSecret',
+  Type.Object({
+    ...Webhook.properties,
+    secret: Type.Optional(
+      Type.String({ description: 'The key of the signatures, `whsec_…`. Only this response contains it.' }),
+    ),
+    ...withheld,
+  }),
+);
+export type IssuedWebhook = Static<typeof WebhookWithSecret>;
+
+const example = { url: 'https://hooks.acme.example/postern', events: ['budget.*', 'key.expiring'] };
+
+export const newWebhook = component('NewWebhook', Type.Object(acceptedBy(webhook), { ...closed, examples: [example] }));
+export type NewWebhook = Static<typeof newWebhook>;
+
+export const webhookChanges = component(
+  'WebhookChanges',
+  Type.Object(changedBy(webhook), { ...closed, examples: [{ enabled: false }] }),
+);
+export type WebhookChanges = Static<typeof webhookChanges>;
+
+export const deliveryState = oneOf('waiting', 'delivered', 'failed');
+
+/** An event that is sent to a webhook. */
+export const delivery = {
+  id: column(
+    Type.Unsafe<DeliveryId>({
+      type: 'string',
+      pattern: '^dlv_[0-9a-z]{26}$',
+      examples: ['dlv_01jd5k3v8m2x7q9w4r6t0y1z3b'],
+      description: 'The same in every attempt: the header `webhook-id`.',
+    }),
+  ),
+  webhook_id: column(webhookId),
+  type: column(Type.String({ examples: ['key.revoked', TEST_EVENT] })),
+  state: column(deliveryState),
+  attempts: column(Type.Integer({ minimum: 0 })),
+  created_at: column(instant),
+  attempted_at: column(nullable(instant)),
+  /** While an attempt runs: when another process may take it over. */
+  next_attempt_at: column(
+    nullable(
+      Type.Unsafe<Date>({ type: 'string', format: 'date-time', description: 'Null: no further attempt is due.' }),
+    ),
+  ),
+  status: column(nullable(Type.Integer({ description: 'The status of the last answer. Null: there was none.' }))),
+  answer: column(nullable(Type.String({ description: 'The first 1 KiB of the last answer.' }))),
+  error: column(nullable(Type.String({ description: 'Why the last attempt failed.' }))),
+};
+export interface DeliveryRow extends RowOf<typeof delivery> {}
+export interface DeliveryResource extends ResourceOf<typeof delivery> {}
+
+export const WebhookDelivery = component('WebhookDelivery', Type.Object(shownBy(delivery)));

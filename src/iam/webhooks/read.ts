@@ -1,0 +1,75 @@
+/** Reads webhooks and their deliveries. */
+
+import { parseId, type TenantId, type WebhookId } from '../../domain/ids.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
+import { notFound } from '../caller/refusals.ts';
+import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { countDeliveries, type DeliveryFilter, listDeliveries } from './delivery-queries.ts';
+import type { DeliveryResource, WebhookResource, WebhookRow } from './entity.ts';
+import { countWebhooks, findWebhook, listWebhooks } from './queries.ts';
+import { deliveryResource, webhookResource } from './resource.ts';
+
+export async function listWebhooksPage(
+  { db }: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  query: ListQuery,
+): Promise<List<WebhookResource>> {
+  const scope = scopeOf(caller);
+  return paged(
+    caller,
+    'webhooks',
+    query,
+    (page) => listWebhooks(db.knex, scope, page),
+    ({ id }) => [id],
+    (row) => webhookResource(row, caller.nowMs),
+    (most) => countWebhooks(db.knex, scope, most),
+  );
+}
+
+/** @throws Refusal `not_found` */
+export async function getWebhook(
+  { db }: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  text: string,
+): Promise<WebhookResource> {
+  return webhookResource(await webhookOf(db.knex, caller.tenant, text), caller.nowMs);
+}
+
+/** Lists the deliveries of a webhook, newest first. @throws Refusal `not_found` */
+export async function listDeliveriesPage(
+  { db }: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  text: string,
+  query: ListQuery & DeliveryFilter,
+): Promise<List<DeliveryResource>> {
+  const { id } = await webhookOf(db.knex, caller.tenant, text);
+  const filter = query.state === undefined ? {} : { state: query.state };
+  return paged(
+    caller,
+    `deliveries of ${id}`,
+    query,
+    (page) => listDeliveries(db.knex, id, filter, page),
+    (row) => [row.id],
+    deliveryResource,
+    (most) => countDeliveries(db.knex, id, filter, most),
+  );
+}
+
+/** Locks a webhook of the tenant for a change. @throws Refusal `not_found` */
+export function holdWebhook(trx: Queryable, tenant: TenantId, text: string): Promise<WebhookRow> {
+  return webhookOf(trx, tenant, text, true);
+}
+
+async function webhookOf(q: Queryable, tenant: TenantId, text: string, lock = false): Promise<WebhookRow> {
+  const webhook = await findWebhook(q, tenant, webhookIdOf(text), lock);
+  if (webhook === undefined) throw notFound('webhook');
+  return webhook;
+}
+
+/** @throws Refusal `not_found` for any text that cannot be an id */
+export function webhookIdOf(text: string): WebhookId {
+  const id = parseId('whk', text);
+  if (id === undefined) throw notFound('webhook');
+  return id;
+}

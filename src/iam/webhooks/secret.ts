@@ -1,0 +1,66 @@
+/** The secret of a webhook's signatures, sealed under `secret-key`. It opens only for the webhook that it is of. */
+
+import type { WebhookId } from '../../domain/ids.ts';
+import type { RandomSource } from '../../identity/api-keys.ts';
+import { deriveKey, open, seal } from '../../identity/seal.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { lockSealedSecrets, replaceSealedSecrets } from './queries.ts';
+
+/** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
+export interface SecretKeys {
+  readonly secretKey: string;
+  readonly otherSecretKey?: string | undefined;
+}
+
+const PURPOSE = 'webhooks';
+const PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+
+/** A new secret, in the form of Standard Webhooks 1.0: `whsec_` and 32 bytes in base64. */
+export function makeSecret(random: RandomSource): string {
+  return PREFIX + Buffer.from(random(SECRET_BYTES)).toString('base64');
+}
+
+/** Returns the key that a secret is the text of. */
+export function secretBytes(secret: string): Buffer {
+  return Buffer.from(secret.slice(PREFIX.length), 'base64');
+}
+
+export function sealSecret({ secretKey }: SecretKeys, id: WebhookId, secret: string): Buffer {
+  return seal(deriveKey(secretKey, PURPOSE), Buffer.from(secret), id);
+}
+
+/** Returns the secret; undefined if it was sealed under another key or for another webhook. */
+export function openSecret(
+  { secretKey, otherSecretKey }: SecretKeys,
+  id: WebhookId,
+  sealed: Uint8Array,
+): string | undefined {
+  for (const key of [secretKey, otherSecretKey]) {
+    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, id);
+    if (plain !== undefined) return plain.toString();
+  }
+  return undefined;
+}
+
+/**
+ * Seals the secrets again that are sealed under `from`, in the transaction that changes the key of the installation.
+ * @returns the number of webhooks
+ */
+export async function resealWebhookSecrets(trx: Queryable, from: string, to: string): Promise<number> {
+  let replaced = 0;
+  for (const { id, secret_sealed, previous_sealed } of await lockSealedSecrets(trx)) {
+    const again = (sealed: Buffer): Buffer | undefined => {
+      const secret = openSecret({ secretKey: from }, id, sealed);
+      return secret === undefined ? undefined : sealSecret({ secretKey: to }, id, secret);
+    };
+    const [secret, previous] = [again(secret_sealed), previous_sealed === null ? undefined : again(previous_sealed)];
+    if (secret === undefined && previous === undefined) continue;
+    await replaceSealedSecrets(trx, id, {
+      secret_sealed: secret ?? secret_sealed,
+      previous_sealed: previous ?? previous_sealed,
+    });
+    replaced += 1;
+  }
+  return replaced;
+}
