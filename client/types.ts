@@ -2724,6 +2724,8 @@ export type UsageEvent = {
   readonly completion_tokens: number;
   /** The part of the prompt tokens that the upstream read from its cache. */
   readonly cached_tokens?: number;
+  /** The part of the prompt tokens that the upstream wrote to its cache. It counts in the cost only. */
+  readonly cache_write_tokens?: number;
   /** Default: the sum of prompt and completion tokens. */
   readonly total_tokens?: number;
   /** The number of requests that the event counts. Default: 1. */

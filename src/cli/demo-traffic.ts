@@ -4,6 +4,7 @@
  * start adds the intervals since the last.
  */
 
+import { costOf, type PriceTable } from '../decision/prices.ts';
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
 import type { TenantId } from '../domain/ids.ts';
 import type { KeyRow } from '../iam/api-keys/entity.ts';
@@ -17,6 +18,7 @@ import { runPrepared } from '../store/prepared.ts';
 import { type Transaction, transaction } from '../store/transaction.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import { demoKeys } from './demo-keys.ts';
+import { ensurePrices } from './demo-prices.ts';
 import { ACME, TRIAL } from './demo-setup.ts';
 import { withLongTimeout } from './with-store.ts';
 
@@ -29,10 +31,12 @@ export async function seedTraffic(parts: AdminParts): Promise<void> {
   const uses = new KeyUses({ db: parts.db });
   try {
     const keys = await demoKeys(parts);
+    const prices = await ensurePrices(parts);
     await withLongTimeout(parts.db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 }, async (longTimeoutDb) => {
       for (const tenant of [ACME, TRIAL]) {
         const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
-        const slots = await transaction(longTimeoutDb, (trx) => writeSlots(trx, tenant, timezone, keys, parts.now()));
+        const given = { timezone, keys, prices, nowMs: parts.now() };
+        const slots = await transaction(longTimeoutDb, (trx) => writeSlots(trx, tenant, given));
         for (const [key, usedMs] of lastUses(slots, tenant, keys)) uses.note(key, usedMs);
       }
     });
@@ -51,13 +55,18 @@ interface Written {
   readonly slot: ReturnType<typeof slotOf>;
 }
 
+interface TrafficSource {
+  readonly timezone: string | undefined;
+  readonly keys: readonly KeyRow[];
+  readonly prices: PriceTable;
+  readonly nowMs: number;
+}
+
 /** @returns what is new */
 async function writeSlots(
   trx: Transaction,
   tenant: TenantId,
-  timezone: string | undefined,
-  keys: readonly KeyRow[],
-  nowMs: number,
+  { timezone, keys, prices, nowMs }: TrafficSource,
 ): Promise<readonly Written[]> {
   const current = momentOf(timezone, nowMs).period;
   const starts = slotsUntil(nowMs).filter(
@@ -79,7 +88,7 @@ async function writeSlots(
         slot: slotOf(client, startMs, moment.offset),
       }));
     });
-  await bookEvents(trx, tenant, usageOf(written, keys));
+  await bookEvents(trx, tenant, usageOf(written, keys, prices));
   await writeDecisions(
     trx,
     written.filter(({ startMs }) => startMs >= nowMs - WEEK_MS),
@@ -101,7 +110,7 @@ function markerOf(startMs: number): EventId {
 }
 
 /** One entry for each day and client. */
-function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly UsageEntry[] {
+function usageOf(written: readonly Written[], keys: readonly KeyRow[], prices: PriceTable): readonly UsageEntry[] {
   const days = Map.groupBy(
     written.filter(({ slot }) => slot.allowed > 0),
     ({ client, day }) => `${client.key} ${day}`,
@@ -112,6 +121,9 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly
     if (first === undefined || key === undefined) return [];
     const requests = slots.reduce((sum, { slot }) => sum + slot.allowed, 0);
     const { model, prompt, completion } = first.client;
+    const price = prices.of(model);
+    const spent = { prompt: requests * prompt, completion: requests * completion, cached: 0, cacheWrite: 0 };
+    const total = spent.prompt + spent.completion;
     return {
       day: first.day,
       period: first.period,
@@ -119,11 +131,13 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[]): readonly
       key_id: key.id,
       user_id: key.user_id ?? '',
       requests,
-      prompt_tokens: requests * prompt,
-      completion_tokens: requests * completion,
+      prompt_tokens: spent.prompt,
+      completion_tokens: spent.completion,
       cached_tokens: 0,
-      total_tokens: requests * (prompt + completion),
-      ...{ cost: 0, price_version: 0, charges: [] },
+      total_tokens: total,
+      cost: price === undefined ? 0 : costOf(price, { ...spent, total }),
+      price_version: price?.version ?? 0,
+      charges: [],
     };
   });
 }

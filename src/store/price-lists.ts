@@ -13,9 +13,15 @@ interface StoredRule {
   readonly cache_write?: number;
 }
 
+interface StoredList {
+  readonly version: number;
+  readonly prices: readonly StoredRule[];
+  readonly set_at: Date;
+}
+
 declare module 'knex/types/tables.js' {
   interface Tables {
-    price_lists: { readonly version: number; readonly prices: readonly StoredRule[]; readonly set_at: Date };
+    price_lists: StoredList;
   }
 }
 
@@ -26,10 +32,35 @@ export interface StoredPriceList extends PriceList {
 
 /** Reads the list in force: version 0 without prices if none was set. */
 export async function readPrices(q: Queryable): Promise<StoredPriceList> {
-  const row = await q('price_lists').select('version', 'prices', 'set_at').orderBy('version', 'desc').first();
+  return listOf(await q('price_lists').select('version', 'prices', 'set_at').orderBy('version', 'desc').first());
+}
+
+function listOf(row: StoredList | undefined): StoredPriceList {
   if (row === undefined) return { version: 0, prices: [], setAt: undefined };
   if (!Array.isArray(row.prices)) throw new Fault('the database returned a damaged list of prices');
   return { version: row.version, prices: row.prices.map(ruleOf), setAt: row.set_at };
+}
+
+/** When a list came into force. */
+export interface PriceListDate {
+  readonly version: number;
+  /** Milliseconds since the epoch. */
+  readonly setAtMs: number;
+}
+
+/** Returns the list that was in force at a time, and the later ones, in order. */
+export async function priceListDates(q: Queryable, sinceMs: number): Promise<readonly PriceListDate[]> {
+  const { rows } = await q.raw<{ rows: { readonly version: number; readonly set_at: Date }[] }>(
+    `select version, set_at from price_lists where version >= coalesce(
+       (select max(version) from price_lists where set_at <= :since), 0) order by version`,
+    { since: new Date(sinceMs) },
+  );
+  return rows.map(({ version, set_at }) => ({ version, setAtMs: set_at.getTime() }));
+}
+
+/** Reads one list; version 0 without prices if there is no such list. */
+export async function readPriceList(q: Queryable, version: number): Promise<StoredPriceList> {
+  return listOf(await q('price_lists').select('version', 'prices', 'set_at').where({ version }).first());
 }
 
 /** Makes other writers wait until the transaction ends. Readers do not wait. */

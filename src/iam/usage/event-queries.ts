@@ -1,6 +1,7 @@
 /** Usage that platforms report themselves. Each event is booked once, by its id. */
 
-import type { TenantId } from '../../domain/ids.ts';
+import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { Metadata } from '../../domain/records.ts';
 import type { Charge } from '../../metering/ports.ts';
 import { chargeWord } from '../../store/metering/entry.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -34,6 +35,43 @@ export interface UsageEntry {
   readonly price_version: number;
   /** The budgets that count the event. */
   readonly charges: readonly Charge[];
+}
+
+/** A key, as far as budgets select by it. */
+export interface BudgetedKey {
+  readonly id: KeyId;
+  /** Undefined: a key of the tenant. */
+  readonly owner: UserId | undefined;
+  readonly metadata: Metadata;
+}
+
+/** Reads keys of a tenant. Ids of other tenants and unknown ones have no row. */
+export async function readBudgetedKeys(
+  q: Queryable,
+  tenant: TenantId,
+  ids: readonly string[],
+): Promise<readonly BudgetedKey[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await q.raw<{ rows: { id: KeyId; user_id: UserId | null; metadata: Metadata }[] }>(
+    'select id, user_id, metadata from api_keys where id = any(cast(:ids as text[])) and tenant_id = :tenant',
+    { tenant, ids },
+  );
+  return rows.map(({ id, user_id, metadata }) => ({ id, owner: user_id ?? undefined, metadata }));
+}
+
+/** Reads the roles of users of a tenant. Ids of other tenants and unknown ones have no row. */
+export async function readRolesOf(
+  q: Queryable,
+  tenant: TenantId,
+  ids: readonly string[],
+): Promise<readonly { readonly id: UserId; readonly roles: readonly RoleName[] }[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await q.raw<{ rows: { id: UserId; roles: readonly RoleName[] }[] }>(
+    `select u.id, array(select distinct r.role_name from user_roles r where r.user_id = u.id) as roles
+     from users u where u.id = any(cast(:ids as text[])) and u.tenant_id = :tenant`,
+    { tenant, ids },
+  );
+  return rows;
 }
 
 /**

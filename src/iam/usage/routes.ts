@@ -8,6 +8,7 @@ import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '.
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { TenantLimits } from '../schema/tenant-limits.ts';
+import { PriceHistory } from './event-charges.ts';
 import { recordEvents } from './events.ts';
 import { exportUsage } from './export.ts';
 import { correctUsage, getLimits } from './limits.ts';
@@ -30,6 +31,7 @@ const usageAnswers: Answers = {
 };
 
 export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endpoint[] {
+  const history = new PriceHistory();
   return [
     callerEndpoint({
       method: 'GET',
@@ -73,7 +75,7 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       handler: async ({ callerIn, body }) => {
         const caller = await callerIn(body.tenant_id);
         authorize(caller, 'usage:write');
-        return { status: 200, body: await recordEvents(parts, caller, body.events) };
+        return { status: 200, body: await recordEvents(parts, caller, body.events, history) };
       },
     }),
     callerEndpoint({

@@ -105,6 +105,14 @@ const event = component(
           description: 'The part of the prompt tokens that the upstream read from its cache.',
         }),
       ),
+      cache_write_tokens: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_EVENT_TOKENS,
+          description:
+            'The part of the prompt tokens that the upstream wrote to its cache. It counts in the cost only.',
+        }),
+      ),
       total_tokens: Type.Optional(
         Type.Integer({
           minimum: 0,
