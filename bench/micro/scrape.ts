@@ -54,18 +54,12 @@ const tick = async (): Promise<number> => {
   await answered;
   return tookMs;
 };
-const waiting: (boolean | Promise<boolean>)[] = [];
+const waiting: unknown[] = [];
 for (let i = 0; i < BUDGETS; i++) {
-  waiting.push(
-    budgets.reserve({
-      tenant: `tenant-${i}`,
-      period: '2099-12',
-      periodEndsMs: MONTH_ENDS_MS,
-      quota: QUOTA,
-      amount: 10,
-      counter: i,
-    }),
-  );
+  const key = { tenant: `tenant-${i}`, period: '2099-12', unit: 'tokens', endsMs: MONTH_ENDS_MS } as const;
+  const budget = budgets.find(key);
+  const holds = [{ budget, limit: QUOTA, cause: { kind: 'month' } as const }];
+  waiting.push(budgets.reserve({ holds, accounts: [budget], counter: i, tokens: 10, money: 1 }));
   if (i % 1000 === 0) await tick();
 }
 await Promise.all(waiting);

@@ -1,5 +1,6 @@
-/** Admits or rejects a check by the limits: rates first, then the quota of tokens or of collections. */
+/** Admits or rejects a check by the limits: rates first, then budgets, or the quota of collections. */
 
+import type { Account } from './account.ts';
 import {
   type AdmissionRequest,
   type Estimates,
@@ -7,13 +8,16 @@ import {
   type ReservedTokens,
   reservationAmount,
 } from './admission.ts';
-import type { Budgets, TokenReservationRequest } from './budgets.ts';
+import type { Budgets } from './budgets.ts';
 import { Calendar, type ZonedMinute } from './calendar.ts';
+import { estimatedCost } from './cost-estimate.ts';
+import { type Hold, refuseFor, scarcestOf } from './hold.ts';
 import type { AdmittedRequest, OpenRequests } from './open-requests.ts';
 import type { SharedParts } from './parts.ts';
 import type { CollectionStore } from './ports.ts';
 import type { RateLimits, RateOutcome } from './rate-limits.ts';
 import type { RateState } from './rate-state.ts';
+import type { RequestPlan, RequestPlans } from './request-plans.ts';
 import { collectionDigest, type ReservationIds, type ReservationKind } from './reservation-ids.ts';
 import type { UnreportedEnds } from './unreported-ends.ts';
 
@@ -25,6 +29,9 @@ interface AdmitterParts extends SharedParts, Estimates {
   readonly nowMs: (monotonicMs?: number) => number;
   readonly rates: RateLimits;
   readonly budgets: Budgets;
+  readonly plans: RequestPlans;
+  /** Whether an admission names the budget with the smallest share left. Default: false. */
+  readonly reportsBudget?: boolean;
   readonly ids: ReservationIds;
   readonly open: OpenRequests;
   readonly ends: UnreportedEnds;
@@ -32,12 +39,19 @@ interface AdmitterParts extends SharedParts, Estimates {
 
 const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
 const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
+/** So that an exhausted budget rejects a request whose cost only its end shows, or that costs nothing. */
+const LEAST = 1;
 const UTC = 'UTC';
 
 /** A request that has passed its rate limits. */
 interface Passed {
   readonly request: AdmissionRequest;
+  /** The tokens that it may spend. */
+  readonly reserved: ReservedTokens;
   readonly rate: RateState | undefined;
+  readonly tokenRate: RateState | undefined;
+  /** The tokens that it consumed of its limits per minute. */
+  readonly account: Account | undefined;
   /** The monotonic time, if the check has read it and did not wait since. */
   readonly now: number | undefined;
 }
@@ -55,56 +69,75 @@ export class Admitter {
   /** A request that passes its rate limits has consumed its units even if a quota then rejects it. */
   admit(request: AdmissionRequest): Decision {
     const now = this.#parts.monotonicMs();
-    const { prompt, answer } = request.metered ? reservationAmount(request, this.#parts) : NO_TOKENS;
-    const outcome = this.#parts.rates.admit(request, Math.max(1, prompt + answer), now);
-    const decide = (result: RateOutcome, at: number | undefined): Decision =>
-      result.kind === 'refused' ? result : this.#afterRates({ request, rate: result.rate, now: at });
+    const reserved = request.metered ? reservationAmount(request, this.#parts) : NO_TOKENS;
+    const outcome = this.#parts.rates.admit(request, tokensOf(reserved), now);
+    const decide = (result: RateOutcome, at: number | undefined): Decision => {
+      if (result.kind === 'refused') return result;
+      const { rate, tokenRate, account } = result;
+      return this.#afterRates({ request, reserved, rate, tokenRate, account, now: at });
+    };
     return outcome instanceof Promise ? outcome.then((late) => decide(late, undefined)) : decide(outcome, now);
   }
 
   #afterRates(passed: Passed): Decision {
     const { request, rate } = passed;
-    if (request.metered) return this.#reserveTokens(passed);
+    if (request.metered || request.reportsUsage) return this.#reserve(passed);
     if (request.createsCollection) return this.#createCollection(passed);
     if (request.removedCollection !== undefined) {
       const digest = { prompt: 0, answer: collectionDigest(request.removedCollection) };
       return this.#admitted(passed, 'removes-collection', digest);
     }
-    if (request.reportsUsage) return this.#admitted(passed, 'reports-usage', NO_TOKENS);
     if (request.readsResponse) return this.#admitted(passed, 'reads-response', NO_TOKENS);
     return rate === undefined ? ADMITTED : { kind: 'admitted', reservation: undefined, rate };
   }
 
-  #reserveTokens({ request, rate, now }: Passed): Decision {
-    const { tenantId: tenant, keyId: key = '', userId: user = '', monthlyTokens: quota } = request;
-    const reserved = reservationAmount(request, this.#parts);
-    const moment = this.#moment(request, now);
-    const { minute, offset, period, periodEndsMs } = moment;
-    const { id, counter } = this.#parts.ids.issue(minute, quota === undefined ? 'usage' : 'budget', offset, reserved);
-    const admitted: AdmittedRequest = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset };
-    if (quota === undefined) {
-      this.#opened(admitted);
-      return { kind: 'admitted', reservation: id, rate };
-    }
-    const amount = reserved.prompt + reserved.answer;
-    const reservation = { tenant, period, periodEndsMs, quota, amount, counter };
-    const decide = (granted: boolean): LimitDecision => {
-      if (!granted) return this.#refuseTokens(reservation, rate);
-      this.#opened(admitted);
-      this.#parts.counts.quotaAllowed += 1;
-      return { kind: 'admitted', reservation: id, rate };
+  /** Reserves the amounts that the request may spend in its budgets. */
+  #reserve(passed: Passed): Decision {
+    const { request, reserved, account, now } = passed;
+    const { tenantId: tenant, keyId: key = '', userId: user = '' } = request;
+    const nowMs = this.#parts.nowMs(now);
+    const { minute, offset } = this.#calendar.at(request.timezone ?? UTC, nowMs);
+    const plan = this.#parts.plans.of(request, nowMs);
+    const { holds, price } = plan;
+    const accounts = account === undefined ? plan.accounts : [...plan.accounts, account];
+    const { id, counter } = this.#parts.ids.issue(minute, kindOf(request, accounts), offset, reserved);
+    const admitted = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset, charges: plan };
+    if (accounts.length === 0) return this.#admittedBy(plan, passed, id, admitted);
+    const tokens = tokensOf(reserved);
+    const money = Math.max(LEAST, price === undefined ? 0 : estimatedCost(price, reserved));
+    const decide = (refusing: Hold | undefined): LimitDecision => {
+      if (refusing !== undefined) {
+        account?.release(tokens, 0);
+        this.#parts.counts.quotaRefused += 1;
+        return refuseFor(refusing, tokens, passed.rate);
+      }
+      if (holds.length > 0) this.#parts.counts.quotaAllowed += 1;
+      return this.#admittedBy(plan, passed, id, admitted);
     };
-    const outcome = this.#parts.budgets.reserve(reservation, now);
-    return outcome instanceof Promise ? outcome.then(decide) : decide(outcome);
+    const fail = (error: unknown): never => {
+      account?.release(tokens, 0);
+      throw error;
+    };
+    try {
+      const outcome = this.#parts.budgets.reserve({ holds, accounts, counter, tokens, money }, now);
+      return outcome instanceof Promise ? outcome.then(decide, fail) : decide(outcome);
+    } catch (error) {
+      return fail(error);
+    }
   }
 
-  #refuseTokens(reservation: TokenReservationRequest, rate: RateState | undefined): LimitDecision {
-    this.#parts.counts.quotaRefused += 1;
-    const resetsAt = new Date(reservation.periodEndsMs).toISOString();
-    const left = this.#parts.budgets.left(reservation);
-    const rest = left === undefined ? 'has fewer' : `has ${left}`;
-    const detail = `This request needs up to ${reservation.amount} tokens, but the tenant's monthly quota of ${reservation.quota} ${rest} left. The quota resets at ${resetsAt}.`;
-    return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt, rate };
+  #admittedBy(plan: RequestPlan, passed: Passed, id: string, admitted: AdmittedRequest): LimitDecision {
+    const { request, rate, tokenRate } = passed;
+    const expectsEnd = this.#expectsEnd(request.tenantId);
+    if (expectsEnd && request.metered) this.#parts.open.add(admitted);
+    return {
+      kind: 'admitted',
+      reservation: id,
+      rate,
+      tokenRate,
+      charges: expectsEnd ? plan.text : undefined,
+      budget: this.#parts.reportsBudget === true ? scarcestOf(plan.holds) : undefined,
+    };
   }
 
   #createCollection(passed: Passed): Decision {
@@ -133,10 +166,6 @@ export class Admitter {
     return { kind: 'admitted', reservation: this.#parts.ids.issue(minute, kind, offset, reserved).id, rate };
   }
 
-  #opened(admitted: AdmittedRequest): void {
-    if (this.#expectsEnd(admitted.tenant)) this.#parts.open.add(admitted);
-  }
-
   /** Counts the request, unless the tenant's usage comes from events: then the proxy need not report its end. */
   #expectsEnd(tenant: string): boolean {
     const expects = this.#parts.metersItself?.(tenant) !== true;
@@ -147,4 +176,13 @@ export class Admitter {
   #moment({ timezone }: AdmissionRequest, now: number | undefined): ZonedMinute {
     return this.#calendar.at(timezone ?? UTC, this.#parts.nowMs(now));
   }
+}
+
+function tokensOf({ prompt, answer }: ReservedTokens): number {
+  return Math.max(LEAST, prompt + answer);
+}
+
+function kindOf({ metered }: AdmissionRequest, accounts: readonly Account[]): ReservationKind {
+  if (metered) return accounts.length === 0 ? 'usage' : 'budget';
+  return accounts.length === 0 ? 'reports-usage' : 'reports-usage-held';
 }

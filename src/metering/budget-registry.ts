@@ -1,24 +1,23 @@
 /** The budgets that this process uses, by tenant and period. */
 
 import { Fault } from '../domain/errors.ts';
-import { TokenBudget, type TokenSums } from './budget.ts';
-
-export interface PeriodOfTenant {
-  readonly tenant: string;
-  readonly period: string;
-  /** Milliseconds since the epoch. */
-  readonly periodEndsMs: number;
-}
+import type { AccountUnit } from './account.ts';
+import { type BudgetKey, type BudgetSums, PeriodBudget } from './budget.ts';
 
 export class BudgetRegistry {
   readonly #max: number;
-  readonly #budgets = new Map<string, TokenBudget>();
-  readonly #tokens: TokenSums = { held: 0, reserved: 0 };
-  /** By tenant: the budget that was found last. */
-  readonly #current = new Map<string, TokenBudget>();
+  readonly #onReleased: (budget: PeriodBudget) => void;
+  readonly #budgets = new Map<string, PeriodBudget>();
+  readonly #sums: Readonly<Record<AccountUnit, BudgetSums>> = {
+    tokens: { held: 0, reserved: 0 },
+    money: { held: 0, reserved: 0 },
+    requests: { held: 0, reserved: 0 },
+    places: { held: 0, reserved: 0 },
+  };
 
-  constructor(max: number) {
+  constructor(max: number, onReleased: (budget: PeriodBudget) => void) {
     this.#max = max;
+    this.#onReleased = onReleased;
   }
 
   get size(): number {
@@ -26,33 +25,32 @@ export class BudgetRegistry {
   }
 
   get sums() {
-    return { budgets: this.#budgets.size, ...this.#tokens };
+    const { tokens, ...others } = this.#sums;
+    return { budgets: this.#budgets.size, ...tokens, ...others };
   }
 
-  all(): MapIterator<TokenBudget> {
+  all(): MapIterator<PeriodBudget> {
     return this.#budgets.values();
   }
 
   /** Finds the budget, or creates it. Throws a Fault if too many are in use. */
-  find({ tenant, period, periodEndsMs }: PeriodOfTenant, now: number): TokenBudget {
-    const current = this.#current.get(tenant);
-    if (current !== undefined && current.period === period) return current;
-    const key = keyOf(tenant, period);
-    const known = this.#budgets.get(key);
-    if (known === undefined && this.#budgets.size >= this.#max) throw new Fault('too many token budgets are in use');
-    const budget = known ?? new TokenBudget(tenant, period, periodEndsMs, now, this.#tokens);
-    this.#budgets.set(key, budget);
-    this.#current.set(tenant, budget);
+  find(key: BudgetKey, now: number): PeriodBudget {
+    const name = nameOf(key);
+    const known = this.#budgets.get(name);
+    if (known !== undefined) return known;
+    if (this.#budgets.size >= this.#max) throw new Fault('too many budgets are in use');
+    const budget = new PeriodBudget(key, now, { sums: this.#sums[key.unit], onReleased: this.#onReleased });
+    this.#budgets.set(name, budget);
     return budget;
   }
 
   /** @param budget an idle one, which holds and reserves nothing */
-  forget(budget: TokenBudget): void {
-    this.#budgets.delete(keyOf(budget.tenant, budget.period));
-    if (this.#current.get(budget.tenant) === budget) this.#current.delete(budget.tenant);
+  forget(budget: PeriodBudget): void {
+    budget.forgotten = true;
+    this.#budgets.delete(nameOf(budget));
   }
 }
 
-function keyOf(tenant: string, period: string): string {
+function nameOf({ tenant, period }: Pick<BudgetKey, 'tenant' | 'period'>): string {
   return `${tenant} ${period}`;
 }

@@ -1,33 +1,35 @@
 /**
- * Token quotas of calendar months, over all processes. The store grants each process a hold on a tenant's budget ahead
- * of need, so that a check reserves from memory the tokens that its request may spend. After the request, the process
- * that received the report of its end books the actual usage, and the reserved tokens become available again in the
- * process that reserved them.
+ * Budgets, over all processes: the monthly tokens of tenants, the budgets of the API, and the places of parallel
+ * requests. The store grants each process a hold on a budget ahead of need, so that a check reserves from memory the
+ * amounts that its request may spend. After the request, the process that received the report of its end books the
+ * actual usage, and the rest of the reservation becomes available again in the process that made it. A request reserves
+ * in all of its budgets or in none.
  *
- * - If enough tokens are available, the process reserves them at once.
- * - If the store recently reported that too few are left, the process rejects the check at once.
+ * - If enough is available in each budget, the process reserves at once.
+ * - If the store recently reported that too little of one is left, the process rejects the check at once.
  * - Otherwise the check waits for one statement, which carries the requests of all waiting checks.
  *
- * Invariants: at every grant, the spent and held tokens of all processes together are at most the quota. No process
- * reserves more than it holds. A process returns tokens that it does not need. A reservation that is neither settled
- * nor renewed expires, and the store takes the holds of a lost process.
+ * Invariants: at every grant, the spent and held amounts of all processes together are at most the limit. No process
+ * reserves more than it holds. A process returns what it does not need. A reservation that is neither settled nor
+ * renewed expires, and the store takes the holds of a lost process.
  *
- * While the store is unreachable, each process continues with the tokens that it holds. A check that needs more is a
+ * While the store is unreachable, each process continues with the amounts that it holds. A check that needs more is a
  * fault, because the process does not know what others spent.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
-import type { TokenBudget } from './budget.ts';
-import { BudgetRegistry, type PeriodOfTenant } from './budget-registry.ts';
+import { type Account, type Amounts, amountIn } from './account.ts';
+import type { BudgetKey, PeriodBudget } from './budget.ts';
+import { BudgetRegistry } from './budget-registry.ts';
+import { BudgetWaiters, releaseHolds } from './budget-waiters.ts';
+import type { Hold } from './hold.ts';
 import { applyHoldGrant, type HoldRequests, holdRequestFor } from './hold-requests.ts';
 import { NearestQuotas, type QuotaShare } from './nearest-quotas.ts';
 import { Outstanding } from './outstanding.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { HoldRequest, HoldResult, TokenStore } from './ports.ts';
-import type { EndedReservation } from './reservations.ts';
-import { isCritical, needsRefill, surplusOf, tokenSliceOf } from './slices.ts';
-import { TokenWaiters } from './token-waiters.ts';
+import { budgetSliceOf, isCritical, needsRefill, surplusOf } from './slices.ts';
 
 interface BudgetsParts extends SharedParts {
   readonly store: TokenStore;
@@ -42,14 +44,15 @@ interface BudgetsParts extends SharedParts {
   /** Called with a request of this process that another process reported as running, and the time of that report. */
   readonly onRenewed?: (counter: number, seenAtMs: number) => void;
   /**
-   * Reports whether settlements and renewals by other processes matter even if no tokens are reserved. Default: never.
+   * Reports whether settlements and renewals by other processes matter even if nothing is reserved. Default: never.
    */
   readonly awaitsSettlements?: () => boolean;
 }
 
-export interface TokenReservationRequest extends PeriodOfTenant {
-  readonly quota: number;
-  readonly amount: number;
+export interface ReservationRequest extends Amounts {
+  readonly holds: readonly Hold[];
+  /** The budgets of `holds`, and the other accounts that the request's end corrects. */
+  readonly accounts: readonly Account[];
   /** The reservation's number in this process. */
   readonly counter: number;
 }
@@ -60,7 +63,7 @@ const REVIEW_MS = 1000;
 const FORGET_MS = 60_000;
 /** The time after an outage in which other processes pass on the renewals that they kept during it. */
 const RETURN_GRACE_MS = 5000;
-/** If less than this share of a quota is left, the process returns released tokens at once. */
+/** If less than this share of a limit is left, the process returns released amounts at once. */
 const SCARCE_SHARE = 0.1;
 const MAX_REQUESTS = 1000;
 /** The largest number of budgets that are examined for one statement. */
@@ -78,15 +81,15 @@ export class Budgets {
     () => this.#waiters.size > 0,
   );
   /** Budgets with unsent changes. */
-  readonly #dirty = new Set<TokenBudget>();
+  readonly #dirty = new Set<PeriodBudget>();
   /** Budgets with unsent changes that may wait for the next review or the next statement. */
-  readonly #deferred = new Set<TokenBudget>();
+  readonly #deferred = new Set<PeriodBudget>();
   #deferredIsDue = false;
   /** The rest of the current review. */
-  #reviewing: Iterator<TokenBudget> | undefined;
+  #reviewing: Iterator<PeriodBudget> | undefined;
   #reviewed = 0;
   readonly #nearest = new NearestQuotas();
-  readonly #waiters = new TokenWaiters();
+  readonly #waiters = new BudgetWaiters();
   /** Ids of received settlements that the next statement acknowledges. */
   #acked: number[] = [];
   /** Whether a statement is to be sent even if it has no requests. */
@@ -105,8 +108,8 @@ export class Budgets {
 
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
-    this.#budgets = new BudgetRegistry(parts.maxBudgets);
-    this.#outstanding = new Outstanding({ ...parts, onEnded: (ended, spent) => this.#release(ended, spent) });
+    this.#budgets = new BudgetRegistry(parts.maxBudgets, (budget) => this.#released(budget));
+    this.#outstanding = new Outstanding(parts);
     this.#outage = new Outage(parts);
     const now = parts.monotonicMs();
     this.#answeredRequestMs = now;
@@ -114,38 +117,61 @@ export class Budgets {
     this.#reviewedAtMs = now;
   }
 
-  /**
-   * Reserves tokens for a request.
-   * @returns true if reserved, false if too few are left; a promise if the check must wait for the store. Throws and
-   *   rejects with a Fault.
-   */
-  reserve(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): boolean | Promise<boolean> {
-    const { amount, counter, quota } = reservation;
-    if (amount > quota) return false;
-    const budget = this.#budgets.find(reservation, now);
-    budget.quota = quota;
-    budget.lastReservation = amount;
-    budget.usedAtMs = now;
-    budget.demand.record(amount);
-    // Waiting checks come first.
-    const known = budget.waiting > 0 ? undefined : this.#try(budget, amount, counter, now);
-    if (known !== undefined) return known;
-    const answer = this.#waiters.add(budget, amount, counter);
-    void this.#statements.run();
-    return answer;
+  /** Finds the budget, or begins to use it. Throws a Fault if too many are in use. */
+  find(key: BudgetKey, now = this.#parts.monotonicMs()): PeriodBudget {
+    return this.#budgets.find(key, now);
   }
 
   /**
-   * Returns the tokens that a request of this process could reserve, as the store last reported; undefined before its
-   * first answer.
+   * Reserves the amounts of a request in all of its budgets, or in none.
+   * @returns undefined if reserved, otherwise the first hold for which too little is left; a promise if the check must
+   *   wait for the store. Throws and rejects with a Fault.
    */
-  left(reservation: TokenReservationRequest, now = this.#parts.monotonicMs()): number | undefined {
-    const { used, available } = this.#budgets.find(reservation, now);
-    return used === undefined ? undefined : Math.max(0, reservation.quota - used + Math.max(0, available));
+  reserve(request: ReservationRequest, now = this.#parts.monotonicMs()): Hold | undefined | Promise<Hold | undefined> {
+    const { holds } = request;
+    for (const hold of holds) if (amountIn(hold.budget.unit, request) > hold.limit) return hold;
+    let hasRoom = !this.#isSilentTooLong(now);
+    for (const { budget, limit } of holds) {
+      const amount = amountIn(budget.unit, request);
+      budget.request(amount, limit, now);
+      // Waiting checks come first.
+      hasRoom &&= budget.waiting === 0 && !budget.uncertain && budget.available >= amount && budget.isWithin(amount);
+    }
+    if (!hasRoom) return this.#reserveLater(request, now);
+    for (const { budget } of holds) this.#take(budget, amountIn(budget.unit, request), now);
+    this.#reserved(request, now);
+    return undefined;
+  }
+
+  /** Reserves what is available, and waits for the store if that is not all. */
+  #reserveLater(request: ReservationRequest, now: number): Hold | undefined | Promise<Hold | undefined> {
+    const taken: Hold[] = [];
+    const missing: Hold[] = [];
+    try {
+      for (const hold of request.holds) {
+        const { budget } = hold;
+        const known = budget.waiting > 0 ? undefined : this.#try(budget, amountIn(budget.unit, request), now);
+        if (known === false) {
+          releaseHolds(taken, request);
+          return hold;
+        }
+        (known === undefined ? missing : taken).push(hold);
+      }
+      if (missing.length > 0) {
+        const answer = this.#waiters.add(request, taken, missing);
+        void this.#statements.run();
+        return answer;
+      }
+    } catch (error) {
+      releaseHolds(taken, request);
+      throw error;
+    }
+    this.#reserved(request, now);
+    return undefined;
   }
 
   /** Ends the reservation of a request whose usage is booked. */
-  settled(counter: number, spent: number): void {
+  settled(counter: number, spent: Amounts): void {
     this.#outstanding.settled(counter, spent);
   }
 
@@ -160,7 +186,7 @@ export class Budgets {
   }
 
   /**
-   * Requests tokens that will be needed and returns the others. Call it about every 100 ms. Resolves when the store has
+   * Requests amounts that will be needed and returns the others. Call it about every 100 ms. Resolves when the store has
    * answered.
    */
   tick(): Promise<void> {
@@ -189,7 +215,7 @@ export class Budgets {
     this.#doubtAll();
   }
 
-  /** Returns all tokens that are not reserved. */
+  /** Returns everything that is not reserved. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#statements.idle();
@@ -217,27 +243,25 @@ export class Budgets {
     return this.#nearest.shares.filter(({ endsMs }) => nowMs < endsMs);
   }
 
-  /** Returns undefined if only the store can decide. */
-  #try(budget: TokenBudget, amount: number, counter: number, now: number): boolean | undefined {
-    const { quota, used, available, uncertain } = budget;
-    const within = used === undefined || quota - used + available >= amount;
+  /** Reserves the amount and returns true. Returns undefined if only the store can decide. */
+  #try(budget: PeriodBudget, amount: number, now: number): boolean | undefined {
+    const { available, uncertain } = budget;
+    const within = budget.isWithin(amount);
     if (available >= amount && within && !uncertain && !this.#isSilentTooLong(now)) {
-      this.#reserve(budget, amount, counter, now);
-      if (needsRefill(budget, now)) (isCritical(budget, now) ? this.#dirty : this.#deferred).add(budget);
+      this.#take(budget, amount, now);
       return true;
     }
-    if (this.#outage.lasts) return this.#tryOffline(budget, amount, counter, now);
+    if (this.#outage.lasts) return this.#tryOffline(budget, amount, now);
     return !within && now < budget.refusesUntilMs ? false : undefined;
   }
 
-  #tryOffline(budget: TokenBudget, amount: number, counter: number, now: number): boolean {
+  #tryOffline(budget: PeriodBudget, amount: number, now: number): boolean {
     const { quota, used, available } = budget;
-    // Spent tokens stay spent, so the process can reject without the store.
+    // Spent amounts stay spent, so the process can reject without the store.
     if (used !== undefined && quota - budget.spent < amount) return false;
-    const within = used !== undefined && quota - used + available >= amount;
-    if (available < amount || !within || this.#isSilentTooLong(now))
-      throw new Fault('the database is unreachable and the tokens that this process holds are used up');
-    this.#reserve(budget, amount, counter, now);
+    if (used === undefined || available < amount || !budget.isWithin(amount) || this.#isSilentTooLong(now))
+      throw new Fault('the database is unreachable and the amounts that this process holds are used up');
+    budget.reserve(amount);
     return true;
   }
 
@@ -246,20 +270,23 @@ export class Budgets {
     return now - this.#answeredRequestMs >= this.#parts.holdTtlMs;
   }
 
-  #reserve(budget: TokenBudget, amount: number, counter: number, now: number): void {
+  #take(budget: PeriodBudget, amount: number, now: number): void {
     budget.reserve(amount);
-    this.#outstanding.add(counter, budget, amount, now);
+    if (needsRefill(budget, now)) (isCritical(budget, now) ? this.#dirty : this.#deferred).add(budget);
   }
 
-  #release({ budget, amount }: EndedReservation, spent: number): void {
-    budget.release(amount, spent);
+  #reserved(request: ReservationRequest, now: number): void {
+    this.#outstanding.add(request.counter, request.accounts, request, now);
+  }
+
+  #released(budget: PeriodBudget): void {
     // If little is left, other processes may be waiting for it.
     const scarce = this.#stopping || budget.left(budget.quota) < budget.quota * SCARCE_SHARE;
     (scarce ? this.#dirty : this.#deferred).add(budget);
   }
 
   /**
-   * Reviews all budgets in bounded steps: returns surplus tokens, and forgets budgets that were not used for FORGET_MS.
+   * Reviews all budgets in bounded steps: returns surplus amounts, and forgets budgets that were not used for FORGET_MS.
    */
   #review(now: number): void {
     if (this.#reviewing === undefined) {
@@ -281,10 +308,11 @@ export class Budgets {
   }
 
   /** @param nowMs the store's time */
-  #reviewOne(budget: TokenBudget, now: number, nowMs: number): void {
+  #reviewOne(budget: PeriodBudget, now: number, nowMs: number): void {
     this.#reviewed += 1;
     const { tenant, quota, used, endsMs } = budget;
-    if (used !== undefined && quota > 0 && nowMs < endsMs) this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
+    if (budget.isMonthly && used !== undefined && quota > 0 && nowMs < endsMs)
+      this.#nearest.offer({ tenant, ratio: used / quota, endsMs });
     if (budget.available < 0 || surplusOf(budget, this.#slice(budget, now)) > 0) this.#dirty.add(budget);
     if (!budget.isIdle || now - budget.usedAtMs < FORGET_MS) return;
     this.#dirty.delete(budget);
@@ -292,8 +320,8 @@ export class Budgets {
     this.#budgets.forget(budget);
   }
 
-  #slice(budget: TokenBudget, now: number): number {
-    return this.#stopping ? 0 : tokenSliceOf(budget, this.#processes, now);
+  #slice(budget: PeriodBudget, now: number): number {
+    return this.#stopping ? 0 : budgetSliceOf(budget, this.#processes, now);
   }
 
   async #sendStatement(): Promise<void> {
@@ -322,7 +350,10 @@ export class Budgets {
       for (const budget of batch.budgets) this.#doubt(budget);
     }
     const now = monotonicMs();
-    this.#waiters.serve((budget, amount, counter) => this.#try(budget, amount, counter, now));
+    this.#waiters.serve(
+      (budget, amount) => this.#try(budget, amount, now),
+      (request) => this.#reserved(request, now),
+    );
   }
 
   #doubtAll(): void {
@@ -331,14 +362,14 @@ export class Budgets {
     for (const budget of this.#budgets.all()) this.#doubt(budget);
   }
 
-  #doubt(budget: TokenBudget): void {
+  #doubt(budget: PeriodBudget): void {
     budget.uncertain = true;
     this.#dirty.add(budget);
   }
 
   #collect(now: number): HoldRequests {
     const requests: HoldRequest[] = [];
-    const budgets: TokenBudget[] = [];
+    const budgets: PeriodBudget[] = [];
     for (const budget of this.#candidates()) {
       const request = holdRequestFor(budget, this.#slice(budget, now), !this.#stopping, now);
       if (request === undefined) continue;
@@ -355,7 +386,7 @@ export class Budgets {
   /**
    * Removes budgets that may need a request, each once, first those that checks wait for. The others keep their order.
    */
-  *#candidates(): Generator<TokenBudget, void> {
+  *#candidates(): Generator<PeriodBudget, void> {
     const waited = this.#waiters.budgets();
     yield* waited;
     let examined = 0;
@@ -377,7 +408,7 @@ export class Budgets {
       const budget = budgets[i];
       const grant = grants[i];
       if (budget === undefined || grant === undefined) continue;
-      this.#parts.counts.tokensLeased += grant.granted;
+      if (budget.unit === 'tokens') this.#parts.counts.tokensLeased += grant.granted;
       if (budget.uncertain) this.#dirty.add(budget);
       applyHoldGrant(budget, request, grant, now);
     }
@@ -388,7 +419,9 @@ export class Budgets {
       }
     }
     this.#acked = settlements.map(({ id }) => id);
-    for (const { counters, totals } of settlements)
-      for (const [i, counter] of counters.entries()) this.settled(counter, totals[i] ?? 0);
+    for (const { counters, totals, costs } of settlements) {
+      for (const [i, counter] of counters.entries())
+        this.settled(counter, { tokens: totals[i] ?? 0, money: costs[i] ?? 0 });
+    }
   }
 }

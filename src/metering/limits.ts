@@ -6,11 +6,12 @@
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
-import type { PriceTable } from '../decision/prices.ts';
+import { NO_PRICES, type PriceTable } from '../decision/prices.ts';
 import { StoreClock } from '../domain/store-clock.ts';
 import type { AdmissionRequest, Estimates, LimitDecision } from './admission.ts';
 import { Admitter } from './admitter.ts';
 import { Budgets } from './budgets.ts';
+import { type Charges, NO_CHARGES, readCharges } from './charge-text.ts';
 import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
 import { OpenRequests } from './open-requests.ts';
@@ -18,8 +19,9 @@ import type { SharedParts } from './parts.ts';
 import type { MeteringStore } from './ports.ts';
 import { RateLeases } from './rate-leases.ts';
 import { RateLimits } from './rate-limits.ts';
+import { RequestPlans } from './request-plans.ts';
 import { ReservationChanges } from './reservation-changes.ts';
-import { type Reservation, ReservationIds } from './reservation-ids.ts';
+import { isHeld, type Reservation, ReservationIds } from './reservation-ids.ts';
 import { type FinishedUsage, settlementOf } from './settlement.ts';
 import { Settler } from './settler.ts';
 import { UnreportedEnds } from './unreported-ends.ts';
@@ -127,16 +129,17 @@ export class Limits {
     this.#settler = new Settler({
       ...shared,
       maxWaiting: maxSettlements,
-      onBooked: ({ processId, held, counter, total }) => {
+      onBooked: ({ processId, held, counter, total, cost }) => {
         if (processId !== parts.processId) return;
         this.#open.ended(counter);
-        if (held) this.#budgets.settled(counter, total);
+        if (held) this.#budgets.settled(counter, { tokens: total, money: cost });
       },
     });
     this.#admitter = new Admitter({
       ...shared,
       rates: new RateLimits(this.#leases, this.#counts),
       budgets: this.#budgets,
+      plans: new RequestPlans({ prices: parts.prices ?? (() => NO_PRICES), find: (key) => this.#budgets.find(key) }),
       ids: this.#ids,
       open: this.#open,
       ends: this.#ends,
@@ -161,7 +164,7 @@ export class Limits {
       return;
     }
     const books = finished.tenant === undefined || this.#parts.metersItself?.(finished.tenant) !== true;
-    const settlement = settlementOf(finished, reservation, books);
+    const settlement = settlementOf(finished, reservation, books, this.#chargesOf(finished));
     if (settlement === undefined) {
       this.#counts.unknown += 1;
       return;
@@ -182,6 +185,7 @@ export class Limits {
     switch (kind) {
       case 'budget':
       case 'usage':
+      case 'reports-usage-held':
         if (processId === this.#parts.processId) {
           this.#budgets.renew(counter);
           this.#open.renew(counter, this.#parts.monotonicMs());
@@ -201,7 +205,7 @@ export class Limits {
   }
 
   /**
-   * Releases the tokens or the collection that a cancelled check of this process had reserved. The check's unit of the
+   * Releases the amounts or the collection that a cancelled check of this process had reserved. The check's unit of the
    * rate limit stays consumed. If the request runs nevertheless, its end is booked. Ignores reservations of other
    * processes. Never throws.
    */
@@ -210,7 +214,7 @@ export class Limits {
     if (counter === undefined || processId !== this.#parts.processId) return;
     this.#ends.released();
     this.#open.ended(counter);
-    if (kind === 'budget') this.#budgets.release(counter);
+    if (kind !== undefined && isHeld(kind)) this.#budgets.release(counter);
     if (kind !== 'adds-collection') return;
     this.#counts.reservationsReleased += 1;
     this.#changes.add({ kind: 'release-collection', processId, counter });
@@ -282,6 +286,13 @@ export class Limits {
    */
   get quotas(): readonly QuotaShare[] {
     return this.#budgets.quotas;
+  }
+
+  #chargesOf({ charges: text }: FinishedUsage): Charges {
+    if (text === undefined) return NO_CHARGES;
+    const charges = readCharges(text);
+    if (charges === undefined) this.#counts.unknownCharges += 1;
+    return charges ?? NO_CHARGES;
   }
 
   #reported({ processId }: Reservation): void {

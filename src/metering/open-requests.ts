@@ -9,6 +9,8 @@
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { dayOf, periodOf } from './calendar.ts';
+import type { Charges } from './charge-text.ts';
+import { estimatedCost } from './cost-estimate.ts';
 import type { SharedParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
@@ -23,6 +25,8 @@ interface OpenRequestsParts extends Pick<SharedParts, 'processId' | 'monotonicMs
 export interface AdmittedRequest extends Pick<OpenRequest, 'counter' | 'tenant' | 'key' | 'user' | 'prompt'> {
   readonly minute: number;
   readonly offset: number;
+  /** The price of its model, and its budgets. */
+  readonly charges: Charges;
 }
 
 interface Note {
@@ -133,8 +137,14 @@ export class OpenRequests {
   }
 }
 
-function openRequest({ minute, offset, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
+function openRequest({ minute, offset, charges, counter, tenant, key, user, prompt }: AdmittedRequest): OpenRequest {
+  const { price } = charges;
   const estimate = Math.min(prompt, MAX_PROMPT_TOKENS);
-  const at = { period: periodOf(minute, offset), day: dayOf(minute, offset) };
-  return { counter, tenant, key, user, prompt: estimate, ...at, cost: 0, priceVersion: 0, charges: [] };
+  return {
+    ...{ counter, tenant, key, user, prompt: estimate },
+    ...{ period: periodOf(minute, offset), day: dayOf(minute, offset) },
+    cost: price === undefined ? 0 : estimatedCost(price, { prompt: estimate, answer: 0 }),
+    priceVersion: price?.version ?? 0,
+    charges: charges.charges,
+  };
 }

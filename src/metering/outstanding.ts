@@ -1,6 +1,6 @@
-/** The token reservations of this process that have not ended: the ways in which they end, and their counts. */
+/** The reservations of this process that have not ended: the ways in which they end, and their counts. */
 
-import type { TokenBudget } from './budget.ts';
+import { type Account, type AccountUnit, type Amounts, amountIn } from './account.ts';
 import type { SharedParts } from './parts.ts';
 import { type EndedReservation, Reservations } from './reservations.ts';
 
@@ -8,8 +8,6 @@ interface OutstandingParts extends Pick<SharedParts, 'counts'> {
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
   readonly maxReservations: number;
-  /** Called with each reservation that has ended, and the tokens of it that were spent. */
-  readonly onEnded: (ended: EndedReservation, spent: number) => void;
 }
 
 /** The largest number of reservations that expire in one tick. */
@@ -28,19 +26,19 @@ export class Outstanding {
   }
 
   /** Adds a reservation. If `maxReservations` is reached, one of those that expire first expires early. */
-  add(counter: number, budget: TokenBudget, amount: number, now: number): void {
+  add(counter: number, accounts: readonly Account[], amounts: Amounts, now: number): void {
     const { counts, maxReservations, reservationTtlMs } = this.#parts;
     if (this.#reservations.size >= maxReservations) this.#expired(this.#reservations.takeOldest());
-    counts.tokensReserved += amount;
-    this.#reservations.add(counter, budget, amount, now + reservationTtlMs);
+    counts.tokensReserved += amounts.tokens;
+    this.#reservations.add(counter, accounts, amounts, now + reservationTtlMs);
   }
 
   /** Ends the reservation of a request whose usage is booked. */
-  settled(counter: number, spent: number): void {
+  settled(counter: number, spent: Amounts): void {
     const ended = this.#reservations.take(counter);
     if (ended === undefined) return;
-    this.#parts.counts.tokensSettled += ended.amount;
-    this.#parts.onEnded(ended, spent);
+    this.#parts.counts.tokensSettled += ended.tokens;
+    release(ended, spent);
   }
 
   /** Ends the reservation of a cancelled check. */
@@ -48,8 +46,8 @@ export class Outstanding {
     const ended = this.#reservations.take(counter);
     if (ended === undefined) return;
     this.#parts.counts.reservationsReleased += 1;
-    this.#parts.counts.tokensReleased += ended.amount;
-    this.#parts.onEnded(ended, 0);
+    this.#parts.counts.tokensReleased += ended.tokens;
+    release(ended, undefined);
   }
 
   /** @param seenAtMs a time at which the request was running */
@@ -66,8 +64,20 @@ export class Outstanding {
   #expired(expired: EndedReservation | undefined): boolean {
     if (expired === undefined) return false;
     this.#parts.counts.reservationsExpired += 1;
-    this.#parts.counts.tokensExpired += expired.amount;
-    this.#parts.onEnded(expired, 0);
+    this.#parts.counts.tokensExpired += expired.tokens;
+    release(expired, undefined);
     return true;
   }
+}
+
+/** @param spent undefined = nothing */
+function release(ended: EndedReservation, spent: Amounts | undefined): void {
+  for (const account of ended.accounts) {
+    account.release(amountIn(account.unit, ended), spent === undefined ? 0 : spentIn(account.unit, spent));
+  }
+}
+
+/** A place is free again after the request, so nothing of it is spent. */
+function spentIn(unit: AccountUnit, spent: Amounts): number {
+  return unit === 'places' ? 0 : amountIn(unit, spent);
 }

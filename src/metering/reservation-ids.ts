@@ -15,14 +15,18 @@ import type { ReservedTokens } from './admission.ts';
 /** The key's length. */
 export const RESERVATION_KEY_BYTES = 16;
 
-/** The effect of the request's end. `budget`: the issuer holds tokens for the request. */
+/**
+ * The effect of the request's end. `budget`, `reports-usage-held`: the issuer holds amounts for the request, which would
+ * be `usage` or `reports-usage` otherwise.
+ */
 export type ReservationKind =
   | 'usage'
   | 'budget'
   | 'adds-collection'
   | 'removes-collection'
   | 'reads-response'
-  | 'reports-usage';
+  | 'reports-usage'
+  | 'reports-usage-held';
 
 export interface Reservation {
   readonly processId: string;
@@ -50,6 +54,7 @@ const KINDS: readonly ReservationKind[] = [
   'removes-collection',
   'reads-response',
   'reports-usage',
+  'reports-usage-held',
 ];
 const ALGORITHM = 'aes-128-ecb';
 const BLOCK_BYTES = 16;
@@ -160,4 +165,9 @@ export function collectionDigest(name: string): number {
 
 function digitsOf(tokens: number, max: number, digits: number): string {
   return Math.min(tokens, max).toString(16).padStart(digits, '0');
+}
+
+/** Reports whether the issuer holds amounts for the request. */
+export function isHeld(kind: ReservationKind): boolean {
+  return kind === 'budget' || kind === 'reports-usage-held';
 }

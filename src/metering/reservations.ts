@@ -1,16 +1,15 @@
 /**
- * The tokens that requests in progress have reserved, by the number of their reservation.
+ * The amounts that requests in progress have reserved, by the number of their reservation.
  *
- * Each reservation takes one slot of arrays of plain numbers, because there may be a million and the garbage collector
+ * A reservation has a list of accounts, which requests with the same plan share, and an amount for each unit. Each takes one slot of arrays of plain numbers, because there may be a million and the garbage collector
  * must not visit each. Slots that expire in the same period form a doubly linked list. Adding, renewing and ending a
  * reservation therefore takes constant time, and a search for expired ones reads only the list of the earliest period.
  */
 
-import type { TokenBudget } from './budget.ts';
+import type { Account, Amounts } from './account.ts';
 
-export interface EndedReservation {
-  readonly budget: TokenBudget;
-  readonly amount: number;
+export interface EndedReservation extends Amounts {
+  readonly accounts: readonly Account[];
 }
 
 /** A reservation may outlive its lifetime by at most this time. */
@@ -24,9 +23,10 @@ export class Reservations {
   /** From the number of a reservation to its slot. The number's remainder selects the map. */
   readonly #slots = Array.from({ length: SHARDS }, () => new Map<number, number>());
   /** Undefined in free slots. */
-  readonly #budgets: (TokenBudget | undefined)[] = [];
+  readonly #accounts: (readonly Account[] | undefined)[] = [];
   #counters = new Float64Array(FIRST_SLOTS);
-  #amounts = new Float64Array(FIRST_SLOTS);
+  #tokens = new Float64Array(FIRST_SLOTS);
+  #money = new Float64Array(FIRST_SLOTS);
   #periods = new Float64Array(FIRST_SLOTS);
   #previous = new Int32Array(FIRST_SLOTS);
   /** The next slot in the list of the period, or in the list of free slots. */
@@ -43,12 +43,13 @@ export class Reservations {
   }
 
   /** @param counter a number that is not in use */
-  add(counter: number, budget: TokenBudget, amount: number, expiresAtMs: number): void {
+  add(counter: number, accounts: readonly Account[], { tokens, money }: Amounts, expiresAtMs: number): void {
     const slot = this.#takeFree();
     this.#slotsOf(counter).set(counter, slot);
-    this.#budgets[slot] = budget;
+    this.#accounts[slot] = accounts;
     this.#counters[slot] = counter;
-    this.#amounts[slot] = amount;
+    this.#tokens[slot] = tokens;
+    this.#money[slot] = money;
     this.#link(slot, periodOf(expiresAtMs));
     this.#size += 1;
   }
@@ -89,16 +90,16 @@ export class Reservations {
   }
 
   #remove(slot: number): EndedReservation | undefined {
-    const budget = this.#budgets[slot];
-    if (budget === undefined) return undefined;
+    const accounts = this.#accounts[slot];
+    if (accounts === undefined) return undefined;
     const counter = this.#counters[slot] ?? 0;
     this.#unlink(slot);
     this.#slotsOf(counter).delete(counter);
-    this.#budgets[slot] = undefined;
+    this.#accounts[slot] = undefined;
     this.#next[slot] = this.#free;
     this.#free = slot;
     this.#size -= 1;
-    return { budget, amount: this.#amounts[slot] ?? 0 };
+    return { accounts, tokens: this.#tokens[slot] ?? 0, money: this.#money[slot] ?? 0 };
   }
 
   #link(slot: number, period: number): void {
@@ -126,15 +127,16 @@ export class Reservations {
       this.#free = this.#next[slot] ?? NONE;
       return slot;
     }
-    const made = this.#budgets.length;
-    this.#budgets.push(undefined);
-    if (made >= this.#amounts.length) this.#grow();
+    const made = this.#accounts.length;
+    this.#accounts.push(undefined);
+    if (made >= this.#counters.length) this.#grow();
     return made;
   }
 
   #grow(): void {
     this.#counters = doubled(this.#counters, new Float64Array(2 * this.#counters.length));
-    this.#amounts = doubled(this.#amounts, new Float64Array(2 * this.#amounts.length));
+    this.#tokens = doubled(this.#tokens, new Float64Array(2 * this.#tokens.length));
+    this.#money = doubled(this.#money, new Float64Array(2 * this.#money.length));
     this.#periods = doubled(this.#periods, new Float64Array(2 * this.#periods.length));
     this.#previous = doubled(this.#previous, new Int32Array(2 * this.#previous.length));
     this.#next = doubled(this.#next, new Int32Array(2 * this.#next.length));

@@ -1,11 +1,13 @@
 /** The usage of a finished request: measured if the upstream reported it, otherwise estimated by rule. */
 
 import { BYTES_PER_TOKEN } from '../decision/limits.ts';
+import { costOf } from '../decision/prices.ts';
 import { cutUtf8 } from '../domain/text.ts';
 import type { ReservedTokens } from './admission.ts';
 import { dayOf, periodOf } from './calendar.ts';
+import { type Charges, NO_CHARGES } from './charge-text.ts';
 import type { Settlement } from './ports.ts';
-import type { Reservation } from './reservation-ids.ts';
+import { isHeld, type Reservation } from './reservation-ids.ts';
 
 /** The usage that the upstream reported, in whole tokens. It may report one part only. */
 export interface MeasuredUsage {
@@ -65,9 +67,9 @@ export interface FinishedUsage {
   readonly charges?: string | undefined;
 }
 
-type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'total' | 'estimated'>;
+type SpentTokens = Pick<Settlement, 'prompt' | 'completion' | 'cached' | 'cacheWrite' | 'total' | 'estimated'>;
 
-const NOTHING: SpentTokens = { prompt: 0, completion: 0, cached: 0, total: 0, estimated: false };
+const NOTHING: SpentTokens = { prompt: 0, completion: 0, cached: 0, cacheWrite: 0, total: 0, estimated: false };
 /** Statuses that report a removed collection, or one that will be removed: OK, Accepted, No Content. */
 const REMOVED: ReadonlySet<number> = new Set([200, 202, 204]);
 const MAX_NAME_BYTES = 512;
@@ -89,16 +91,17 @@ export function spentBy(finished: FinishedUsage, reserved: ReservedTokens): Spen
   const { usage } = finished;
   if (isPending(finished)) {
     const { prompt, answer: completion } = reserved;
-    return { prompt, completion, cached: 0, total: prompt + completion, estimated: true };
+    return { prompt, completion, cached: 0, cacheWrite: 0, total: prompt + completion, estimated: true };
   }
   if (usage?.total !== undefined) {
-    const { prompt = 0, completion = 0, cached, total } = usage;
-    return { prompt, completion, cached, total, estimated: false };
+    const { prompt = 0, completion = 0, cached, cacheWrite = 0, total } = usage;
+    return { prompt, completion, cached, cacheWrite, total, estimated: false };
   }
   if (usage === undefined && !isForwarded(finished)) return NOTHING;
   const prompt = usage?.prompt ?? reserved.prompt;
   const completion = usage?.completion ?? answerEstimate(finished, reserved.answer);
-  return { prompt, completion, cached: usage?.cached ?? 0, total: prompt + completion, estimated: true };
+  const { cached = 0, cacheWrite = 0 } = usage ?? {};
+  return { prompt, completion, cached, cacheWrite, total: prompt + completion, estimated: true };
 }
 
 function isForwarded({ upstream, status }: FinishedUsage): boolean {
@@ -115,28 +118,32 @@ function answerEstimate({ textBytes, responseBytes, status }: FinishedUsage, bou
   return Math.min(bound, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
-/** @param books false if another source counts the tenant's usage */
+/**
+ * @param books false if another source counts the tenant's usage
+ * @param charges the price and the budgets that the check's answer carried
+ */
 export function settlementOf(
   finished: FinishedUsage,
   reservation: Reservation,
   books: boolean,
+  { price, charges }: Charges = NO_CHARGES,
 ): Settlement | undefined {
   const { tenant } = finished;
   if (tenant === undefined) return undefined;
   const { processId, counter, minute, offset, kind } = reservation;
-  const metered = kind === 'usage' || kind === 'budget' || (kind === 'reports-usage' && finished.usage !== undefined);
+  const metered = kind === 'usage' || kind === 'budget' || (reportsUsage(kind) && finished.usage !== undefined);
   const spends = metered || kind === 'reads-response';
   const spent = spends && books ? spentBy(finished, reservation) : NOTHING;
+  const response = books ? responseIn(finished, metered, spent) : undefined;
   return {
     ...spent,
-    cacheWrite: 0,
-    cost: 0,
-    priceVersion: 0,
-    price: undefined,
-    charges: [],
+    cost: price === undefined ? 0 : costOf(price, spent),
+    priceVersion: price?.version ?? 0,
+    price: metered && books && response !== undefined ? price : undefined,
+    charges: metered && books ? charges : [],
     processId,
     counter,
-    held: kind === 'budget',
+    held: isHeld(kind),
     tenant: name(tenant),
     period: periodOf(minute, offset),
     day: dayOf(minute, offset),
@@ -146,7 +153,7 @@ export function settlementOf(
     user: name(finished.user),
     books: metered && books,
     collections: collectionsOf(kind, finished.status),
-    response: books ? responseIn(finished, metered, spent) : undefined,
+    response,
     collection: kind === 'removes-collection' && reservation.answer > 0 ? reservation.answer : undefined,
   };
 }
@@ -168,6 +175,7 @@ function collectionsOf(kind: Reservation['kind'], status: number): Settlement['c
     case 'budget':
     case 'reads-response':
     case 'reports-usage':
+    case 'reports-usage-held':
       return undefined;
     case 'adds-collection':
       return isSuccess(status) ? 1 : 0;
@@ -176,6 +184,10 @@ function collectionsOf(kind: Reservation['kind'], status: number): Settlement['c
     default:
       return kind satisfies never;
   }
+}
+
+function reportsUsage(kind: Reservation['kind']): boolean {
+  return kind === 'reports-usage' || kind === 'reports-usage-held';
 }
 
 function isSuccess(status: number): boolean {

@@ -1,6 +1,6 @@
 /** The amounts of a rate or a budget that a process requests ahead of need, and that it keeps. */
 
-import type { TokenBudget } from './budget.ts';
+import type { PeriodBudget } from './budget.ts';
 import type { RateSubject } from './rate-subjects.ts';
 import type { RateWindow } from './rate-window.ts';
 
@@ -21,8 +21,7 @@ const FLOOR = 64;
 /** The share of a quota that all processes together may hold unused. */
 const UNUSED_SHARE = 0.05;
 /**
- * The share of the rest of a budget. Slices become small at its end, so that the last tokens are available where they
- * are requested.
+ * The share of the rest of a budget. Slices become small at its end, so that the rest is available where it is requested.
  */
 const LEFT_SHARE = 0.25;
 /** A process keeps nothing of a budget that no check has used for this time. */
@@ -49,10 +48,10 @@ export function rateSurplusOf({ subject, left }: RateWindow, needed: number, sli
 }
 
 /**
- * Returns the tokens that a process holds ahead of need; 0 if too few are left to slice, so that each check requests
+ * Returns the amount that a process holds ahead of need; 0 if too little is left to slice, so that each check requests
  * its own.
  */
-export function tokenSliceOf(budget: TokenBudget, processes: number, nowMs: number): number {
+export function budgetSliceOf(budget: PeriodBudget, processes: number, nowMs: number): number {
   const { quota, available, lastReservation, demand } = budget;
   if (nowMs - budget.usedAtMs > IDLE_MS) return 0;
   const left = budget.left(quota) + Math.max(0, available);
@@ -61,21 +60,21 @@ export function tokenSliceOf(budget: TokenBudget, processes: number, nowMs: numb
   return Math.min(most, Math.ceil(Math.max(demand.expectedIn(SLICE_SPAN_MS, nowMs), 2 * lastReservation)));
 }
 
-/** Reports whether a statement must be sent for more tokens. */
-export function isCritical(budget: TokenBudget, nowMs: number): boolean {
+/** Reports whether a statement must be sent for more. */
+export function isCritical(budget: PeriodBudget, nowMs: number): boolean {
   return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(LOW_MS, nowMs));
 }
 
-/** Reports whether the next statement should request more tokens. */
-export function needsRefill(budget: TokenBudget, nowMs: number): boolean {
+/** Reports whether the next statement should request more. */
+export function needsRefill(budget: PeriodBudget, nowMs: number): boolean {
   return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(SHORT_MS, nowMs));
 }
 
 /**
- * Returns the tokens to return to the store: 0 unless the process has more than two slices, so that tokens do not move
+ * Returns the amount to return to the store: 0 unless the process has more than two slices, so that amounts do not move
  * back and forth.
  */
-export function surplusOf(budget: TokenBudget, slice: number): number {
-  const available = budget.available - budget.waitingTokens;
+export function surplusOf(budget: PeriodBudget, slice: number): number {
+  const available = budget.available - budget.waitingAmount;
   return available > 2 * slice ? available - slice : 0;
 }

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { TokenBudget } from '../../src/metering/budget.ts';
-import { EXPIRY_PERIOD_MS, Reservations } from '../../src/metering/reservations.ts';
+import type { Account } from '../../src/metering/account.ts';
+import { type EndedReservation, EXPIRY_PERIOD_MS, Reservations } from '../../src/metering/reservations.ts';
 import { runs } from '../support/properties.ts';
 
-const BUDGETS = ['a', 'b', 'c'].map((tenant) => new TokenBudget(tenant, '2026-11', 0, 0, { held: 0, reserved: 0 }));
-const [BUDGET = new TokenBudget('acme', '2026-11', 0, 0, { held: 0, reserved: 0 })] = BUDGETS;
+const account = (): Account => ({ unit: 'tokens', release: () => undefined });
+const LISTS = [[account()], [account(), account()], []];
+const [LIST = []] = LISTS;
 
 const lifeMs = fc.oneof(fc.constant(30_000), fc.integer({ min: -1000, max: 60_000 }));
 const which = fc.nat({ max: 60 });
@@ -15,7 +16,7 @@ const steps = fc.array(
       weight: 6,
       arbitrary: fc.record({
         kind: fc.constant('add' as const),
-        budget: fc.nat({ max: 2 }),
+        list: fc.nat({ max: 2 }),
         gap: fc.nat({ max: 90 }),
         lifeMs,
       }),
@@ -33,12 +34,16 @@ const steps = fc.array(
 );
 
 interface Twin {
-  readonly budget: TokenBudget;
-  readonly amount: number;
+  readonly accounts: readonly Account[];
+  readonly tokens: number;
   period: number;
 }
 
 const periodOf = (ms: number): number => Math.floor(ms / EXPIRY_PERIOD_MS);
+
+function endedOf(twin: Twin | undefined): EndedReservation | undefined {
+  return twin && { accounts: twin.accounts, tokens: twin.tokens, money: 2 * twin.tokens };
+}
 
 /** The naive twin: looks at all of them each time. */
 class Twins {
@@ -49,8 +54,8 @@ class Twins {
   }
 
   /** Forgets the one that was taken, which must be one of those that expire first. */
-  took(amount: number): void {
-    const [counter, twin] = [...this.all].find((entry) => entry[1].amount === amount) ?? [];
+  took(tokens: number): void {
+    const [counter, twin] = [...this.all].find((entry) => entry[1].tokens === tokens) ?? [];
     expect(twin?.period).toBe(this.earliest);
     if (counter !== undefined) this.all.delete(counter);
   }
@@ -69,16 +74,15 @@ describe('reservations', () => {
           switch (step.kind) {
             case 'add': {
               last += 1 + step.gap;
-              const budget = BUDGETS[step.budget] ?? BUDGET;
-              // The amount identifies the reservation.
-              reservations.add(last, budget, last, nowMs + step.lifeMs);
-              twins.all.set(last, { budget, amount: last, period: periodOf(nowMs + step.lifeMs) });
+              const accounts = LISTS[step.list] ?? LIST;
+              // The tokens identify the reservation.
+              reservations.add(last, accounts, { tokens: last, money: 2 * last }, nowMs + step.lifeMs);
+              twins.all.set(last, { accounts, tokens: last, period: periodOf(nowMs + step.lifeMs) });
               break;
             }
             case 'take': {
               const counter = counterOf(step.which);
-              const { budget, amount } = twins.all.get(counter) ?? {};
-              expect(reservations.take(counter)).toEqual(budget === undefined ? undefined : { budget, amount });
+              expect(reservations.take(counter)).toEqual(endedOf(twins.all.get(counter)));
               twins.all.delete(counter);
               break;
             }
@@ -97,13 +101,13 @@ describe('reservations', () => {
                 const expired = reservations.takeExpired(nowMs);
                 expect(expired !== undefined).toBe(twins.earliest < periodOf(nowMs));
                 if (expired === undefined) break;
-                twins.took(expired.amount);
+                twins.took(expired.tokens);
               }
               break;
             case 'evict': {
               const oldest = reservations.takeOldest();
               expect(oldest !== undefined).toBe(twins.all.size > 0);
-              if (oldest !== undefined) twins.took(oldest.amount);
+              if (oldest !== undefined) twins.took(oldest.tokens);
               break;
             }
             default:
@@ -111,8 +115,7 @@ describe('reservations', () => {
           }
           expect(reservations.size).toBe(twins.all.size);
         }
-        for (const [counter, { budget, amount }] of twins.all)
-          expect(reservations.take(counter)).toEqual({ budget, amount });
+        for (const [counter, twin] of twins.all) expect(reservations.take(counter)).toEqual(endedOf(twin));
         expect([reservations.size, reservations.takeExpired(Number.MAX_SAFE_INTEGER)]).toEqual([0, undefined]);
       }),
       { numRuns: runs(500) },
@@ -122,16 +125,16 @@ describe('reservations', () => {
   test('never expire before their time, and at most 250 ms after it', () => {
     const reservations = new Reservations();
     for (const lifeMs of [0, 1, 249, 250, 1234]) {
-      reservations.add(lifeMs, BUDGET, 1, lifeMs);
+      reservations.add(lifeMs, LIST, { tokens: 1, money: 3 }, lifeMs);
       expect(reservations.takeExpired(lifeMs)).toBeUndefined();
-      expect(reservations.takeExpired(lifeMs + EXPIRY_PERIOD_MS)).toEqual({ budget: BUDGET, amount: 1 });
+      expect(reservations.takeExpired(lifeMs + EXPIRY_PERIOD_MS)).toEqual({ accounts: LIST, tokens: 1, money: 3 });
     }
   });
 
   test('by the hundred thousand are renewed in any order, and those that were not are found one by one', () => {
     const reservations = new Reservations();
     const COUNT = 200_000;
-    for (let i = 0; i < COUNT; i++) reservations.add(i * 3, BUDGET, i, 30_000);
+    for (let i = 0; i < COUNT; i++) reservations.add(i * 3, LIST, { tokens: i, money: 0 }, 30_000);
     for (let i = 0; i < COUNT; i++) {
       const counter = ((i * 7919) % COUNT) * 3;
       if (counter % 1000 !== 0) expect(reservations.renew(counter, 60_000)).toBe(true);

@@ -38,6 +38,7 @@ describe('what a request spent', () => {
           prompt: 10,
           completion: 20,
           cached: 5,
+          cacheWrite: 0,
           total: 30,
           estimated: false,
         });
@@ -62,7 +63,7 @@ describe('what a request spent', () => {
     ['nothing of the answer that Envoy gave instead', { status: 503, responseBytes: 900, upstream: 'forwarded' }, 0],
     ['nothing of an answer that its client did not wait for', { status: 0, upstream: 'forwarded' }, 0],
   ])('is without usage the estimate of the prompt and %s', (_name, parts, completion) => {
-    const spent = { prompt: 11, completion, cached: 0, total: 11 + completion, estimated: true };
+    const spent = { prompt: 11, completion, cached: 0, cacheWrite: 0, total: 11 + completion, estimated: true };
     expect(spentBy(finished(parts), reserved)).toEqual(spent);
   });
 
@@ -83,7 +84,7 @@ describe('what a request spent', () => {
 
   test('is the whole reservation while a response continues after its answer, regardless of the usage in the answer', () => {
     const response = { id: 'resp_1', complete: false, background: true };
-    const whole = { prompt: 11, completion: 100, cached: 0, total: 111, estimated: true };
+    const whole = { prompt: 11, completion: 100, cached: 0, cacheWrite: 0, total: 111, estimated: true };
     const none = { prompt: 0, completion: 0, cached: 0, total: 0, model: undefined };
     expect(spentBy(finished({ response, textBytes: 0 }), reserved)).toEqual(whole);
     expect(spentBy(finished({ response, usage: none }), reserved)).toEqual(whole);
@@ -156,6 +157,7 @@ describe('what a request spent', () => {
       prompt: 10,
       completion: 11,
       cached: 5,
+      cacheWrite: 0,
       total: 21,
       estimated: true,
     });
@@ -164,6 +166,7 @@ describe('what a request spent', () => {
       prompt: 11,
       completion: 20,
       cached: 0,
+      cacheWrite: 0,
       total: 31,
       estimated: true,
     });

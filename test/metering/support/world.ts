@@ -4,7 +4,7 @@
  */
 
 import { compileTenant } from '../../../src/decision/compile.ts';
-import type { Principal } from '../../../src/decision/model.ts';
+import type { Principal, TenantView } from '../../../src/decision/model.ts';
 import { Fault } from '../../../src/domain/errors.ts';
 import { makeId, parseTenantId } from '../../../src/domain/ids.ts';
 import type { AdmissionRequest, LimitDecision } from '../../../src/metering/admission.ts';
@@ -44,8 +44,7 @@ export function reservedBy(reservation: Reservation | undefined): number {
 }
 
 export function askOf(parts: Partial<AdmissionRequest>): AdmissionRequest {
-  return {
-    tenant: TENANT,
+  const request = {
     principal: PRINCIPAL,
     model: undefined,
     tenantId: 'acme',
@@ -68,13 +67,25 @@ export function askOf(parts: Partial<AdmissionRequest>): AdmissionRequest {
     reportsUsage: false,
     ...parts,
   };
+  return { tenant: tenantOf(request), ...request };
 }
 
-const TENANT = compileTenant({
-  ...{ id: parsed(parseTenantId('acme')), status: 'active', settings: {}, quotas: {}, roles: [], policies: [] },
-});
+const tenants = new Map<string, TenantView>();
+
+/** Returns the same tenant for the same members, as the gate has it in memory. */
+function tenantOf({ tenantId, monthlyTokens }: Pick<AdmissionRequest, 'tenantId' | 'monthlyTokens'>): TenantView {
+  const key = `${tenantId} ${monthlyTokens}`;
+  const known = tenants.get(key);
+  if (known !== undefined) return known;
+  const id = parsed(parseTenantId(tenantId));
+  const quotas = monthlyTokens === undefined ? {} : { monthly_tokens: monthlyTokens };
+  const made = compileTenant({ id, status: 'active', settings: {}, quotas, roles: [], policies: [] });
+  tenants.set(key, made);
+  return made;
+}
+
 const PRINCIPAL: Principal = {
-  ...{ kind: 'user', id: makeId('usr', 0, Buffer.alloc(10, 1)), tenantId: TENANT.id, roles: [] },
+  ...{ kind: 'user', id: makeId('usr', 0, Buffer.alloc(10, 1)), tenantId: parsed(parseTenantId('acme')), roles: [] },
   ...{ platformAdmin: false, sessionId: undefined },
 };
 
