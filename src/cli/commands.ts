@@ -122,6 +122,22 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./issuer.ts')).issuerRevokeBeforeCommand(args),
   },
   {
+    words: ['prices', 'list'],
+    database: 'ready',
+    takes: '',
+    summary: 'Lists the prices of models that are in force.',
+    run: async (args) => (await import('./prices.ts')).pricesListCommand(args),
+  },
+  {
+    words: ['prices', 'import'],
+    database: 'ready',
+    takes: '[FILE|-] [--provider ID] [--models TEXT] [--replace] [--apply]',
+    summary:
+      'Compares the prices of a file, or of the table that the release ships, with the list in force. --apply adds them to the list, and --replace also removes all others.',
+    readsWords: true,
+    run: async (args) => (await import('./prices.ts')).pricesImportCommand(args),
+  },
+  {
     words: ['reset-admin'],
     database: 'ready',
     takes: '[--email E] [--create] [--yes]',
