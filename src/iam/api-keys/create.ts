@@ -3,6 +3,7 @@
 import { makeId, parseId, type UserId } from '../../domain/ids.ts';
 import { digestOfProof, makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { applyingBudgets } from '../budgets/applying.ts';
 import { authorize, isAuthorized } from '../caller/authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { mayActOnUser, mayGive } from '../caller/escalation.ts';
@@ -58,6 +59,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
         created_by: caller.principal.id,
         at: held.at,
       });
+      await (await applyingBudgets(trx, caller.tenant)).refuseManyOfKey(key);
       audit.after = keyResource(key, caller.nowMs);
       return keyResource(key, caller.nowMs);
     },

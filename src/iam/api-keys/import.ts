@@ -9,6 +9,7 @@ import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, makeId, parseKeyDigest, type UserId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { type ApplyingBudgets, applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGive } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
@@ -41,7 +42,8 @@ export async function importKeys(parts: AdminParts, caller: Caller, requests: re
     const refusedOwners = await lockOwners(trx, caller, rows, reservations);
     const digests = rows.flatMap((row) => (row instanceof Refusal ? [] : [row.digest]));
     const existing = await shareKeysOfDigests(trx, digests);
-    const decisions = await decide(reservations, rows, refusedOwners, existing, (row) => ({
+    const budgets = await applyingBudgets(trx, caller.tenant);
+    const decisions = await decide({ reservations, budgets }, rows, refusedOwners, existing, (row) => ({
       ...row,
       id: makeId('key', caller.nowMs, parts.random(10)),
       at: held.at,
@@ -73,7 +75,7 @@ type Decision =
 
 /** Decides each row in the order of the request. A digest that occurs twice is accepted once. */
 async function decide(
-  reservations: ActiveKeyReservations,
+  { reservations, budgets }: { readonly reservations: ActiveKeyReservations; readonly budgets: ApplyingBudgets },
   rows: readonly (ReadRow | Refusal)[],
   refusedOwners: ReadonlyMap<UserId, Refusal>,
   existing: ReadonlyMap<KeyDigest, KeyRef>,
@@ -91,12 +93,15 @@ async function decide(
     if (refusal !== undefined) decisions.push({ kind: 'rejected', refusal });
     else if (present !== undefined) decisions.push({ kind: 'exists', key: present });
     else {
-      const full = await orRefusal(() => reservations.reserve(row.tenant_id, row.user_id));
+      const key = newKey(row);
+      const full = await orRefusal(async () => {
+        await budgets.refuseManyOfKey(key);
+        await reservations.reserve(row.tenant_id, row.user_id);
+      });
       if (full instanceof Refusal) {
         decisions.push({ kind: 'rejected', refusal: full });
         continue;
       }
-      const key = newKey(row);
       known.set(row.digest, key);
       decisions.push({ kind: 'accepted', key });
     }

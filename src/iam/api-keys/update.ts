@@ -3,6 +3,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey, mayChangeKey, mayGive, mayWiden } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
@@ -56,7 +57,9 @@ export async function updateKey(
       await refuseFaster(trx, caller, key.rate_limit_rpm, changes.rate_limit_rpm);
       const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
       if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
-      return audited(caller, audit, key, await replaceColumns(trx, key, changes, proof));
+      const changed = await replaceColumns(trx, key, changes, proof);
+      if (request.metadata !== undefined) await (await applyingBudgets(trx, key.tenant_id)).refuseManyOfKey(changed);
+      return audited(caller, audit, key, changed);
     },
   );
 }

@@ -8,9 +8,10 @@
 
 import { budgetsOf, compileBudgets, MAX_BUDGETS_OF_REQUEST } from '../../decision/budgets.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import type { BudgetRecord, Metadata } from '../../domain/records.ts';
+import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { BudgetRecord } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { KeyRow } from '../api-keys/entity.ts';
 import { callersOfUser, selectionsOfCallers } from './applying-queries.ts';
 import { budgetRecord } from './entity.ts';
 import { enabledBudgets, sizeOfBudgets } from './queries.ts';
@@ -33,33 +34,35 @@ export async function refuseManyOfRequest(trx: Queryable, tenant: TenantId): Pro
   for (const ids of found) refuseMany([...ofTenant, ...ids.flatMap((id) => byId.get(id) ?? [])]);
 }
 
-/**
- * For a key that is written with this owner and metadata.
- * @throws Refusal `quota_exceeded`
- */
-export async function refuseManyOfKey(
-  trx: Queryable,
-  tenant: TenantId,
-  key: { readonly id: KeyId; readonly userId: UserId | null; readonly metadata: Metadata },
-): Promise<void> {
-  const all = await recordsOf(trx, tenant);
-  if (all === undefined) return;
-  const { roles = [] } = key.userId === null ? {} : await callersOfUser(trx, tenant, key.userId);
-  const caller = { keyId: key.id, userId: key.userId ?? undefined, roles, metadata: key.metadata };
-  refuseMany(budgetsOf(compileBudgets(all), caller));
+/** Checks several keys or users of a tenant, for which the budgets are read once. */
+export interface ApplyingBudgets {
+  /** For a key that is written with this owner and metadata. @throws Refusal `quota_exceeded` */
+  refuseManyOfKey(key: Pick<KeyRow, 'id' | 'user_id' | 'metadata'>): Promise<void>;
+  /**
+   * For the stored and the added roles of a user, and for the keys that the user owns.
+   * @throws Refusal `quota_exceeded`
+   */
+  refuseManyOfUser(user: UserId, added?: readonly RoleName[]): Promise<void>;
 }
 
-/**
- * For a user whose roles were written in this transaction, and the keys that the user owns.
- * @throws Refusal `quota_exceeded`
- */
-export async function refuseManyOfUser(trx: Queryable, tenant: TenantId, user: UserId): Promise<void> {
+const FEW: ApplyingBudgets = { refuseManyOfKey: async () => undefined, refuseManyOfUser: async () => undefined };
+
+export async function applyingBudgets(trx: Queryable, tenant: TenantId): Promise<ApplyingBudgets> {
   const all = await recordsOf(trx, tenant);
-  if (all === undefined) return;
+  if (all === undefined) return FEW;
   const index = compileBudgets(all);
-  const { roles, keys } = await callersOfUser(trx, tenant, user);
-  refuseMany(budgetsOf(index, { keyId: undefined, userId: user, roles, metadata: undefined }));
-  for (const { id, metadata } of keys) refuseMany(budgetsOf(index, { keyId: id, userId: user, roles, metadata }));
+  return {
+    async refuseManyOfKey({ id, user_id, metadata }) {
+      const roles = user_id === null ? [] : (await callersOfUser(trx, tenant, user_id)).roles;
+      refuseMany(budgetsOf(index, { keyId: id, userId: user_id ?? undefined, roles, metadata }));
+    },
+    async refuseManyOfUser(user, added = []) {
+      const { roles: stored, keys } = await callersOfUser(trx, tenant, user);
+      const roles = [...new Set([...stored, ...added])];
+      refuseMany(budgetsOf(index, { keyId: undefined, userId: user, roles, metadata: undefined }));
+      for (const { id, metadata } of keys) refuseMany(budgetsOf(index, { keyId: id, userId: user, roles, metadata }));
+    },
+  };
 }
 
 /** Returns the budgets in force, or undefined if they are so few that no request can have too many. */

@@ -131,7 +131,7 @@ const ofKey = Type.Object({
 });
 const ofModel = Type.Object({ model: text, spent: amounts.spent });
 
-/** What was spent of a budget in its current period. */
+/** The use of a budget in its current period. */
 export const budgetState = component(
   'BudgetState',
   Type.Object(
@@ -157,7 +157,7 @@ export const budgetState = component(
     { description: 'Absent after a change.' },
   ),
 );
-export type BudgetState = Static<typeof budgetState>;
+export type SpentState = Static<typeof budgetState>;
 
 export const period = oneOf(...BUDGET_PERIODS);
 export const unit = oneOf(...BUDGET_UNITS);
@@ -225,7 +225,7 @@ export interface BudgetResource extends ResourceOf<typeof budget> {}
 /** The columns that requests set. */
 export type BudgetValues = Omit<BudgetRow, 'id' | 'tenant_id' | 'epoch' | 'created_at' | 'updated_at'>;
 
-export const Budget = component('Budget', Type.Object(shownBy(budget)));
+export const ShownBudget = component('Budget', Type.Object(shownBy(budget)));
 
 const EXAMPLE = {
   name: 'search-team',
@@ -258,7 +258,7 @@ export function shownOf(unit: BudgetRow['unit'], amount: number): Amount {
 }
 
 /** @param state absent in the answer to a change */
-export function budgetResource(row: BudgetRow, state?: BudgetState): BudgetResource {
+export function budgetResource(row: BudgetRow, state?: SpentState): BudgetResource {
   const limit = shownOf(row.unit, row.limit_amount);
   return resourceOf(budget, row, state === undefined ? { limit } : { limit, state });
 }

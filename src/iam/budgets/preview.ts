@@ -1,4 +1,4 @@
-/** What a budget would have done in the last full month, by the usage of its days. */
+/** Compares a budget with the usage of the last full month, day by day. */
 
 import { type Static, Type } from 'typebox';
 import type { AdminParts, Caller } from '../caller/caller.ts';

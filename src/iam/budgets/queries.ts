@@ -134,12 +134,12 @@ export async function insertBudget(
   return writtenRow(await q('budgets').insert({ id, tenant_id, ...written(q, values) }, [...COLUMNS]));
 }
 
-/** Changes a locked budget. Throws like `insertBudget`. @param anew begins a new amount */
+/** Changes a locked budget. Throws like `insertBudget`. @param newAmount begins a new amount */
 export async function updateBudgetRow(
   q: Queryable,
   id: BudgetId,
   values: BudgetValues,
-  anew: boolean,
+  newAmount: boolean,
 ): Promise<BudgetRow> {
   return writtenRow(
     await q('budgets')
@@ -147,7 +147,7 @@ export async function updateBudgetRow(
       .update(
         {
           ...written(q, values),
-          ...(anew ? { epoch: q.raw('epoch + 1') } : {}),
+          ...(newAmount ? { epoch: q.raw('epoch + 1') } : {}),
           updated_at: q.raw('clock_timestamp()'),
         },
         [...COLUMNS],

@@ -7,7 +7,7 @@ import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { action, Budget, budgetChanges, budgetReset, newBudget, period, unit } from './entity.ts';
+import { action, budgetChanges, budgetReset, newBudget, period, ShownBudget, unit } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
 import { getBudget, listBudgetsPage } from './read.ts';
 import { createBudget, deleteBudget, resetBudget, updateBudget } from './write.ts';
@@ -30,7 +30,7 @@ const budgets = resourceEndpoints({
   param: 'id',
   type: 'budget',
   nouns: ['budget', 'budgets'],
-  schema: Budget,
+  schema: ShownBudget,
   permission: 'admin:budgets',
 });
 

@@ -1,4 +1,4 @@
-/** What was spent of budgets in their current periods. */
+/** Reads the use of budgets in their current periods. */
 
 import { type BudgetCaller, shareOf } from '../../decision/budgets.ts';
 import type { TenantId } from '../../domain/ids.ts';
@@ -6,7 +6,7 @@ import type { BudgetRecord } from '../../domain/records.ts';
 import { type Period, periodAt } from '../../metering/budget-periods.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { dayIn, momentOf } from '../usage/period.ts';
-import { type BudgetRow, type BudgetState, budgetRecord, shownOf } from './entity.ts';
+import { type BudgetRow, budgetRecord, type SpentState, shownOf } from './entity.ts';
 import {
   type CountedUsage,
   type Counter,
@@ -39,7 +39,7 @@ export function counterOf(
   return { tenant, period: `${id}${share === '' ? '' : `/${share}`} ${name}#${epoch}` };
 }
 
-/** What was spent of the amount that a caller's requests use. */
+/** The state of the amount that a caller's requests use. */
 export interface SpentBudget extends CounterState, Period {
   readonly budget: BudgetRecord;
   /** The caller whose amount it is; empty for a shared one. */
@@ -84,7 +84,7 @@ export async function statesOf(
   rows: readonly BudgetRow[],
   zoneOf: (tenant: TenantId) => string | undefined,
   nowMs: number,
-): Promise<(row: BudgetRow) => BudgetState> {
+): Promise<(row: BudgetRow) => SpentState> {
   const periods = new Map(
     rows.map((row) => [row.id, currentPeriod(budgetRecord(row), zoneOf(row.tenant_id), nowMs)] as const),
   );
@@ -121,7 +121,7 @@ export async function breakdownOf(
   row: BudgetRow,
   tenantZone: string | undefined,
   nowMs: number,
-): Promise<Pick<BudgetState, 'callers' | 'by_key' | 'by_model'>> {
+): Promise<Pick<SpentState, 'callers' | 'by_key' | 'by_model'>> {
   const record = budgetRecord(row);
   const period = currentPeriod(record, tenantZone, nowMs);
   const from = period.startsMs ?? row.created_at.getTime();
@@ -152,7 +152,7 @@ async function callersOf(
   usage: CountedUsage,
   per: 'key' | 'user',
   period: Period,
-): Promise<NonNullable<BudgetState['callers']>> {
+): Promise<NonNullable<SpentState['callers']>> {
   const ids = await topCallers(q, usage, per, MOST_ROWS);
   const counter = (id: string): Counter => counterOf(row.tenant_id, row, id, period);
   const states = await readCounters(q, ids.map(counter));

@@ -40,7 +40,7 @@ export function readBudgetChanges(before: BudgetValues, request: BudgetChanges):
 }
 
 /** Reports whether a change begins a new amount. */
-export function beginsAnew(before: BudgetValues, after: BudgetValues): boolean {
+export function beginsNewAmount(before: BudgetValues, after: BudgetValues): boolean {
   return (
     before.unit !== after.unit ||
     before.period !== after.period ||

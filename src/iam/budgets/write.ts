@@ -1,5 +1,6 @@
 /** Creates, updates, resets and deletes budgets. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { MAX_BUDGETS_OF_TENANT } from '../../decision/budgets.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type BudgetId, makeId, parseId, type TenantId } from '../../domain/ids.ts';
@@ -18,10 +19,10 @@ import {
   type BudgetChanges,
   type BudgetResource,
   type BudgetRow,
-  type BudgetState,
   type BudgetValues,
   budgetResource,
   type NewBudget,
+  type SpentState,
 } from './entity.ts';
 import {
   type BudgetRef,
@@ -35,7 +36,7 @@ import {
 } from './queries.ts';
 import { statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
-import { beginsAnew, readBudgetChanges, readNewBudget } from './values.ts';
+import { beginsNewAmount, readBudgetChanges, readNewBudget } from './values.ts';
 
 /** Most octets of the budgets of a tenant. Every gate keeps them in memory. */
 const MAX_OCTETS = 1024 * 1024;
@@ -105,7 +106,7 @@ export async function resetRow(
   trx: Transaction,
   before: BudgetRow,
   nowMs: number,
-): Promise<{ readonly row: BudgetRow; readonly spent: BudgetState['spent'] }> {
+): Promise<{ readonly row: BudgetRow; readonly spent: SpentState['spent'] }> {
   const zones = await zonesOf(trx, [before.tenant_id]);
   const { spent } = (await statesOf(trx, [before], (tenant) => zones.get(tenant), nowMs))(before);
   return { row: await resetBudgetRow(trx, before.id), spent };
@@ -148,20 +149,27 @@ export function budgetIdOf(text: string): BudgetId {
 export async function writeNewBudget(trx: Transaction, ref: BudgetRef, values: BudgetValues): Promise<BudgetRow> {
   throwIfInvalid(await unknownInScope(trx, ref.tenant_id, values.applies_to, undefined));
   const row = await insertBudget(trx, ref, values).catch(refuseTaken);
-  await refuseQuotas(trx, row);
+  await refuseQuotas(trx, row.tenant_id);
+  if (row.enabled) await refuseManyOfRequest(trx, row.tenant_id);
   return row;
 }
 
 /** Writes the new values of a locked budget. @throws Refusal like `writeNewBudget` */
 export async function writeBudget(trx: Transaction, before: BudgetRow, values: BudgetValues): Promise<BudgetRow> {
   throwIfInvalid(await unknownInScope(trx, before.tenant_id, values.applies_to, before.applies_to));
-  const row = await updateBudgetRow(trx, before.id, values, beginsAnew(before, values)).catch(refuseTaken);
-  await refuseQuotas(trx, row);
+  const row = await updateBudgetRow(trx, before.id, values, beginsNewAmount(before, values)).catch(refuseTaken);
+  await refuseQuotas(trx, row.tenant_id);
+  if (row.enabled && maySelectMore(before, values)) await refuseManyOfRequest(trx, row.tenant_id);
   return row;
 }
 
-async function refuseQuotas(trx: Transaction, { tenant_id, enabled }: BudgetRow): Promise<void> {
-  const { all, octets } = await sizeOfBudgets(trx, tenant_id);
+function maySelectMore(before: BudgetValues, after: BudgetValues): boolean {
+  const selection = ({ enabled, applies_to, models }: BudgetValues) => [enabled, applies_to, models];
+  return !isDeepStrictEqual(selection(before), selection(after));
+}
+
+async function refuseQuotas(trx: Transaction, tenant: TenantId): Promise<void> {
+  const { all, octets } = await sizeOfBudgets(trx, tenant);
   if (all > MAX_BUDGETS_OF_TENANT) {
     throw new Refusal(
       'quota_exceeded',
@@ -174,7 +182,6 @@ async function refuseQuotas(trx: Transaction, { tenant_id, enabled }: BudgetRow)
       'The budgets of a tenant may use 1 MiB in total, and this change would exceed it. Select keys by metadata or users by roles, or delete budgets.',
     );
   }
-  if (enabled) await refuseManyOfRequest(trx, tenant_id);
 }
 
 /**

@@ -36,7 +36,7 @@ const REST: ReadonlySet<string> = new Set([
   'notice',
   // The state of an issuer's keys.
   'keys',
-  // What was spent of a budget.
+  // The use of a budget.
   'state',
 ]);
 /** Members that only one response has. */

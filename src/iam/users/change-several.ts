@@ -5,6 +5,7 @@ import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseRoleName, type RoleName, type UserId } from '../../domain/ids.ts';
 import { ADMIN, isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
@@ -148,6 +149,7 @@ async function refusalsOf(
   const refuseLastAdmin = await lastAdminCheck(trx, users, pending);
   // Users with the same roles have the same permissions, so one check is enough for them.
   const known = new Map<string, Refusal | undefined>();
+  const refuseManyBudgets = await budgetCheck(trx, caller, pending);
   const refusals = new Map<UserId, Refusal>();
   for (const user of users) {
     const isSelf = caller.principal.id === user.id;
@@ -156,10 +158,24 @@ async function refusalsOf(
       const refusal = await orRefusal(() => mayActOnUser(trx, caller, user, allowPolicies));
       known.set(rights, refusal instanceof Refusal ? refusal : undefined);
     }
-    const refusal = known.get(rights) ?? tooManyRoles(user, pending) ?? refuseLastAdmin(user);
+    const refusal =
+      known.get(rights) ?? tooManyRoles(user, pending) ?? refuseLastAdmin(user) ?? (await refuseManyBudgets(user));
     if (refusal !== undefined) refusals.set(user.id, refusal);
   }
   return refusals;
+}
+
+async function budgetCheck(
+  trx: Transaction,
+  { tenant }: HeldCaller,
+  { action, role }: PendingChange,
+): Promise<(user: UserRow) => Promise<Refusal | undefined>> {
+  if (action !== 'add_role') return async () => undefined;
+  const budgets = await applyingBudgets(trx, tenant);
+  return async ({ id }) => {
+    const refusal = await orRefusal(() => budgets.refuseManyOfUser(id, [role]));
+    return refusal instanceof Refusal ? refusal : undefined;
+  };
 }
 
 function tooManyRoles({ roles }: UserRow, { action }: PendingChange): Refusal | undefined {

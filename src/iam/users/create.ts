@@ -5,6 +5,7 @@ import { Fault } from '../../domain/errors.ts';
 import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import { databaseTime } from '../../store/time.ts';
+import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
@@ -52,6 +53,7 @@ export async function createUser(
         const identities = await identityChange(trx, tenant, undefined, request.identities);
         await writeIdentities(trx, caller, id, identities);
       }
+      if (roles.length > 0) await (await applyingBudgets(trx, tenant)).refuseManyOfUser(id);
       const user = await findUser(trx, tenant, id);
       if (user === undefined) throw new Fault('a new user is missing');
       audit.after = userResource(user);

@@ -75,7 +75,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       summary: 'Update a user: the members that are present.',
       body: userChanges,
       query: NOTHING,
-      refusals: ['escalation', 'last_admin', 'already_exists', ...OF_OWN_CREDENTIALS],
+      refusals: ['escalation', 'last_admin', 'already_exists', 'quota_exceeded', ...OF_OWN_CREDENTIALS],
       run: ({ caller, body, throttledAs }, id) => {
         const { current_password: currentPassword, ...changes } = body;
         return updateUser(parts, caller, id, changes, { currentPassword, throttledAs });

@@ -9,6 +9,7 @@ import {
   requireReauthentication,
   requireReauthenticationToLink,
 } from '../auth/reauthenticate.ts';
+import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
@@ -55,7 +56,10 @@ export async function updateUser(
         if (!roles.includes(ADMIN)) refuseLastAdmin();
         await setManualRoles(trx, user.id, roles);
         // The maker of a token may not be allowed to create one for a user with these roles.
-        if (gained.length > 0) await discardPasswordSetups(trx, user.id);
+        if (gained.length > 0) {
+          await discardPasswordSetups(trx, user.id);
+          await (await applyingBudgets(trx, user.tenant_id)).refuseManyOfUser(user.id);
+        }
       }
       if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
       const columns = {
