@@ -17,6 +17,8 @@ export type ApiKey = {
   readonly resource_constraints: ResourceConstraints;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm: number | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits: readonly RateLimitRule[] | null;
   /** The first characters of the key, for people. */
   readonly prefix: string;
   /** The last four characters of the key. */
@@ -91,6 +93,8 @@ export type ApiKeyChanges = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits?: readonly RateLimitRule[] | null;
   /** Tokens of an issuer prove the key, in place of a secret. Needs `admin:keys`. A key keeps its kind: an update changes the proof of a key without a secret only. */
   readonly proof?: {
     /** The name of an issuer of the tenant. */
@@ -491,6 +495,8 @@ export type CreatedUser = {
   /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits: readonly RateLimitRule[] | null;
   /** Assigned through the API. */
   readonly roles: readonly string[];
   /** Assigned by the directory. Read-only. */
@@ -1118,6 +1124,8 @@ export type ImportedApiKeys = {
     } | null;
     /** Requests in a minute; null for no limit. */
     readonly rate_limit_rpm?: number | null;
+    /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+    readonly rate_limits?: readonly RateLimitRule[] | null;
     /** When the key expires; null if it does not. */
     readonly expires_at?: string | null;
     /** Days until the key expires, in place of `expires_at`. */
@@ -1142,6 +1150,8 @@ export type IssuedApiKey = {
   readonly resource_constraints: ResourceConstraints;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm: number | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits: readonly RateLimitRule[] | null;
   /** The first characters of the key, for people. */
   readonly prefix: string;
   /** The last four characters of the key. */
@@ -1528,6 +1538,8 @@ export type NewApiKey = {
   } | null;
   /** Requests in a minute; null for no limit. */
   readonly rate_limit_rpm?: number | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits?: readonly RateLimitRule[] | null;
   /** Tokens of an issuer prove the key, in place of a secret. Needs `admin:keys`. A key keeps its kind: an update changes the proof of a key without a secret only. */
   readonly proof?: {
     /** The name of an issuer of the tenant. */
@@ -1771,6 +1783,8 @@ export type NewTenant = {
     readonly allow_keys_without_expiry?: boolean | null;
     /** Whether a stream of completions must ask for its usage (`stream_options.include_usage`). Without it, the server books an estimate. */
     readonly require_stream_usage?: boolean | null;
+    /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+    readonly rate_limits?: readonly RateLimitRule[] | null;
   };
   /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
@@ -1794,6 +1808,8 @@ export type NewUser = {
   readonly department?: string | null;
   /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits?: readonly RateLimitRule[] | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
   /** Replaces all identities of the user. */
@@ -2212,6 +2228,17 @@ export type ProviderLogout = {
   readonly logout_url: string;
 };
 
+export type RateLimitRule = {
+  /** Names of models, or globs. All models that they match share the limits. For each limit, the rule with the most specific glob counts. */
+  readonly models: readonly string[];
+  /** Requests per minute. 0 allows nothing. Absent: the rule does not limit them. */
+  readonly requests_per_minute?: number;
+  /** Tokens per minute. 0 allows nothing. Absent: the rule does not limit them. */
+  readonly tokens_per_minute?: number;
+  /** Requests that may run at the same time. 0 allows nothing. Absent: the rule does not limit them. */
+  readonly parallel?: number;
+};
+
 export type RecentDecision = {
   /** The request_id of the denial, and its header x-request-id. */
   readonly request_id: string;
@@ -2597,6 +2624,8 @@ export type TenantChanges = {
     readonly allow_keys_without_expiry?: boolean | null;
     /** Whether a stream of completions must ask for its usage (`stream_options.include_usage`). Without it, the server books an estimate. */
     readonly require_stream_usage?: boolean | null;
+    /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+    readonly rate_limits?: readonly RateLimitRule[] | null;
   };
   /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
@@ -2650,6 +2679,8 @@ export type TenantSettings = {
   readonly allow_keys_without_expiry?: boolean;
   /** Whether a stream of completions must ask for its usage (`stream_options.include_usage`). Without it, the server books an estimate. */
   readonly require_stream_usage?: boolean;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits?: readonly RateLimitRule[];
 };
 
 export type TokenExchange = {
@@ -2806,6 +2837,8 @@ export type User = {
   /** The user's department. */
   readonly department: string | null;
   readonly metadata: Metadata;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits: readonly RateLimitRule[] | null;
   /** Assigned through the API. */
   readonly roles: readonly string[];
   /** Assigned by the directory. Read-only. */
@@ -2848,6 +2881,8 @@ export type UserChanges = {
   readonly department?: string | null;
   /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
+  /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
+  readonly rate_limits?: readonly RateLimitRule[] | null;
   /** The names of the roles. */
   readonly roles?: readonly string[];
   /** Replaces all identities of the user. */

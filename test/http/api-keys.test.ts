@@ -49,6 +49,7 @@ describe('making a key', () => {
       scopes: ['chat:write'],
       resource_constraints: { models: ['llama-*'] },
       rate_limit_rpm: 60,
+      rate_limits: null,
       prefix: key.slice(0, 8),
       last_four: key.slice(-4),
       status: 'active',
@@ -90,6 +91,7 @@ describe('making a key', () => {
     ['an unknown owner', { user_id: 'usr_00000000000000000000000000' }, '422 invalid_field'],
     ['an owner that is no id', { user_id: 'ada' }, '422 invalid_field'],
     ['a negative rate', { rate_limit_rpm: -1 }, '422 invalid_field'],
+    ['a rate of no model', { rate_limits: [{ models: [], parallel: 1 }] }, '422 invalid_field'],
   ])('%s', async (_name, body, expected) => {
     expect(outcome(await create(body))).toBe(expected);
   });
@@ -262,6 +264,35 @@ describe('the rate limit of a key', () => {
     const own = await made({ rate_limit_rpm: 5 }, ada.token);
     expect(await put(own.path, ada.token, 50)).toBe('200');
     expect(await put(own.path, boss.token, null)).toBe('200');
+  });
+});
+
+describe('the limits by model of a key', () => {
+  const rules = [{ models: ['llama-*'], requests_per_minute: 5 }];
+  const other = [{ models: ['llama-*'], requests_per_minute: 6 }];
+  const put = async (path: string, key: string, rates: unknown) =>
+    outcome(await h.api('PUT', path, { as: key, body: { rate_limits: rates } }));
+
+  test('stay as they are for the key itself, and every key that the key makes or enables has the same', async () => {
+    const maker = await made({ scopes: ['admin:keys', 'chat:*'], rate_limits: rules, expires_in_days: 5 });
+    for (const rates of [other, [], null]) expect(await put(maker.path, maker.key, rates)).toBe('403 escalation');
+    expect(await put(maker.path, maker.key, rules)).toBe('200');
+    for (const rates of [{}, { rate_limits: null }, { rate_limits: other }]) {
+      expect(outcome(await create({ expires_in_days: 1, ...rates }, maker.key))).toBe('403 escalation');
+    }
+    const child = await made({ expires_in_days: 1, rate_limits: rules }, maker.key);
+    expect(await put(child.path, maker.key, null)).toBe('403 escalation');
+    expect(await put(child.path, boss.token, other)).toBe('200');
+    expect(outcome(await h.api('POST', `${child.path}/disable`, { as: boss.token }))).toBe('200');
+    expect(outcome(await h.api('POST', `${child.path}/enable`, { as: maker.key }))).toBe('403 escalation');
+  });
+
+  test('are set freely by a key without them, and by the users that may change the key', async () => {
+    const maker = await made({ scopes: ['admin:keys', 'chat:*'], expires_in_days: 5 });
+    const child = await made({ expires_in_days: 1, rate_limits: rules }, maker.key);
+    expect(await put(child.path, maker.key, other)).toBe('200');
+    expect(await put(child.path, boss.token, [])).toBe('200');
+    expect((await h.api('GET', child.path, { as: boss.token })).json['rate_limits']).toBeNull();
   });
 });
 

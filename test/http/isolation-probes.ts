@@ -98,7 +98,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'builtin description directory_status effect email_conflict enabled expires_at expires_before expires_in_days force from global grace_seconds group_by include limit method',
   ),
   ...plain(
-    'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm',
+    'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm rate_limits',
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings sort status strict time to'),
   ...plain('code include interval near_limit notices outcome route unused_days wider_than_used without_expiry'),

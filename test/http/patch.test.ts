@@ -11,12 +11,19 @@ it.beforeAll(({ harness }) => {
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const CHANGES: Readonly<Record<Kind, object>> = {
-  users: { name: 'Renamed', department: null },
+  users: { name: 'Renamed', department: null, rate_limits: [{ models: ['*'], parallel: 2 }] },
   roles: { description: 'Changed', permissions: ['chat:*'] },
   policies: { description: 'Changed', enabled: false },
-  tenants: { name: 'Renamed', settings: { timezone: 'Europe/Berlin', rate_limit_rpm: null } },
-  'api-keys': { description: 'Changed', rate_limit_rpm: 7 },
   budgets: { limit: 5 },
+  tenants: {
+    name: 'Renamed',
+    settings: { timezone: 'Europe/Berlin', rate_limit_rpm: null, rate_limits: [{ models: ['*'], parallel: 0 }] },
+  },
+  'api-keys': {
+    description: 'Changed',
+    rate_limit_rpm: 7,
+    rate_limits: [{ models: ['a', 'b-*'], tokens_per_minute: 0 }],
+  },
   issuers: { audiences: ['other'], max_age_seconds: null },
 };
 

@@ -17,6 +17,8 @@ const create = (body: object = {}) =>
 const root = (method: string, path: string, body?: object) =>
   h.api(method, path, { as: h.root.token, ...(body === undefined ? {} : { body }) });
 
+const rates = (rules: readonly object[]) => ({ settings: { rate_limits: rules } });
+
 describe('tenants', () => {
   test('are made and shown', async () => {
     const settings = {
@@ -51,6 +53,24 @@ describe('tenants', () => {
     ['half a user', { quotas: { max_users: 1.5 } }, '/quotas/max_users'],
     ['a requirement as text', { settings: { require_stream_usage: 'yes' } }, '/settings/require_stream_usage'],
     ['a limit as text', { quotas: { max_users: '5' } }, '/quotas/max_users'],
+    ['a rule without a limit', rates([{ models: ['*'] }]), '/settings/rate_limits/0'],
+    ['a rule without models', rates([{ parallel: 1 }]), '/settings/rate_limits/0/models'],
+    ['an unknown limit', rates([{ models: ['*'], requests_per_hour: 1 }]), '/settings/rate_limits/0/requests_per_hour'],
+    ['half a place', rates([{ models: ['*'], parallel: 0.5 }]), '/settings/rate_limits/0/parallel'],
+    ['an empty glob', rates([{ models: ['a', ''], parallel: 1 }]), '/settings/rate_limits/0/models/1'],
+    [
+      'one glob with two limits',
+      rates([
+        { models: ['a'], parallel: 1 },
+        { models: ['b', 'a'], tokens_per_minute: 1, parallel: 1 },
+      ]),
+      '/settings/rate_limits/1/models/1',
+    ],
+    [
+      'more rules than 32',
+      rates(Array.from({ length: 33 }, (_, i) => ({ models: [`m-${i}`], parallel: 1 }))),
+      '/settings/rate_limits',
+    ],
   ])('%s is rejected with the path of its member', async (_name, body, path) => {
     const reply = await create(body);
     expect([outcome(reply), reply.json['errors']]).toMatchObject(['422 invalid_field', [{ path }]]);
@@ -67,6 +87,10 @@ describe('tenants', () => {
       default_model: 'b',
     });
     expect(await put({ name: 'Other' })).toMatchObject({ name: 'Other', quotas: { max_collections: 2 } });
+    const rules = [{ models: ['a', 'b-*'], requests_per_minute: 5, parallel: 0 }];
+    expect(await put({ settings: { rate_limits: rules } })).toMatchObject({ settings: { rate_limits: rules } });
+    expect(await put({ settings: { rate_limits: [] } })).toMatchObject({ settings: { default_model: 'b' } });
+    expect((await root('GET', path)).json['settings']).toEqual({ default_model: 'b' });
   });
 });
 

@@ -40,6 +40,7 @@ describe('making a user', () => {
       name: 'Somebody',
       department: 'Research',
       metadata: {},
+      rate_limits: null,
       roles: ['analyst', 'developer'],
       directory_roles: [],
       issuer_roles: [],

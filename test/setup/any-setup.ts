@@ -165,11 +165,20 @@ function user(tenant: string, roles: readonly string[]): fc.Arbitrary<UserDocume
       name: title,
       department: fc.option(words, { nil: null }),
       metadata,
+      rate_limits: maybe(rateLimits),
       roles: maybe(fc.subarray([...roles])),
       status: maybe(fc.constantFrom('active' as const, 'deactivated' as const)),
     }),
   );
 }
+
+const rateLimits = fc.uniqueArray(
+  fc.record(
+    { models: fc.constantFrom(['*'], ['a', 'b-*'], ['c']), parallel: fc.nat(), tokens_per_minute: fc.nat() },
+    { requiredKeys: ['models', 'parallel'] },
+  ),
+  { selector: ({ models }) => models.join(), minLength: 1, maxLength: 3 },
+);
 
 const builtins = BUILTIN_ROLES.map((one) => one.name as string);
 const unique = <T>(one: fc.Arbitrary<T>, by: (value: T) => string, maxLength: number) =>
@@ -191,6 +200,7 @@ function tenant(id: string): fc.Arbitrary<TenantDocument> {
             timezone: fc.constantFrom('Europe/Berlin', null, undefined),
             allow_keys_without_expiry: fc.constantFrom(true, false, null, undefined),
             require_stream_usage: fc.constantFrom(true, false, null, undefined),
+            rate_limits: maybe(rateLimits),
           }),
         ),
         quotas: maybe(
@@ -272,6 +282,7 @@ export function meaning(document: SetupDocument): unknown {
             name: each.name,
             department: each.department ?? null,
             metadata: pairs(each.metadata),
+            rate_limits: each.rate_limits ?? null,
             roles: sorted(each.roles),
             status: each.status ?? 'active',
           }))

@@ -45,7 +45,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       await reserveNewKey(trx, caller.tenant, owner, held.at.date.getTime());
       const expiresAt = permittedExpiry(held.tenant, requestedExpiry(request, caller.nowMs));
       await refuseOutliving(trx, caller, expiresAt);
-      await refuseFaster(trx, caller, undefined, columns.rate_limit_rpm);
+      await refuseFaster(trx, caller, undefined, columns);
       const key = await insertKey(trx, {
         ...columns,
         id,

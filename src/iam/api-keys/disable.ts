@@ -41,7 +41,7 @@ export async function enableKey(parts: AdminParts, caller: Caller, text: string)
       await mayChangeKey(trx, caller, key);
       mayGive(caller, { permissions: key.scopes, constraints: key.resource_constraints });
       await refuseOutliving(trx, caller, key.expires_at);
-      await refuseFaster(trx, caller, undefined, key.rate_limit_rpm);
+      await refuseFaster(trx, caller, undefined, key);
       checkPreconditions(keyResource(key, caller.nowMs));
       return audited(caller, audit, key, key.disabled_at === null ? key : await setKeyDisabled(trx, key, false));
     },

@@ -26,6 +26,7 @@ import {
 } from '../schema/entity.ts';
 import { aName, notBoth } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
+import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import {
   Constraints,
   instant,
@@ -103,6 +104,7 @@ export const apiKey = {
     ),
     changes: true,
   }),
+  rate_limits: column(nullable(rateLimits), { accepts: Type.Optional(rateLimitsOrNull), changes: true }),
   prefix: column(text),
   last_four: column(text),
   proof: joined(nullable(proof), { accepts: Type.Optional(nullable(proofRequest)), changes: true }),

@@ -15,6 +15,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
 import { columnsOf } from '../schema/entity.ts';
+import { rateLimitsColumn } from '../schema/rate-limits.ts';
 import { apiKey, type KeyRow, type KeyTable } from './entity.ts';
 import type { RequestedColumns } from './request.ts';
 
@@ -137,10 +138,19 @@ const INSERTED_TOGETHER = 100;
 export async function insertNewKeys(q: Queryable, added: readonly NewKeyRow[]): Promise<readonly KeyRow[]> {
   const inserted: KeyRow[] = [];
   for (let from = 0; from < added.length; from += INSERTED_TOGETHER) {
-    const rows = added.slice(from, from + INSERTED_TOGETHER).map(({ digest, at, proof, ...columns }) => {
-      const time = q.raw('cast(? as timestamptz)', [at.text]);
-      return { ...columns, ...proofColumns(proof), digest: bytesOf(digest), created_at: time, updated_at: time };
-    });
+    const rows = added
+      .slice(from, from + INSERTED_TOGETHER)
+      .map(({ digest, at, proof, rate_limits: rates, ...columns }) => {
+        const time = q.raw('cast(? as timestamptz)', [at.text]);
+        return {
+          ...columns,
+          ...proofColumns(proof),
+          rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+          digest: bytesOf(digest),
+          created_at: time,
+          updated_at: time,
+        };
+      });
     inserted.push(...(await keys(q).insert(rows).onConflict('digest').ignore().returning<KeyRow[]>(keyRowColumns(q))));
   }
   return inserted;
@@ -175,12 +185,17 @@ function proofColumns(proof: StoredProof | undefined) {
 export async function replaceColumns(
   q: Queryable,
   { id, tenant_id }: KeyRef,
-  columns: RequestedColumns & Pick<KeyRow, 'expires_at'>,
+  { rate_limits: rates, ...columns }: RequestedColumns & Pick<KeyRow, 'expires_at'>,
   proof?: StoredProof,
 ): Promise<KeyRow> {
   const [row] = await keys(q)
     .where({ tenant_id, id })
-    .update({ ...columns, ...proofColumns(proof), updated_at: q.raw('clock_timestamp()') })
+    .update({
+      ...columns,
+      ...proofColumns(proof),
+      rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+      updated_at: q.raw('clock_timestamp()'),
+    })
     .returning<KeyRow[]>(keyRowColumns(q));
   return written(row);
 }

@@ -5,6 +5,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { rateLimitErrors, sameRateLimits, storedRateLimits } from '../schema/rate-limits.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import type { KeyChanges, KeyRow } from './entity.ts';
 import { findKey } from './queries.ts';
@@ -19,6 +20,7 @@ const NEW_KEY: RequestedColumns = {
   scopes: [],
   resource_constraints: {},
   rate_limit_rpm: null,
+  rate_limits: null,
 };
 
 /**
@@ -30,6 +32,7 @@ export function requestedColumns(request: KeyChanges, before: RequestedColumns =
   throwIfInvalid([
     ...validatePatterns(request.scopes ?? [], '/scopes'),
     ...validateKeyConstraints(request.resource_constraints),
+    ...rateLimitErrors(request.rate_limits),
   ]);
   const { name = before.name, rate_limit_rpm = before.rate_limit_rpm } = request;
   return {
@@ -42,6 +45,7 @@ export function requestedColumns(request: KeyChanges, before: RequestedColumns =
         ? before.resource_constraints
         : valid(parseConstraints(request.resource_constraints)),
     rate_limit_rpm,
+    rate_limits: request.rate_limits === undefined ? before.rate_limits : storedRateLimits(request.rate_limits),
   };
 }
 
@@ -92,21 +96,31 @@ export function outlives(after: Date | null, before: Date | null): boolean {
   return before !== null && (after === null || after > before);
 }
 
+/** The rate limits of a key. */
+type Rates = Pick<KeyRow, 'rate_limit_rpm' | 'rate_limits'>;
+
 /**
- * Compares rate limits in requests per minute; null = no limit of the key's own.
+ * Compares the rate limits of a key before and after a change; null = no limit of the key's own. A key with limits by
+ * model may give only these: whether other rules permit more depends on the models that exist.
  * @param before undefined = the key is new
  * @throws Refusal `escalation` when a key with a limit would raise its own limit, or give another key a higher one
  */
 export async function refuseFaster(
   trx: Transaction,
   caller: Caller,
-  before: number | null | undefined,
-  after: number | null,
+  before: Rates | undefined,
+  after: Rates,
 ): Promise<void> {
-  if (caller.principal.kind !== 'api_key' || !exceeds(after, before)) return;
+  if (caller.principal.kind !== 'api_key') return;
+  const isFaster = exceeds(after.rate_limit_rpm, before?.rate_limit_rpm);
+  const isOther = before === undefined || !sameRateLimits(after.rate_limits, before.rate_limits);
+  if (!isFaster && !isOther) return;
   const own = await findKey(trx, caller.principal.tenantId, caller.principal.id);
-  if (own !== undefined && !exceeds(after, own.rate_limit_rpm)) return;
-  throw escalation('An API key cannot set a rate limit higher than its own, for itself or for another key.');
+  if (isFaster && (own === undefined || exceeds(after.rate_limit_rpm, own.rate_limit_rpm)))
+    throw escalation('An API key cannot set a rate limit higher than its own, for itself or for another key.');
+  if (!isOther || own?.rate_limits === null) return;
+  if (own === undefined || !sameRateLimits(after.rate_limits, own.rate_limits))
+    throw escalation('An API key with rate_limits can set only the same rate_limits, for itself or for another key.');
 }
 
 function exceeds(limit: number | null, other: number | null | undefined): boolean {

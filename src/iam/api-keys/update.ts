@@ -54,7 +54,7 @@ export async function updateKey(
         await mayProveAgain(trx, caller, changes);
         await endSessionsOfKey(trx, key.id);
       }
-      await refuseFaster(trx, caller, key.rate_limit_rpm, changes.rate_limit_rpm);
+      await refuseFaster(trx, caller, key, changes);
       const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
       if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
       const changed = await replaceColumns(trx, key, changes, proof);

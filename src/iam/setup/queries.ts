@@ -70,16 +70,16 @@ export async function usersForSetup(
 }
 
 export interface NewSetupUser
-  extends Pick<UserRow, 'id' | 'tenant_id' | 'name' | 'department' | 'metadata' | 'status' | 'roles'> {
+  extends Pick<UserRow, 'id' | 'tenant_id' | 'name' | 'department' | 'metadata' | 'rate_limits' | 'status' | 'roles'> {
   readonly email: string;
 }
 
 /** Inserts users without passwords. Throws an error of the constraint `users_email_key` if an address is taken. */
 export async function insertUsers(trx: Queryable, users: readonly NewSetupUser[]): Promise<readonly UserRow[]> {
   await trx.raw(
-    `insert into users (id, tenant_id, email, name, department, status, metadata)
-     select id, tenant_id, email, name, department, status, metadata from jsonb_to_recordset(cast(:users as jsonb))
-       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb)`,
+    `insert into users (id, tenant_id, email, name, department, status, metadata, rate_limits)
+     select id, tenant_id, email, name, department, status, metadata, rate_limits from jsonb_to_recordset(cast(:users as jsonb))
+       as r(id text, tenant_id text, email text, name text, department text, status text, metadata jsonb, rate_limits jsonb)`,
     { users: JSON.stringify(users) },
   );
   await trx.raw(

@@ -20,6 +20,7 @@ import type { FieldError } from '../../domain/problem-details.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { NAME_FORM } from '../caller/refusals.ts';
 import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
+import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/checks.ts';
 import type {
@@ -189,10 +190,17 @@ class Reader {
   }
 
   #user(document: UserDocument, at: string): WantedUser {
-    const { email, roles, ...members } = withoutNulls(USER_MEMBERS, document);
+    const { email, roles, rate_limits: rates, ...members } = withoutNulls(USER_MEMBERS, document);
     const key = canonicalEmail(email);
     this.#once(`user ${key}`, `${at}/email`, 'A user with this email address');
-    return { ...members, at, key, roles: roles && this.#roleNames(roles, `${at}/roles`, false) };
+    this.#add(rateLimitErrors(rates, `${at}/rate_limits`));
+    return {
+      ...members,
+      at,
+      key,
+      rate_limits: rates === undefined ? undefined : storedRateLimits(rates),
+      roles: roles && this.#roleNames(roles, `${at}/roles`, false),
+    };
   }
 
   #valid<T>(read: ValidationResult<T>): T | undefined {

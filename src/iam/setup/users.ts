@@ -12,7 +12,7 @@ import { difference, type SetupMembers, viewOf, type Wanted } from './members.ts
 import type { SetupResource } from './resource-plan.ts';
 import { metadataView } from './tenants.ts';
 
-export type UserValues = Pick<UserRow, 'name' | 'department' | 'metadata' | 'roles' | 'status'>;
+export type UserValues = Pick<UserRow, 'name' | 'department' | 'metadata' | 'rate_limits' | 'roles' | 'status'>;
 export type WantedUser = Wanted<UserValues, string>;
 export type UserAction = PlannedAction<UserRow, UserValues>;
 
@@ -20,6 +20,7 @@ export const USER_MEMBERS: SetupMembers<UserValues> = {
   name: {},
   department: { empty: null },
   metadata: { empty: {}, view: metadataView },
+  rate_limits: { empty: null },
   roles: { empty: [], view: (roles) => roles.toSorted() },
   status: { initial: 'active' },
 };
@@ -41,8 +42,8 @@ export function userResources(tenant: TenantId): SetupResource<UserRow, UserValu
 async function change(context: ApplyContext, before: UserRow, after: UserValues): Promise<void> {
   const { trx } = context;
   const { id, tenant_id } = before;
-  const { name, department, metadata } = after;
-  await updateUserRow(trx, { id, tenant_id, email: before.email, name, department, metadata });
+  const { name, department, metadata, rate_limits } = after;
+  await updateUserRow(trx, { id, tenant_id, email: before.email, name, department, metadata, rate_limits });
   await setManualRoles(trx, id, after.roles);
   // As in the API: the creator of a token may not have the permissions of the new roles.
   if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);

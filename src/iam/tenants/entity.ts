@@ -19,6 +19,7 @@ import {
 } from '../schema/entity.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
+import { rateLimitErrors, rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, limit, metadataPairs, text } from '../schema/resource-parts.ts';
 import { closed, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
 import { TenantActivity, TenantLimits } from '../schema/tenant-limits.ts';
@@ -36,6 +37,7 @@ const settings = {
   }),
   allow_keys_without_expiry: toggle,
   require_stream_usage: toggle,
+  rate_limits: column(rateLimits, { accepts: rateLimitsOrNull, changes: true }),
 };
 const quotas = { monthly_tokens: amount, max_users: amount, max_collections: amount };
 
@@ -117,17 +119,20 @@ export function mergeQuotas(stored: TenantQuotas, changes: QuotasChanges): Tenan
   return merge(quotas, stored, changes);
 }
 
-/** Merges one level of members: a present member replaces the stored one, and null removes it. */
+/** Merges one level of members: a present member replaces the stored one, and null or an empty list removes it. */
 function merge<T extends object>(members: Members, stored: T, changes: object): T;
 function merge(members: Members, stored: object, changes: object): object {
   const values = new Map(Object.entries({ ...stored, ...changes }));
   return Object.fromEntries(
     Object.keys(members)
       .map((name) => [name, values.get(name)] as const)
-      .filter(([, value]) => value !== undefined && value !== null),
+      .filter(([, value]) => value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)),
   );
 }
 
-export function settingsErrors({ timezone }: SettingsChanges): readonly FieldError[] {
-  return timezone === undefined || timezone === null ? [] : validateTimezone(timezone, '/settings/timezone');
+export function settingsErrors({ timezone, rate_limits: rates }: SettingsChanges): readonly FieldError[] {
+  return [
+    ...(timezone === undefined || timezone === null ? [] : validateTimezone(timezone, '/settings/timezone')),
+    ...rateLimitErrors(rates, '/settings/rate_limits'),
+  ];
 }

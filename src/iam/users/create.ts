@@ -11,6 +11,7 @@ import { mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
+import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { canonicalEmail, knownRoles, reserveSeat, withUniqueEmail } from './checks.ts';
 import { type CreatedUser, type NewUser, userResource } from './entity.ts';
 import { identityChange, writeIdentities } from './identities.ts';
@@ -25,6 +26,7 @@ export async function createUser(
 ): Promise<Static<typeof CreatedUser>> {
   const email = canonicalEmail(request.email);
   const { name, department = null, password } = request;
+  throwIfInvalid(rateLimitErrors(request.rate_limits));
   const password_hash = password === undefined ? null : await hashed(parts, password, email, name);
   const setup = password === undefined ? makeOneTimeToken(parts.random) : undefined;
   const id = makeId('usr', caller.nowMs, parts.random(10));
@@ -45,6 +47,7 @@ export async function createUser(
         name,
         department,
         metadata: request.metadata ?? {},
+        rate_limits: storedRateLimits(request.rate_limits ?? null),
         password_hash,
       };
       const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };

@@ -20,6 +20,7 @@ import {
 } from '../schema/entity.ts';
 import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
+import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
 
@@ -68,6 +69,7 @@ export const user = {
   name: column(text, { accepts: title(200), changes: true }),
   department: column(nullable(text), { accepts: Type.Optional(nullable(visibleText(200))), changes: true }),
   metadata: column(metadataPairs, { accepts: Type.Optional(metadata), changes: true }),
+  rate_limits: column(nullable(rateLimits), { accepts: Type.Optional(rateLimitsOrNull), changes: true }),
   roles: joined(roles({ description: 'Assigned through the API.' }), {
     accepts: Type.Optional(roleNames),
     changes: true,

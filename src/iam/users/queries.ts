@@ -9,6 +9,7 @@ import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { LOCKED_UNTIL } from '../auth/failure-queries.ts';
+import { rateLimitsColumn } from '../schema/rate-limits.ts';
 import type { UserRow, UserTable } from './entity.ts';
 import { putPasswordSetup, type TokenMaker } from './password-queries.ts';
 
@@ -19,7 +20,7 @@ const NOT_DELETED = 'not exists (select from deleted_roles d where d.tenant_id =
 const IS_LINKED = 'exists (select from user_identities l where l.user_id = u.id)';
 
 /** A local user has no roles of a directory, so without roles of issuers all that the row names were given by hand. */
-const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
+const COLUMNS = `u.id, u.tenant_id, u.email, u.name, u.department, u.metadata, u.rate_limits, u.status, u.source, u.created_at, u.updated_at, u.email_conflict,
     case when u.source = 'ldap' then coalesce(u.directory_suspension, 'active') end as directory_status,
     case when u.source = 'local' and not ${IS_LINKED} then array(
         select r.role_name from unnest(u.role_names) r (role_name) where ${NOT_DELETED} order by r.role_name collate "C")
@@ -83,6 +84,7 @@ export async function lockUsers(q: Queryable, ids: readonly UserId[]): Promise<v
 export interface AddedUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department'> {
   /** Default: none. */
   readonly metadata?: UserRow['metadata'];
+  readonly rate_limits?: UserRow['rate_limits'];
   readonly password_hash: string | null;
   /** Given by hand. They exist in the tenant. Default: none. */
   readonly roles?: readonly RoleName[];
@@ -92,10 +94,11 @@ export interface AddedUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 
 
 /** Fails with a broken `users_email_key` if another user has the email address. @param at default: now */
 export async function insertUser(q: Queryable, added: AddedUser, at?: DatabaseTime): Promise<void> {
-  const { roles = [], passwordSetup, ...columns } = added;
+  const { roles = [], passwordSetup, rate_limits: rates = null, ...columns } = added;
   const time = at === undefined ? q.raw('clock_timestamp()') : q.raw('cast(? as timestamptz)', [at.text]);
   await users(q).insert({
     ...columns,
+    rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
     password_changed_at: columns.password_hash === null ? null : time,
     // The roles that are inserted next. Their trigger then has nothing to change here.
     role_names: q.raw('array(select distinct name from unnest(cast(:roles as text[])) name order by name)', { roles }),
@@ -114,11 +117,20 @@ async function giveRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): 
 /** Writes these columns of a user. Fails with a broken `users_email_key` if another user has the email address. */
 export async function updateUserRow(
   q: Queryable,
-  { id, tenant_id, ...columns }: Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department' | 'metadata'>,
+  {
+    id,
+    tenant_id,
+    rate_limits: rates,
+    ...columns
+  }: Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department' | 'metadata' | 'rate_limits'>,
 ): Promise<void> {
   await users(q)
     .where({ tenant_id, id })
-    .update({ ...columns, updated_at: q.raw('clock_timestamp()') });
+    .update({
+      ...columns,
+      rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+      updated_at: q.raw('clock_timestamp()'),
+    });
 }
 
 export async function setUserStatus(

@@ -14,6 +14,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
+import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { canonicalEmail, knownRoles, withUniqueEmail } from './checks.ts';
 import { type UserChanges, type UserResource, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
@@ -33,6 +34,7 @@ export async function updateUser(
   changes: UserChanges,
   presented: PresentedPassword,
 ): Promise<UserResource> {
+  throwIfInvalid(rateLimitErrors(changes.rate_limits));
   const proof = await reauthenticate(parts, caller, id, presented);
   return change(
     parts,
@@ -69,6 +71,7 @@ export async function updateUser(
         name: changes.name ?? user.name,
         department: changes.department === undefined ? user.department : changes.department,
         metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),
+        rate_limits: changes.rate_limits === undefined ? user.rate_limits : storedRateLimits(changes.rate_limits),
       };
       await withUniqueEmail(updateUserRow(trx, columns));
       const changed = await findUser(trx, user.tenant_id, user.id);
