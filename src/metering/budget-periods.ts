@@ -1,7 +1,7 @@
 /** The calendar periods of budgets. A period is the same for every process, because it follows from the instant alone. */
 
 import { spelledTimezone } from '../decision/clock.ts';
-import type { BudgetPeriod } from '../domain/records.ts';
+import type { BudgetPeriod, BudgetRecord } from '../domain/records.ts';
 
 /** Times are milliseconds since the epoch. */
 export interface Period {
@@ -11,6 +11,15 @@ export interface Period {
   readonly startsMs: number | undefined;
   /** Undefined: the period has no end. */
   readonly endsMs: number | undefined;
+}
+
+/** Returns the name of a counter: `Charge.period`. @param share the caller whose amount it is; empty for a shared one */
+export function counterName(
+  { id, epoch }: Pick<BudgetRecord, 'id' | 'epoch'>,
+  share: string,
+  { name }: Pick<Period, 'name'>,
+): string {
+  return `${id}${share === '' ? '' : `/${share}`} ${name}#${epoch}`;
 }
 
 const TOTAL: Period = Object.freeze({ name: 'total', startsMs: undefined, endsMs: undefined });

@@ -13,7 +13,7 @@ import type { PriceTable } from '../decision/prices.ts';
 import type { Account } from './account.ts';
 import type { AdmissionRequest } from './admission.ts';
 import type { BudgetKey, PeriodBudget } from './budget.ts';
-import { type Period, periodAt } from './budget-periods.ts';
+import { counterName, type Period, periodAt } from './budget-periods.ts';
 import { type Charges, chargeText } from './charge-text.ts';
 import type { Hold } from './hold.ts';
 import type { Charge } from './ports.ts';
@@ -104,10 +104,9 @@ export class RequestPlans {
     const caller = budgetCallerOf(principal);
     for (const record of tenant.budgets === undefined ? [] : budgetsOf(tenant.budgets, caller)) {
       if (!record.counts(model)) continue;
-      const { id, unit, limit, action, epoch } = record;
+      const { unit, limit, action } = record;
       const period = periodAt(record.period, record.timezone ?? timezone, nowMs);
-      const share = shareOf(record, caller);
-      const charge = { unit, period: `${id}${share === '' ? '' : `/${share}`} ${period.name}#${epoch}` };
+      const charge = { unit, period: counterName(record, shareOf(record, caller), period) };
       periods.push(period);
       charges.push(charge);
       if (action === 'report') continue;

@@ -3,7 +3,7 @@
 import { type BudgetCaller, shareOf } from '../../decision/budgets.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { BudgetRecord } from '../../domain/records.ts';
-import { type Period, periodAt } from '../../metering/budget-periods.ts';
+import { counterName, type Period, periodAt } from '../../metering/budget-periods.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { dayIn, momentOf } from '../usage/period.ts';
 import { type BudgetRow, budgetRecord, type SpentState, shownOf } from './entity.ts';
@@ -32,11 +32,11 @@ function currentPeriod(
 /** Returns the counter of a budget in a period. @param share of the caller; empty for a shared budget */
 export function counterOf(
   tenant: TenantId,
-  { id, epoch }: Pick<BudgetRecord, 'id' | 'epoch'>,
+  budget: Pick<BudgetRecord, 'id' | 'epoch'>,
   share: string,
-  { name }: Pick<Period, 'name'>,
+  period: Pick<Period, 'name'>,
 ): Counter {
-  return { tenant, period: `${id}${share === '' ? '' : `/${share}`} ${name}#${epoch}` };
+  return { tenant, period: counterName(budget, share, period) };
 }
 
 /** The state of the amount that a caller's requests use. */

@@ -8,7 +8,7 @@ import type { TenantView } from '../../decision/model.ts';
 import { compilePrices, costOf, NO_PRICES, type PriceTable } from '../../decision/prices.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import { parseId } from '../../domain/ids.ts';
-import { periodAt } from '../../metering/budget-periods.ts';
+import { counterName, periodAt } from '../../metering/budget-periods.ts';
 import type { Charge } from '../../metering/ports.ts';
 import { type PriceListDate, priceListDates, readPriceList } from '../../store/price-lists.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -89,10 +89,9 @@ export async function chargesOfEvents(
     return budgetsOf(budgets, caller)
       .filter((budget) => budget.counts(event.model))
       .map((budget): Charge => {
-        const { id, unit, period, epoch, timezone = tenant.settings.timezone } = budget;
-        const share = shareOf(budget, caller);
-        const { name } = periodAt(period, timezone, Date.parse(event.time));
-        return { unit, period: `${id}${share === '' ? '' : `/${share}`} ${name}#${epoch}` };
+        const { unit, timezone = tenant.settings.timezone } = budget;
+        const period = periodAt(budget.period, timezone, Date.parse(event.time));
+        return { unit, period: counterName(budget, shareOf(budget, caller), period) };
       });
   };
 }
