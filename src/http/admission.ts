@@ -108,10 +108,10 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
   };
 }
 
-const WITH_HOME: ReadonlySet<string> = new Set(['user', 'api_key', 'issuer', 'budget']);
+const WITH_HOME: ReadonlySet<string> = new Set(['user', 'api_key', 'issuer', 'budget', 'webhook']);
 
 /**
- * Admits a platform administrator that names no tenant to the tenant of the user, key, issuer or budget that the path names.
+ * Admits a platform administrator that names no tenant to the tenant of the user, key, issuer, budget or webhook that the path names.
  * Their ids are unique across tenants.
  */
 async function atHomeOf(

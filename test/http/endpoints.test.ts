@@ -3,10 +3,13 @@
  * against it.
  */
 
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeId, type WebhookId } from '../../src/domain/ids.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { withDescription } from '../../src/http/openapi/endpoint.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
+import { insertDeliveries } from '../../src/iam/webhooks/delivery-queries.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
 import { storeDecision } from '../support/recorded-decisions.ts';
 import { nowhere } from './directories.ts';
@@ -14,9 +17,15 @@ import { type Call, column, type Harness, type Reply, startHarness, text } from 
 import { importedKey, usageEvent } from './isolation-probes.ts';
 import { type Kind, makeOne, newBody } from './resources.ts';
 
+/** Refuses connections. */
+const NOWHERE = '127.0.0.1:1';
+
 let h: Harness;
 beforeAll(async () => {
-  h = await startHarness({ directory: nowhere() });
+  h = await startHarness({
+    directory: nowhere(),
+    settings: { POSTERN_WEBHOOKS_ALLOWED_HOSTS: JSON.stringify([NOWHERE]) },
+  });
 });
 afterAll(async () => {
   await h.close();
@@ -112,6 +121,13 @@ async function logOutByProvider(): Promise<Reply> {
     raw: new URLSearchParams({ logout_token: token }).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   });
+}
+
+async function deliveryOfWebhook(): Promise<{ readonly path: string; readonly id: string }> {
+  const webhook = await makeOne(h, 'webhooks');
+  const id = makeId('dlv', Date.now(), randomBytes(10));
+  await insertDeliveries(h.db.knex, [{ id, webhook_id: webhook.id as WebhookId, type: 'key.revoked', body: '{}' }], 1);
+  return { path: webhook.path, id };
 }
 
 const question = () => ({
@@ -515,6 +531,66 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     status: 200,
     ask: onOne('issuers', 'POST', '/refresh'),
     shows: () => ({ keys: expect.objectContaining({ count: 0, error: expect.any(String) }) }),
+  },
+  listWebhooks: {
+    guarantee: 'the webhooks of all tenants are listed',
+    status: 200,
+    ask: async () => {
+      await makeOne(h, 'webhooks');
+      return asRoot('GET', '/v1/iam/webhooks?limit=1&tenant_id=*');
+    },
+    shows: () => ({ object: 'list', data: [expect.objectContaining({ events: ['key.*'] })] }),
+  },
+  createWebhook: {
+    guarantee: 'a webhook is created, and its secret is shown',
+    status: 201,
+    ask: async () => (await makeOne(h, 'webhooks')).made,
+    shows: () => ({ enabled: true, secret: expect.stringMatching(/^whsec_/), events: ['key.*'] }),
+  },
+  getWebhook: get('webhooks', () => ({ enabled: true, disabled_reason: null, previous_until: null, dropped: 0 })),
+  updateWebhook: {
+    guarantee: 'a webhook is changed member by member',
+    status: 200,
+    ask: onOne('webhooks', 'PUT', '', { events: ['budget.*'] }),
+    shows: () => ({ events: ['budget.*'], enabled: true }),
+  },
+  patchWebhook: {
+    guarantee: 'a webhook is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('webhooks', 'PATCH', '', { enabled: false }),
+    shows: () => ({ events: ['key.*'], enabled: false }),
+  },
+  deleteWebhook: { guarantee: 'a webhook is deleted', status: 204, ask: onOne('webhooks', 'DELETE') },
+  rotateWebhook: {
+    guarantee: 'a webhook gets another secret, and the former one signs as well',
+    status: 200,
+    ask: onOne('webhooks', 'POST', '/rotate'),
+    shows: () => ({ secret: expect.stringMatching(/^whsec_/), previous_until: expect.any(String) }),
+  },
+  testWebhook: {
+    guarantee: 'a test event is sent, and the reason of a failure is shown',
+    status: 200,
+    ask: async () => {
+      const { path } = await makeOne(h, 'webhooks');
+      await asRoot('PATCH', path, { body: { url: `https://${NOWHERE}/` } });
+      return asRoot('POST', `${path}/test`);
+    },
+    shows: () => ({ type: 'webhook.test', state: 'failed', attempts: 1, error: expect.any(String) }),
+  },
+  listWebhookDeliveries: {
+    guarantee: 'the deliveries of a webhook are listed',
+    status: 200,
+    ask: async () => asRoot('GET', `${(await deliveryOfWebhook()).path}/deliveries?state=waiting&count=true`),
+    shows: () => ({ object: 'list', total: 1, data: [expect.objectContaining({ type: 'key.revoked', attempts: 0 })] }),
+  },
+  replayWebhookDelivery: {
+    guarantee: 'a delivery is made due again',
+    status: 200,
+    ask: async () => {
+      const { path, id } = await deliveryOfWebhook();
+      return asRoot('POST', `${path}/deliveries/${id}/replay`);
+    },
+    shows: () => ({ type: 'key.revoked', state: 'waiting', attempts: 0 }),
   },
   listAudit: {
     guarantee: 'the rows of the audit log are listed',

@@ -41,7 +41,7 @@ const remove = async (name: string) =>
   expect(outcome(await h.api('DELETE', `/v1/iam/roles/${name}`, { as: h.root.token }))).toBe('204');
 const replayed = (reply: Reply) => reply.headers['idempotency-replayed'];
 const role = () => ({ name: `once-${n}`, permissions: ['chat:read'] });
-const SECRETS = ['key', 'password_setup_token'];
+const SECRETS = ['key', 'secret', 'password_setup_token'];
 function withoutSecrets(json: Json): Json {
   return Object.fromEntries(Object.entries(json).filter(([name]) => ![...SECRETS, 'secret_available'].includes(name)));
 }
@@ -73,9 +73,12 @@ describe('a repeated request', () => {
     ['api-keys', 'disable', 'api_key.disable'],
     ['api-keys', 'enable', 'api_key.enable'],
     ['issuers', 'revoke-before', 'issuer.revoke_before'],
+    ['webhooks', 'rotate', 'webhook.rotate'],
   ] as const;
   const ASKING = ['explain', 'explain/simulate', 'explain/difference', 'explain/who-can', 'directory/test'];
   const OF_ISSUERS = ['issuers/:id/test', 'issuers/:id/refresh'];
+  /** A test is sent each time. A replay makes the same delivery due once more. */
+  const OF_WEBHOOKS = ['webhooks/:id/test', 'webhooks/:id/deliveries/:delivery/replay'];
 
   test('every POST is tested here, or changes nothing', () => {
     const posts = h.routes.filter((route) => route.method === 'POST' && route.path.startsWith('/v1/iam/'));
@@ -86,6 +89,7 @@ describe('a repeated request', () => {
         ...actions,
         ...ASKING,
         ...OF_ISSUERS,
+        ...OF_WEBHOOKS,
         'usage/events',
         'users/change',
         'api-keys/import',

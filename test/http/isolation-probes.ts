@@ -21,6 +21,8 @@ export type Kind =
   | 'person'
   | 'target'
   | 'issuer'
+  | 'webhook'
+  | 'delivery'
   | 'issuer_name'
   | 'request'
   | 'decision'
@@ -51,6 +53,8 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   'api-keys': 'key',
   sessions: 'session',
   issuers: 'issuer',
+  webhooks: 'webhook',
+  deliveries: 'delivery',
   recent: 'decision',
 };
 
@@ -106,6 +110,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain('directory username'),
   ...plain('algorithms audiences ca jwks jwks_uri kind leeway_seconds max_age_seconds required_claims sso'),
   ...plain('token token_types'),
+  ...plain('url state'),
   // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its
   // owner.
   email: 'plain',
@@ -115,6 +120,12 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
 const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   'GET /v1/iam/users': { email: 'email' },
   'POST /v1/iam/users/change': { ids: ['user'] },
+  ...Object.fromEntries(
+    ['POST /v1/iam/webhooks', 'PUT /v1/iam/webhooks/:id', 'PATCH /v1/iam/webhooks/:id'].map((title) => [
+      title,
+      { events: 'plain' as const },
+    ]),
+  ),
   // A value of `iss` has one enabled issuer on the whole platform, as an address has one user.
   'POST /v1/iam/issuers': { issuer: 'plain', users: 'mapping' },
   'PUT /v1/iam/issuers/:id': { issuer: 'plain', users: 'mapping' },
@@ -172,6 +183,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/api-keys': { description: 'k', scopes: ['chat:read'], expires_in_days: 1 },
   'POST /v1/iam/issuers': { name: 'made-by-a-probe', issuer: 'https://127.0.0.1:1/probe', audiences: ['postern'] },
   'POST /v1/iam/issuers/:id/test': { token: 'hello' },
+  'POST /v1/iam/webhooks': { url: 'https://hooks.example/made-by-a-probe', events: ['key.*'] },
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
   'POST /v1/iam/explain/difference': { policies: [{ name: 'made-by-a-probe', ...DENY }] },

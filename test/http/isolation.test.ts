@@ -74,6 +74,17 @@ async function furnish(tenant: string) {
   const denied = { tenant_id: tenant, principal_type: 'user', principal_id: user } as const;
   const issuer = await storeIssuer(h.db, tenant, `issuer-of-${tenant}`, {});
   await storeIssuer(h.db, tenant, `spare-issuer-of-${tenant}`, {});
+  const hooks: string[] = [];
+  for (const n of [1, 2]) {
+    const made = await post('/v1/iam/webhooks', { url: `https://hooks.example/${n}`, events: ['login.locked'] });
+    hooks.push(text(made.json, 'id'));
+  }
+  const deliveries = [1, 2].map(() => makeId('dlv', Date.now(), randomBytes(10)));
+  await h.db.query({
+    text: `insert into webhook_deliveries (id, webhook_id, type, body, state, next_attempt_at)
+      select id, $2, 'login.locked', '{}', 'delivered', null from unnest($1::text[]) id`,
+    values: [deliveries, hooks[0]],
+  });
   const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
   for (const _ of [1, 2]) {
     const session = {
@@ -102,12 +113,15 @@ async function furnish(tenant: string) {
     strongKey: text(strong.json, 'key'),
     session: sessions[0]?.id ?? '',
     issuer: issuer.id,
+    webhook: hooks[0] ?? '',
+    delivery: deliveries[0] ?? '',
     request: String(written.headers['x-request-id']),
     decision: decisions[0] ?? '',
   };
 }
 
-const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req' | 'iss') => makeId(prefix, Date.now(), randomBytes(10));
+const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req' | 'iss' | 'whk' | 'dlv') =>
+  makeId(prefix, Date.now(), randomBytes(10));
 /** Returns an unknown name of the same length. */
 const scrambled = (name: string) => name.replace(/globex/, 'nobody');
 
@@ -136,6 +150,8 @@ beforeAll(async () => {
     target: [user, key, role, policy, ...[user, key].map(withType('user')), ...[role].map(withType('role'))],
     issuer: [pair(theirs.issuer, nobodys('iss'))],
     issuer_name: [pair('issuer-of-globex')],
+    webhook: [pair(theirs.webhook, nobodys('whk'))],
+    delivery: [pair(theirs.delivery, nobodys('dlv'))],
     request: [pair(theirs.request, nobodys('req'))],
     decision: [pair(theirs.decision, nobodys('req'))],
     event: [pair('event-of-globex')],
@@ -151,6 +167,8 @@ beforeAll(async () => {
     .set('tenant', 'acme')
     .set('session', ours.session)
     .set('issuer', ours.issuer)
+    .set('webhook', ours.webhook)
+    .set('delivery', ours.delivery)
     .set('decision', ours.decision);
   for (const route of guarded.filter(isList)) await turnPages(route, theirs);
 });
@@ -292,6 +310,10 @@ async function belongings(tenant: string): Promise<unknown> {
       'select l.* from user_identities l join users u on u.id = l.user_id where u.tenant_id = :tenant order by 1, 2',
     ),
     issuers: await of('select * from issuers where tenant_id = :tenant order by id'),
+    webhooks: await of('select * from webhooks where tenant_id = :tenant order by id'),
+    deliveries: await of(
+      'select d.* from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.tenant_id = :tenant order by d.id',
+    ),
     issuerKeys: await of(
       'select k.* from issuer_keys k join issuers i on i.id = k.issuer_id where i.tenant_id = :tenant order by 1',
     ),
@@ -372,6 +394,7 @@ test.each([
   ['/v1/iam/roles', 'name', 'role'],
   ['/v1/iam/policies', 'name', 'policy'],
   ['/v1/iam/issuers', 'id', 'issuer'],
+  ['/v1/iam/webhooks', 'id', 'webhook'],
 ] as const)('%s lists nothing of another tenant', async (path, member, kind) => {
   const foreign = made.get(kind)?.[0]?.theirs;
   expect(column(await h.api('GET', `${path}?limit=200`, { as: boss.token }), member)).not.toContain(foreign);

@@ -24,6 +24,7 @@ const CHANGES: Readonly<Record<Kind, object>> = {
     rate_limit_rpm: 7,
     rate_limits: [{ models: ['a', 'b-*'], tokens_per_minute: 0 }],
   },
+  webhooks: { events: ['budget.*', 'login.locked'], description: null },
   issuers: { audiences: ['other'], max_age_seconds: null },
 };
 

@@ -60,6 +60,10 @@ const CHANGES: [Kind, string, string, object?][] = [
   ['issuers', 'PATCH', '', { leeway_seconds: 9 }],
   ['issuers', 'DELETE', ''],
   ['issuers', 'POST', '/revoke-before'],
+  ['webhooks', 'PUT', '', { description: 'Other' }],
+  ['webhooks', 'PATCH', '', { description: 'Other' }],
+  ['webhooks', 'DELETE', ''],
+  ['webhooks', 'POST', '/rotate'],
 ];
 
 describe('a tag', () => {
@@ -154,6 +158,7 @@ describe('If-Match', () => {
     const others = [
       ...['PUT tenants/usage', 'PATCH tenants/usage', 'DELETE users/sessions/:session'],
       ...['POST issuers/test', 'POST issuers/refresh'],
+      ...['POST webhooks/test', 'POST webhooks/deliveries/:delivery/replay'],
     ];
     expect(new Set(routes)).toEqual(new Set([...tried, ...others]));
   });
@@ -182,7 +187,15 @@ describe('If-Match', () => {
       const { path } = await make(kind);
       const missing = path.replace(
         /[^/]+$/,
-        kind === 'users' ? 'usr_0' : kind === 'api-keys' ? 'key_0' : kind === 'issuers' ? 'iss_0' : 'nothing',
+        kind === 'users'
+          ? 'usr_0'
+          : kind === 'api-keys'
+            ? 'key_0'
+            : kind === 'issuers'
+              ? 'iss_0'
+              : kind === 'webhooks'
+                ? 'whk_0'
+                : 'nothing',
       );
       const shape = ({ request_id: _id, ...json }: Json) => json;
       const plain = await call(method, `${missing}${rest}`, body);

@@ -2,7 +2,7 @@
 
 import { type Harness, type Reply, text } from './harness.ts';
 
-export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys', 'issuers', 'budgets'] as const;
+export const KINDS = ['users', 'roles', 'policies', 'tenants', 'api-keys', 'issuers', 'budgets', 'webhooks'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface Made {
@@ -41,14 +41,19 @@ export function newBody(kind: Kind): object {
         period: 'month',
         applies_to: { metadata: { number: String(n) } },
       };
+    // Sends nothing: no event is of a tenant that nobody changes.
+    case 'webhooks':
+      return { url: `https://hooks.example/${n}`, events: ['key.*'] };
     default:
       return kind satisfies never;
   }
 }
 
-/** As the platform administrator, in the first tenant. */
+/** As the platform administrator, in the first tenant. A webhook has a tenant of its own, which may have few. */
 export async function makeOne(h: Harness, kind: Kind): Promise<Made> {
-  const made = await h.api('POST', `/v1/iam/${kind}`, { as: h.root.token, body: newBody(kind) });
+  const as = h.root.token;
+  const tenant = kind === 'webhooks' ? text((await makeOne(h, 'tenants')).made.json, 'id') : 'default';
+  const made = await h.api('POST', `/v1/iam/${kind}`, { as, tenant, body: newBody(kind) });
   const id = text(made.json, kind === 'roles' || kind === 'policies' ? 'name' : 'id');
   return { id, path: `/v1/iam/${kind}/${id}`, made, table: kind.replace('-', '_') };
 }

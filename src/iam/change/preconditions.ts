@@ -40,7 +40,7 @@ const REST: ReadonlySet<string> = new Set([
   'state',
 ]);
 /** Members that only one response has. */
-const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'password_setup_token', 'secret_available']);
+const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'secret', 'password_setup_token', 'secret_available']);
 
 const SEPARATOR = '.';
 

@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import {
+  type DeliveryId,
   type IssuerId,
   type KeyId,
   makeId,
@@ -12,6 +13,7 @@ import {
   type SessionId,
   type TenantId,
   type UserId,
+  type WebhookId,
 } from '../../../src/domain/ids.ts';
 import { makeApiKey } from '../../../src/identity/api-keys.ts';
 import { Passwords } from '../../../src/identity/passwords.ts';
@@ -42,6 +44,8 @@ export interface Case {
     readonly policy: string;
     readonly key: KeyId;
     readonly issuer: IssuerId;
+    readonly webhook: WebhookId;
+    readonly delivery: DeliveryId;
     readonly session: SessionId;
     /** Of `user`; `session` is the caller's. */
     readonly userSession: SessionId;
@@ -59,7 +63,8 @@ async function hashOfPassword(): Promise<string> {
   return passwords.hash(PASSWORD);
 }
 
-const id = <Kind extends 'usr' | 'ses' | 'key' | 'iss'>(kind: Kind) => makeId(kind, Date.now(), randomBytes(10));
+const id = <Kind extends 'usr' | 'ses' | 'key' | 'iss' | 'whk' | 'dlv'>(kind: Kind) =>
+  makeId(kind, Date.now(), randomBytes(10));
 
 /** @param platformAdmin the caller holds the built-in role `admin` instead of a custom role */
 export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin: boolean): Promise<Case> {
@@ -72,6 +77,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   const [sessionId, session, userSession] = [id('ses'), id('ses'), id('ses')];
   const [keyId, key] = [id('key'), id('key')];
   const issuer = id('iss');
+  const [webhook, delivery] = [id('whk'), id('dlv')];
   const [secret, targetSecret] = [makeApiKey(), makeApiKey()];
   const keyRow = (
     of: KeyId,
@@ -93,6 +99,10 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
       values ('${issuer}', '${own}', 'spare', 'oidc', 'https://127.0.0.1:1/${number}', '{postern}', '{ES256}');
     insert into issuer_keys (issuer_id, next_fetch_at) values ('${issuer}', now() + interval '1 day');
+    insert into webhooks (id, tenant_id, url, events, secret_sealed, enabled)
+      values ('${webhook}', '${own}', 'https://hooks.example/${number}', '{key.*}', '\\x00', false);
+    insert into webhook_deliveries (id, webhook_id, type, body, state, next_attempt_at)
+      values ('${delivery}', '${webhook}', 'key.revoked', '{}', 'delivered', null);
     insert into sessions (id, user_id, expires_at)
       select of.id, of.user_id, now() + interval '1 hour'
       from (values ('${sessionId}', '${userId}'), ('${session}', '${userId}'), ('${userSession}', '${user}')) as of (id, user_id);
@@ -105,7 +115,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     credential: caller === 'key' ? secret.text : token,
     lookedUpAs: caller === 'key' ? secret.digest : token,
     ...{ userId, sessionId, keyId, own, other, fresh, number },
-    target: { user, role: 'spare', policy: `spare-${number}`, key, issuer, session, userSession },
+    target: { user, role: 'spare', policy: `spare-${number}`, key, issuer, webhook, delivery, session, userSession },
   };
 }
 
@@ -120,6 +130,8 @@ const PASSED_OVER = new Set([
   ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals', 'open_requests'],
   // States and logout tokens of logins by an issuer that were used.
   'sso_used',
+  // The places up to which events are announced.
+  ...['webhook_cursor', 'key_end_cursors'],
   // Stored answers to requests with an Idempotency-Key.
   'idempotent_answers',
 ]);
@@ -136,6 +148,7 @@ const OF_TENANT: Readonly<Record<string, string>> = {
   key_permissions_used: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   rotated_key_digests: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   issuer_keys: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
+  webhook_deliveries: 'webhook_id in (select id from webhooks where tenant_id like :tenants)',
   user_identities: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
   policy_roles: 'policy_id in (select id from policies where tenant_id like :tenants)',
 };

@@ -18,6 +18,7 @@ type SampleOf = (of: Case) => Sample;
 const onUser: SampleOf = ({ target }) => ({ params: { id: target.user } });
 const onKey: SampleOf = ({ target }) => ({ params: { id: target.key } });
 const onIssuer: SampleOf = ({ target }) => ({ params: { id: target.issuer } });
+const onWebhook: SampleOf = ({ target }) => ({ params: { id: target.webhook } });
 const onOther: SampleOf = ({ other }) => ({ params: { id: other } });
 const onAttachment: SampleOf = ({ target }) => ({ params: { name: target.role, policy: target.policy } });
 const withBody =
@@ -78,6 +79,13 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   revokeTokensBefore: onIssuer,
   refreshIssuerKeys: onIssuer,
   testIssuer: withBody(onIssuer, { token: 'hello' }),
+  createWebhook: () => ({ body: { url: 'https://hooks.example/new', events: ['key.*'] } }),
+  updateWebhook: withBody(onWebhook, { description: 'changed' }),
+  patchWebhook: withBody(onWebhook, { description: 'changed' }),
+  deleteWebhook: onWebhook,
+  rotateWebhook: onWebhook,
+  testWebhook: onWebhook,
+  replayWebhookDelivery: ({ target }) => ({ params: { id: target.webhook, delivery: target.delivery } }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
