@@ -188,11 +188,15 @@ function isList(route: Endpoint): boolean {
 }
 
 /** Their administrator's cursor of a list, where its second page begins. */
-async function turnPages(route: Endpoint, { admin, user, key }: Awaited<ReturnType<typeof furnish>>): Promise<void> {
+async function turnPages(
+  route: Endpoint,
+  { admin, user, key, webhook }: Awaited<ReturnType<typeof furnish>>,
+): Promise<void> {
   const path = route.path
     .replace(':name', 'role-of-globex')
     .replace('users/:id', `users/${user}`)
     .replace('api-keys/:id', `api-keys/${key}`)
+    .replace('webhooks/:id', `webhooks/${webhook}`)
     .replace(':id', 'globex');
   const body = route.method === 'POST' ? { body: { permission: 'chat:read' } } : {};
   const reply = await h.api(route.method, `${path}?${queryOf(route)}limit=1`, { as: admin.token, ...body });

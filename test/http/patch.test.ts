@@ -45,6 +45,8 @@ describe.each(KINDS)('PATCH of %s', (kind) => {
         'email',
         'description',
         'issuer',
+        'tenant_id',
+        'url',
         'prefix',
         'last_four',
         'created_at',

@@ -88,7 +88,7 @@ export async function insertDeliveries(
 ): Promise<number> {
   const { rows } = await q.raw<{ rows: { inserted: number }[] }>(
     `with given as (
-       select ordinal, d.*, row_number() over (partition by webhook_id order by ordinal) as turn
+       select d.*, row_number() over (partition by webhook_id order by ordinal) as turn
        from rows from (jsonb_to_recordset(cast(:deliveries as jsonb)) as (id text, webhook_id text, type text, body text))
          with ordinality as d(id, webhook_id, type, body, ordinal)
      ), waiting as (
