@@ -4,13 +4,13 @@ import { formatMoney } from '../domain/money.ts';
 import type { BudgetMember } from '../domain/problem-details.ts';
 import type { BudgetUnit } from '../domain/records.ts';
 import type { BudgetState, RefusedBudget } from '../metering/admission.ts';
-import { encodeHeaderText, headerName, putResponseHeader } from './header-options.ts';
+import { headerName, putResponseHeader } from './header-options.ts';
 import { withFields } from './ok-fields.ts';
 import { beginWriting, finishWriting } from './wire-write.ts';
 
 export const BUDGET_HEADER = headerName('x-postern-budget-remaining');
-/** A name of 256 characters, each encoded as at most twelve, and numbers. */
-const MAX_HEADER_BYTES = 4096;
+/** A name of 63 characters, and numbers. */
+const MAX_HEADER_BYTES = 512;
 
 /** @param showsAmounts whether the caller may see how much was spent */
 export function budgetMember(budget: RefusedBudget, showsAmounts: boolean): BudgetMember {
@@ -35,18 +35,17 @@ function amountOf(unit: BudgetUnit, amount: number): number | string {
 
 /**
  * Returns the value of the header: `"team-a"; remaining=12.50; unit=money; reset=3600`, with the seconds until the
- * amount is reset.
+ * amount is reset. The grammar of names has no character that a header needs to quote.
  */
 export function budgetHeaderValue(
   { name, unit, remaining, resetsAt }: Pick<BudgetState, 'name' | 'unit' | 'remaining' | 'resetsAt'>,
   showsAmounts: boolean,
   nowMs: number,
 ): string {
-  const quoted = `"${encodeHeaderText(name).replaceAll('"', '%22').replaceAll('\\', '%5C')}"`;
   const amount =
     showsAmounts && remaining !== undefined ? `; remaining=${amountOf(unit, remaining)}; unit=${unit}` : '';
   const seconds = resetsAt === undefined ? undefined : Math.max(0, Math.ceil((Date.parse(resetsAt) - nowMs) / 1000));
-  return `${quoted}${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
+  return `"${name}"${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
 }
 
 /**

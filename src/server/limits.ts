@@ -34,6 +34,7 @@ export async function startLimits(
     ...config.limits,
     store: postgresMetering(db),
     processId: processIdOf(randomBytes(8)),
+    reportsBudget: config.limits.budgetHeader,
     reservationKey: reservationKey(store.secretKey),
     otherReservationKey: store.otherSecretKey === undefined ? undefined : reservationKey(store.otherSecretKey),
     clock,

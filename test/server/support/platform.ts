@@ -25,14 +25,19 @@ export interface Platform {
  * @param settings environment variables of the server, besides its database, its secret key and the administrator's
  *   password
  * @param edit changes Envoy's configuration
+ * @param begin starts the upstream; default: the one of the demonstration
  */
-export async function openPlatform(settings: NodeJS.ProcessEnv = {}, edit?: EditConfig): Promise<Platform> {
+export async function openPlatform(
+  settings: NodeJS.ProcessEnv = {},
+  edit?: EditConfig,
+  begin: () => Promise<Upstream> = () => startUpstream('127.0.0.1', 0),
+): Promise<Platform> {
   await using starting = new AsyncDisposableStack();
   const database = await freshDatabase();
   starting.defer(() => database.close());
   const stand = await openStand();
   starting.defer(() => stand.close());
-  const upstream = await startUpstream('127.0.0.1', 0);
+  const upstream = await begin();
   starting.defer(() => upstream.close());
   const server = await stand.serve({
     POSTERN_DATABASE_URL: database.url,
