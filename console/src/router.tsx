@@ -19,6 +19,7 @@ import { queries } from './api/queries.ts';
 import { meQuery } from './api/session.ts';
 import { accessSearch } from './screens/access/search.ts';
 import { auditSearch } from './screens/audit/search.ts';
+import { budgetsSearch } from './screens/budgets/search.ts';
 import { connectSearch } from './screens/connect/search.ts';
 import { explainSearch } from './screens/explain/search.ts';
 import { issuerSearch, newIssuerSearch } from './screens/issuer/search.ts';
@@ -27,14 +28,17 @@ import { keysSearch } from './screens/keys/search.ts';
 import { overviewSearch } from './screens/overview/search.ts';
 import { policiesSearch } from './screens/policies/search.ts';
 import { newPolicySearch } from './screens/policy/search.ts';
+import { importSearch, pricesSearch } from './screens/prices/search.ts';
 import { newRoleSearch } from './screens/role/search.ts';
 import { rolesSearch } from './screens/roles/search.ts';
 import { HOME, insidePath } from './screens/sign-in/next.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
+import { spendSearch } from './screens/spend/search.ts';
 import { tenantsSearch } from './screens/tenants/search.ts';
 import { usageSearch } from './screens/usage/search.ts';
 import { userSearch } from './screens/user/search.ts';
 import { usersSearch } from './screens/users/search.ts';
+import { webhookSearch, webhooksSearch } from './screens/webhooks/search.ts';
 import { LoadError, Missing } from './shell/dead-ends.tsx';
 import { type Given, text, withoutSecrets } from './shell/search.ts';
 
@@ -215,6 +219,68 @@ const usage = createRoute({
   component: lazyRouteComponent(() => import('./screens/usage/usage.tsx'), 'Usage'),
 });
 
+const spend = createRoute({
+  getParentRoute: () => inside,
+  path: '/spend',
+  staticData: { guarded: 'spend' },
+  validateSearch: spendSearch,
+  component: lazyRouteComponent(() => import('./screens/spend/spend.tsx'), 'Spend'),
+});
+
+const budgets = createRoute({
+  getParentRoute: () => inside,
+  path: '/budgets',
+  staticData: { guarded: 'budgets' },
+  validateSearch: budgetsSearch,
+  component: lazyRouteComponent(() => import('./screens/budgets/budgets.tsx'), 'Budgets'),
+});
+
+const budget = createRoute({
+  getParentRoute: () => inside,
+  path: '/budgets/$id',
+  staticData: { guarded: 'budgets' },
+  component: lazyRouteComponent(() => import('./screens/budget/budget.tsx'), 'Budget'),
+});
+
+const newBudget = createRoute({
+  getParentRoute: () => inside,
+  path: '/new-budget',
+  staticData: { guarded: 'budgets' },
+  component: lazyRouteComponent(() => import('./screens/budget/new-budget.tsx'), 'NewBudget'),
+});
+
+const prices = createRoute({
+  getParentRoute: () => inside,
+  path: '/prices',
+  staticData: { guarded: 'prices' },
+  validateSearch: pricesSearch,
+  component: lazyRouteComponent(() => import('./screens/prices/prices.tsx'), 'Prices'),
+});
+
+const importPrices = createRoute({
+  getParentRoute: () => inside,
+  path: '/import-prices',
+  staticData: { guarded: 'prices' },
+  validateSearch: importSearch,
+  component: lazyRouteComponent(() => import('./screens/prices/import-prices.tsx'), 'ImportPrices'),
+});
+
+const webhooks = createRoute({
+  getParentRoute: () => inside,
+  path: '/webhooks',
+  staticData: { guarded: 'webhooks' },
+  validateSearch: webhooksSearch,
+  component: lazyRouteComponent(() => import('./screens/webhooks/webhooks.tsx'), 'Webhooks'),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => inside,
+  path: '/webhooks/$id',
+  staticData: { guarded: 'webhooks' },
+  validateSearch: webhookSearch,
+  component: lazyRouteComponent(() => import('./screens/webhook/webhook.tsx'), 'Webhook'),
+});
+
 const audit = createRoute({
   getParentRoute: () => inside,
   path: '/audit',
@@ -272,7 +338,15 @@ const screens = [
   explain,
   access,
   usage,
+  spend,
+  budgets,
+  budget,
+  newBudget,
+  prices,
+  importPrices,
   audit,
+  webhooks,
+  webhook,
   tenants,
   onboarding,
   directory,

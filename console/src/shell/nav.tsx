@@ -29,7 +29,13 @@ const GROUPS: readonly (readonly Way[])[] = [
   ],
   [
     { screen: 'usage', to: '/usage', icon: 'usage' },
+    { screen: 'spend', to: '/spend', icon: 'spend' },
+    { screen: 'budgets', to: '/budgets', icon: 'budget' },
+    { screen: 'prices', to: '/prices', icon: 'price' },
+  ],
+  [
     { screen: 'audit', to: '/audit', icon: 'audit' },
+    { screen: 'webhooks', to: '/webhooks', icon: 'webhook' },
   ],
 ];
 

@@ -56,6 +56,30 @@ export const NEEDS = {
     request: 'GET /v1/iam/usage?limit=1',
     ask: (client, signal) => client.request('GET', '/v1/iam/usage', { query, signal }),
   },
+  spend: {
+    permission: 'usage:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/usage?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/usage', { query, signal }),
+  },
+  budgets: {
+    permission: 'usage:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/budgets?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/budgets', { query, signal }),
+  },
+  prices: {
+    permission: 'usage:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/prices',
+    ask: (client, signal) => client.request('GET', '/v1/iam/prices', { signal }),
+  },
+  webhooks: {
+    permission: 'admin:webhooks',
+    isPlatform: false,
+    request: 'GET /v1/iam/webhooks?limit=1',
+    ask: (client, signal) => client.request('GET', '/v1/iam/webhooks', { query, signal }),
+  },
   audit: {
     permission: 'audit:read',
     isPlatform: false,

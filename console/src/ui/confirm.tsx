@@ -13,6 +13,8 @@ interface ConfirmProps {
   readonly tone?: 'primary' | 'danger';
   /** The text that the user types before the action is possible. Absent: none. */
   readonly word?: string | undefined;
+  /** Why the action is not possible yet, for example because an input is missing; undefined: it is. */
+  readonly disabledReason?: string | undefined;
   readonly isPending: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -25,7 +27,18 @@ interface ConfirmProps {
  * shows in it.
  */
 export function Confirm(props: ConfirmProps) {
-  const { title, children, action, tone = 'danger', word, isPending, onConfirm, onClose, refusal } = props;
+  const {
+    title,
+    children,
+    action,
+    tone = 'danger',
+    word,
+    disabledReason,
+    isPending,
+    onConfirm,
+    onClose,
+    refusal,
+  } = props;
   const [typed, setTyped] = useState('');
   const mayConfirm = word === undefined || typed.trim() === word;
   return (
@@ -39,7 +52,7 @@ export function Confirm(props: ConfirmProps) {
             tone={tone}
             onPress={onConfirm}
             isPending={isPending}
-            disabledReason={mayConfirm ? undefined : common.typeToConfirm(word)}
+            disabledReason={mayConfirm ? disabledReason : common.typeToConfirm(word)}
           >
             {action}
           </Button>

@@ -186,11 +186,17 @@ const LOOKS = [
  *
  * A test takes the steps between two states as on a phone, where controls have the least room: other tests take them on
  * a desktop.
+ *
+ * @param picture saves a picture of each look by this name in the folder that POSTERN_TEST_PICTURES names
  */
-export async function faultsInEveryLook(page: Page): Promise<readonly string[]> {
+export async function faultsInEveryLook(page: Page, picture?: string): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const { name, look, rules } of LOOKS) {
     await applyLook(page, look);
+    const folder = process.env['POSTERN_TEST_PICTURES'];
+    if (folder !== undefined && picture !== undefined) {
+      await page.screenshot({ path: `${folder}/${`${picture} ${name}`.replaceAll(/\W+/g, '-')}.png`, fullPage: true });
+    }
     const found = [...(await accessibilityFaults(page, rules))];
     const fits = await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth');
     if (!fits) found.push('the page is wider than the screen');

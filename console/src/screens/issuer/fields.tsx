@@ -83,7 +83,7 @@ export function IssuerForm(props: FieldsProps) {
         <SectionHead title={text.which} small={text.whichSay} />
         <RulesField
           label={text.rules}
-          rules={draft.required_claims}
+          rows={draft.required_claims}
           onChange={(rules) => set({ required_claims: rules })}
           start={{ claim: '', in: [] }}
           adding={text.addRule}

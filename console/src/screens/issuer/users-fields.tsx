@@ -97,7 +97,7 @@ function Members({ users, onChange, error, roleClaim }: MembersProps) {
       <Small>{text.neverByEmail}</Small>
       <RulesField
         label={text.mapping}
-        rules={users.roles}
+        rows={users.roles}
         onChange={(roles) => onChange({ roles })}
         start={{ claim: roleClaim, in: [], roles: [] }}
         adding={text.addMapping}

@@ -6,7 +6,7 @@ import { keys as text } from '../../text/en/keys.ts';
 import { usage as usageText } from '../../text/en/usage.ts';
 import { Small } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
-import { DaysChart } from '../usage/days.tsx';
+import { COUNTED, DaysChart } from '../usage/days.tsx';
 import { type Days, lastDays } from '../usage/month.ts';
 import { useDailyUsage } from '../usage/queries.ts';
 
@@ -22,7 +22,7 @@ function Metered({ id, days }: { readonly id: string; readonly days: Days }) {
   const total = usage.data?.total;
   return (
     <div>
-      <DaysChart days={days} usage={usage} />
+      <DaysChart days={days} usage={usage} {...COUNTED} />
       {total === undefined ? null : (
         <Small>{text.inDays(DAYS, usageText.says(count(total.requests), count(total.total_tokens)))}</Small>
       )}

@@ -39,7 +39,7 @@ export function ProofFields({ proof, onChange, error }: ProofFieldsProps) {
       />
       <RulesField
         label={text.claims}
-        rules={proof.claims}
+        rows={proof.claims}
         onChange={(claims) => set({ claims })}
         start={{ claim: '', in: [] }}
         adding={text.addClaim}

@@ -2,11 +2,11 @@
 
 import type { ReactNode } from 'react';
 import { tenants as text } from '../../text/en/tenants.ts';
-import { ComboBox } from '../../ui/combo-box.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
 import { NumberField } from '../../ui/number-field.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { fieldError } from '../../ui/problem.tsx';
+import { ZoneField } from '../../ui/zone-field.tsx';
 import { type LimitName, QUOTA_LIMITS, SETTING_LIMITS, type TenantForm } from './form.ts';
 import styles from './tenants.module.css';
 
@@ -17,9 +17,6 @@ interface FieldsProps {
   /** Before the name. */
   readonly children?: ReactNode;
 }
-
-const SHOWN_ZONES = 60;
-const ZONES: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 
 export function TenantFields({ form, onChange, error, children }: FieldsProps) {
   const set = (change: Partial<TenantForm>): void => onChange({ ...form, ...change });
@@ -33,8 +30,6 @@ export function TenantFields({ form, onChange, error, children }: FieldsProps) {
       error={fieldError(error, `/${group}/${name}`)}
     />
   );
-  const wanted = form.timezone.trim().toLowerCase();
-  const zones = ZONES.filter((zone) => zone.toLowerCase().includes(wanted)).slice(0, SHOWN_ZONES);
   return (
     <>
       {children}
@@ -55,18 +50,13 @@ export function TenantFields({ form, onChange, error, children }: FieldsProps) {
       </section>
       <section className={styles.group}>
         <SectionHead title={text.settings} />
-        <ComboBox
+        <ZoneField
           label={text.timezone}
-          items={zones.map((zone) => ({ id: zone, name: zone }))}
-          typed={form.timezone}
-          onType={(timezone) => set({ timezone })}
-          chosen={zones.find((zone) => zone === form.timezone)}
-          onChoose={(zone) => (zone === undefined ? undefined : set({ timezone: zone.id }))}
-          says={text.noZone}
+          zone={form.timezone}
+          onChange={(timezone) => set({ timezone })}
           hint={text.timezoneHint}
           error={fieldError(error, '/settings/timezone')}
           placeholder="UTC"
-          isFree
         />
         <TextField
           label={text.defaultModel}

@@ -1,4 +1,4 @@
-/** Tokens or requests of each day. Every number of it is in the table that opens beneath. */
+/** An amount of each day. Every number of it is in the table that opens beneath. */
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import { scaleBand, scaleLinear } from 'd3-scale';
@@ -18,47 +18,95 @@ import styles from './usage.module.css';
 const HEIGHT = 132;
 const TOP = 8;
 const AXIS = 24;
-const LEFT = 44;
+/** Pixels at the left for the labels of the axis. */
+const LEFT = { whole: 44, money: 68 } as const;
 const FIRST_WIDTH = 760;
 const WIDEST_BAR = 56;
 /** Pixels that the label of a day needs. */
 const LABEL = 28;
 const LONGEST_MONTH = 31;
-const MEASURES = ['total_tokens', 'requests'] as const;
 
-export interface DaysProps {
-  readonly days: Days;
-  readonly usage: UseQueryResult<DailyUsage>;
+/** An amount that the chart can draw. */
+export interface Measure {
+  readonly id: string;
+  readonly label: string;
+  /** The heading of the chart. */
+  readonly title: string;
+  /** The chart in words. */
+  readonly says: string;
+  readonly of: (row: UsageRow) => number;
+  readonly say: (amount: number) => string;
+  /** The label of the axis. */
+  readonly tick: (amount: number) => string;
+  /** False: money. */
+  readonly isWhole: boolean;
 }
 
-export function DaysChart({ days, usage }: DaysProps) {
-  const [measure, setMeasure] = useState<(typeof MEASURES)[number]>('total_tokens');
+interface DaysProps {
+  readonly days: Days;
+  readonly usage: UseQueryResult<DailyUsage>;
+  /** The first is drawn at first. */
+  readonly measures: readonly [Measure, ...Measure[]];
+  /** The columns of the table after the day. */
+  readonly columns: NumbersProps['columns'];
+}
+
+const counted = (id: keyof typeof text.measures): Measure => ({
+  id,
+  label: text.measures[id],
+  title: text.perDay[id],
+  says: text.chartSays[id],
+  of: (row) => row[id],
+  say: count,
+  tick: compact,
+  isWhole: true,
+});
+
+/** Tokens or requests. */
+export const COUNTED: Pick<DaysProps, 'measures' | 'columns'> = {
+  measures: [counted('total_tokens'), counted('requests')],
+  columns: [
+    { title: text.requests, cell: ({ requests }) => count(requests) },
+    { title: text.total, cell: ({ total_tokens: tokens }) => count(tokens) },
+  ],
+};
+
+export function DaysChart({ days, usage, measures, columns }: DaysProps) {
+  const [chosen, setChosen] = useState(measures[0].id);
+  const measure = measures.find(({ id }) => id === chosen) ?? measures[0];
   const { data } = usage;
   return (
     <section className={styles.days}>
       <div className={styles.head}>
-        <SectionHead title={text.perDay[measure]} />
-        <Segments
-          label={text.measure}
-          value={measure}
-          onChange={setMeasure}
-          options={MEASURES.map((value) => ({ value, label: text.measures[value] }))}
-        />
+        <SectionHead title={measure.title} />
+        {measures.length === 1 ? null : (
+          <Segments
+            label={text.measure}
+            value={measure.id}
+            onChange={setChosen}
+            options={measures.map(({ id, label }) => ({ value: id, label }))}
+          />
+        )}
       </div>
       {usage.isError ? <Problem error={usage.error} onRetry={() => void usage.refetch()} /> : null}
       {data === undefined ? (
         <div className={styles.wait} aria-busy={usage.isPending} />
       ) : (
         <>
-          <Chart rows={data.rows} days={daysOf(days)} of={(row) => row[measure]} label={text.chartSays[measure]} />
-          <Numbers rows={data.rows} />
+          <Chart rows={data.rows} days={daysOf(days)} measure={measure} />
+          <Numbers rows={data.rows} columns={columns} />
         </>
       )}
     </section>
   );
 }
 
-function Numbers({ rows }: { readonly rows: readonly UsageRow[] }) {
+interface NumbersProps {
+  readonly rows: readonly UsageRow[];
+  readonly columns: readonly { readonly title: string; readonly cell: (row: UsageRow) => string }[];
+}
+
+function Numbers({ rows, columns }: NumbersProps) {
   return (
     <details className={styles.numbers}>
       <summary>{text.numbers}</summary>
@@ -69,16 +117,20 @@ function Numbers({ rows }: { readonly rows: readonly UsageRow[] }) {
           <thead>
             <tr>
               <th scope="col">{text.groups.day}</th>
-              <th scope="col">{text.requests}</th>
-              <th scope="col">{text.total}</th>
+              {columns.map(({ title }) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
-            {rows.toReversed().map(({ day, requests, total_tokens: tokens }) => (
-              <tr key={day}>
-                <th scope="row">{day}</th>
-                <td>{count(requests)}</td>
-                <td>{count(tokens)}</td>
+            {rows.toReversed().map((row) => (
+              <tr key={row.day}>
+                <th scope="row">{row.day}</th>
+                {columns.map(({ title, cell }) => (
+                  <td key={title}>{cell(row)}</td>
+                ))}
               </tr>
             ))}
           </tbody>
@@ -91,33 +143,33 @@ function Numbers({ rows }: { readonly rows: readonly UsageRow[] }) {
 interface ChartProps {
   readonly rows: readonly UsageRow[];
   readonly days: readonly string[];
-  readonly of: (row: UsageRow) => number;
-  readonly label: string;
+  readonly measure: Measure;
 }
 
-function Chart({ rows, days, of, label }: ChartProps) {
+function Chart({ rows, days, measure: { of, say, tick: sayTick, says, isWhole } }: ChartProps) {
+  const left = isWhole ? LEFT.whole : LEFT.money;
   const { ref, width } = useWidth(FIRST_WIDTH);
   const byDay = new Map(rows.map((row) => [row.day, of(row)]));
   const up = scaleLinear()
-    .domain([0, Math.max(1, ...byDay.values())])
+    .domain([0, Math.max(0, ...byDay.values()) || 1])
     .nice(3)
     .range([0, HEIGHT]);
-  const x = scaleBand<string>().domain(days).range([LEFT, width]).paddingInner(0.3).paddingOuter(0.15);
+  const x = scaleBand<string>().domain(days).range([left, width]).paddingInner(0.3).paddingOuter(0.15);
   const bar = Math.min(WIDEST_BAR, x.bandwidth());
   const sill = TOP + HEIGHT;
   const isLong = days.length > LONGEST_MONTH;
   const every = Math.ceil((isLong ? 2 * LABEL : LABEL) / Math.max(1, x.step()));
   return (
     <figure className={styles.figure} ref={ref}>
-      <svg width={width} height={sill + AXIS} role="img" aria-label={label}>
+      <svg width={width} height={sill + AXIS} role="img" aria-label={says}>
         {up
           .ticks(3)
-          .filter(Number.isInteger)
+          .filter((tick) => !isWhole || Number.isInteger(tick))
           .map((tick) => (
             <g key={tick}>
-              <line className={styles.grid} x1={LEFT} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
-              <text className={styles.tick} x={LEFT - 10} y={sill - up(tick) + 4} textAnchor="end">
-                {compact(tick)}
+              <line className={styles.grid} x1={left} x2={width} y1={sill - up(tick)} y2={sill - up(tick)} />
+              <text className={styles.tick} x={left - 10} y={sill - up(tick) + 4} textAnchor="end">
+                {sayTick(tick)}
               </text>
             </g>
           ))}
@@ -126,7 +178,7 @@ function Chart({ rows, days, of, label }: ChartProps) {
           const middle = (x(day) ?? 0) + x.bandwidth() / 2;
           return (
             <g key={day}>
-              <title>{`${day}: ${count(value)}`}</title>
+              <title>{`${day}: ${say(value)}`}</title>
               {value === 0 ? null : <path className={styles.bar} d={arch(middle - bar / 2, sill, bar, up(value))} />}
               {i % every === 0 ? (
                 <text className={styles.tick} x={middle} y={sill + 17} textAnchor="middle">
@@ -136,7 +188,7 @@ function Chart({ rows, days, of, label }: ChartProps) {
             </g>
           );
         })}
-        <line className={styles.sill} x1={LEFT} x2={width} y1={sill + 0.5} y2={sill + 0.5} />
+        <line className={styles.sill} x1={left} x2={width} y1={sill + 0.5} y2={sill + 0.5} />
       </svg>
     </figure>
   );

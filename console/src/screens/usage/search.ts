@@ -10,6 +10,7 @@ const NUMBERS = [
   'cached_tokens',
   'total_tokens',
   'estimated_tokens',
+  'cost',
 ] as const;
 export const USAGE_SORTS = ['id', '-id', ...NUMBERS, ...NUMBERS.map((name) => `-${name}` as const)] as const;
 

@@ -50,7 +50,6 @@ export const tenants = {
   limitsHint: 'An empty field is no limit. 0 lets nothing through.',
   timezone: 'Time zone',
   timezoneHint: 'Whose clock the time conditions of policies read, and when the month of tokens begins. Empty: UTC.',
-  noZone: 'No time zone is called so.',
   defaultModel: 'Default model',
   defaultModelHint: 'Taken when a request names none.',
   allowKeys: 'Keys may be made without an end',

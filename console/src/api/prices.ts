@@ -1,0 +1,36 @@
+/** The prices of models, which are the same for all tenants. */
+
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import type { Price, Prices } from '../../../client/index.ts';
+import { client } from './client.ts';
+import type { Tagged } from './edit.ts';
+
+const PRICES = '/v1/iam/prices';
+const FRESH_MS = 60_000;
+/** The amounts of every price are for this number of tokens. */
+export const PER = 1_000_000;
+
+export async function readPrices(signal?: AbortSignal): Promise<Tagged<Prices>> {
+  const { data, etag } = await client.send('GET', PRICES, { signal });
+  return { data, etag };
+}
+
+export function usePrices() {
+  return useQuery({ queryKey: ['prices'], queryFn: ({ signal }) => readPrices(signal), staleTime: FRESH_MS });
+}
+
+/** Replaces the list, unless it is another than the one with this ETag. */
+export async function writePrices(prices: readonly Price[], ifMatch: string | undefined): Promise<Tagged<Prices>> {
+  const { data, etag } = await client.send('PUT', PRICES, { body: { prices }, ifMatch });
+  return { data, etag };
+}
+
+/** Returns the currency of all amounts; undefined: not known yet. */
+export function useCurrency(): string | undefined {
+  return usePrices().data?.data.currency;
+}
+
+/** Invalidates every query that shows prices. */
+export async function pricesChanged(queries: QueryClient): Promise<void> {
+  await Promise.all([['prices'], ['proposal']].map((queryKey) => queries.invalidateQueries({ queryKey })));
+}

@@ -1,0 +1,148 @@
+/** The actions on a budget. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Budget } from '../../../../client/index.ts';
+import { budgetsChanged } from '../../api/budgets.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { budgets as text } from '../../text/en/budgets.ts';
+import buttonStyles from '../../ui/button.module.css';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Menu } from '../../ui/overlay.tsx';
+import { Refused } from '../../ui/refused.tsx';
+
+type Asking = 'switch' | 'reset' | 'delete';
+const MAX_REASON = 500;
+
+export function Actions({ budget }: { readonly budget: Budget }) {
+  const denied = useDenied('admin:budgets');
+  const [asking, setAsking] = useState<Asking>();
+  const close = (): void => setAsking(undefined);
+  return (
+    <>
+      <Menu
+        label={text.moreActions}
+        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        choices={[
+          {
+            id: 'delete',
+            label: text.remove,
+            isDanger: true,
+            disabledReason: denied,
+            onChoose: () => setAsking('delete'),
+          },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+      <Button disabledReason={denied} onPress={() => setAsking('switch')}>
+        {budget.enabled ? text.disable : text.enable}
+      </Button>
+      <Button disabledReason={denied} onPress={() => setAsking('reset')}>
+        {text.reset}
+      </Button>
+      {asking === 'switch' ? <Switch budget={budget} onClose={close} /> : null}
+      {asking === 'reset' ? <Reset budget={budget} onClose={close} /> : null}
+      {asking === 'delete' ? <Delete budget={budget} onClose={close} /> : null}
+    </>
+  );
+}
+
+interface QuestionProps {
+  readonly budget: Budget;
+  readonly onClose: () => void;
+}
+
+function Switch({ budget: { id, name, enabled }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const run = useMutation({
+    mutationFn: () => client.request('PUT', '/v1/iam/budgets/{id}', { path: { id }, body: { enabled: !enabled } }),
+    onSuccess: async () => {
+      // First, because the question is about the state from before.
+      onClose();
+      await budgetsChanged(queries, tenant);
+    },
+  });
+  return (
+    <Confirm
+      title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
+      action={enabled ? text.disable : text.enable}
+      tone={enabled ? 'danger' : 'primary'}
+      isPending={run.isPending}
+      onConfirm={() => run.mutate()}
+      onClose={onClose}
+      refusal={run.isError ? <Refused error={run.error} /> : null}
+    >
+      <p>{enabled ? text.disableSays : text.enableSays}</p>
+    </Confirm>
+  );
+}
+
+function Reset({ budget: { id, name }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const [reason, setReason] = useState('');
+  const run = useMutation({
+    mutationFn: () =>
+      client.request('POST', '/v1/iam/budgets/{id}/reset', { path: { id }, body: { reason: reason.trim() } }),
+    onSuccess: async () => {
+      onClose();
+      await budgetsChanged(queries, tenant);
+    },
+  });
+  return (
+    <Confirm
+      title={text.resetTitle(name)}
+      action={text.reset}
+      isPending={run.isPending}
+      disabledReason={reason.trim() === '' ? text.reasonNeeded : undefined}
+      onConfirm={() => run.mutate()}
+      onClose={onClose}
+      refusal={run.isError ? <Refused error={run.error} /> : null}
+    >
+      <p>{text.resetSays}</p>
+      <TextField
+        label={text.reason}
+        value={reason}
+        onChange={setReason}
+        hint={text.reasonHint}
+        maxLength={MAX_REASON}
+        autoComplete="off"
+        isRequired
+        autoFocus
+      />
+    </Confirm>
+  );
+}
+
+function Delete({ budget: { id, name }, onClose }: QuestionProps) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const run = useMutation({
+    mutationFn: () => client.request('DELETE', '/v1/iam/budgets/{id}', { path: { id } }),
+    onSuccess: async () => {
+      onClose();
+      await navigate({ to: '/budgets' });
+      await budgetsChanged(queries, tenant);
+    },
+  });
+  return (
+    <Confirm
+      title={text.removeTitle(name)}
+      action={text.remove}
+      word={name}
+      isPending={run.isPending}
+      onConfirm={() => run.mutate()}
+      onClose={onClose}
+      refusal={run.isError ? <Refused error={run.error} /> : null}
+    >
+      <p>{text.removeSays}</p>
+    </Confirm>
+  );
+}

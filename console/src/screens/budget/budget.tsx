@@ -1,0 +1,109 @@
+/** One budget: its members, what is left of it, and what has spent it. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { type Budget as BudgetResource, ProblemError } from '../../../../client/index.ts';
+import { budgetsChanged, readBudget, useBudget } from '../../api/budgets.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
+import { useCurrency } from '../../api/prices.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { budgets as text } from '../../text/en/budgets.ts';
+import { common } from '../../text/en/common.ts';
+import { Courses } from '../../ui/courses.tsx';
+import { Small } from '../../ui/mark.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
+import { Actions } from './actions.tsx';
+import styles from './budget.module.css';
+import { type BudgetFields, changesOf, faultOf, fieldsOf, startsOver } from './draft.ts';
+import { BudgetForm } from './fields.tsx';
+import { Preview } from './preview.tsx';
+import { Side } from './side.tsx';
+import { limitOf, scopeOf } from './summary.ts';
+
+export function Budget() {
+  const tenant = useTenant();
+  const { id } = useParams({ from: '/inside/budgets/$id' });
+  const currency = useCurrency();
+  const loaded = useBudget(id);
+  const crumb = <Link to="/budgets">{text.crumb}</Link>;
+  if (loaded.data === undefined) {
+    return (
+      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
+        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      </Page>
+    );
+  }
+  const budget = loaded.data.data;
+  return (
+    <Page
+      title={budget.name}
+      says={`${limitOf(budget, currency)}, ${scopeOf(budget)}`}
+      crumb={crumb}
+      actions={<Actions budget={budget} />}
+    >
+      <div className={styles.editor}>
+        <Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />
+      </div>
+    </Page>
+  );
+}
+
+function Editor({ loaded }: { readonly loaded: Tagged<BudgetResource> }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const denied = useDenied('admin:budgets');
+  const { id } = loaded.data;
+  const edit = useEdit<BudgetResource, BudgetFields>({
+    form: `budget ${id}`,
+    loaded,
+    fieldsOf,
+    read: () => readBudget(tenant, id),
+    write: async (changes, ifMatch) => {
+      const body = changesOf(changes);
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/budgets/{id}', { path: { id }, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: () => void budgetsChanged(queries, tenant.id),
+  });
+  const { draft, set, error } = edit;
+  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const fault = faultOf(draft);
+  return (
+    <Courses
+      main={
+        <form
+          noValidate
+          className={styles.form}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (fault === undefined) edit.save();
+          }}
+        >
+          <BudgetForm draft={draft} set={set} error={error} isTaken={isTaken} isNew={false} />
+          <SaveBar
+            work={edit}
+            action={text.save}
+            saved={text.saved}
+            disabledReason={denied ?? fault ?? (edit.isChanged ? undefined : common.noChange)}
+            comparable={comparable}
+          >
+            {edit.isChanged && startsOver(draft, fieldsOf(edit.base)) ? <Small>{text.startsOver}</Small> : null}
+          </SaveBar>
+        </form>
+      }
+      side={
+        <>
+          <Side budget={loaded.data} />
+          <Preview draft={draft} fault={denied ?? fault} />
+        </>
+      }
+    />
+  );
+}
+
+/** Leaves out the amounts, which change by themselves, so that a conflict does not show them. */
+function comparable({ state: _, ...rest }: BudgetResource) {
+  return rest;
+}

@@ -1,0 +1,71 @@
+/** Creates a budget, with what it would have done last month beside the form. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { ProblemError } from '../../../../client/index.ts';
+import { budgetsChanged } from '../../api/budgets.ts';
+import { useCreation } from '../../api/edit.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
+import { budgets as text } from '../../text/en/budgets.ts';
+import { Courses } from '../../ui/courses.tsx';
+import { Page } from '../../ui/page.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
+import styles from './budget.module.css';
+import { faultOf, NEW_BUDGET, newBudgetOf } from './draft.ts';
+import { BudgetForm } from './fields.tsx';
+import { Preview } from './preview.tsx';
+
+export function NewBudget() {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const denied = useDenied('admin:budgets');
+  const create = useCreation({
+    form: 'new budget',
+    start: NEW_BUDGET,
+    send: (fields) => client.request('POST', '/v1/iam/budgets', { body: newBudgetOf(fields) }),
+    onCreated: async (budget) => {
+      await budgetsChanged(queries, tenant);
+      void navigate({ to: '/budgets/$id', params: { id: budget.id } });
+    },
+  });
+  const { draft, set, error, reset } = create;
+  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const fault = faultOf(draft);
+  return (
+    <Page title={text.create} crumb={<Link to="/budgets">{text.crumb}</Link>}>
+      <div className={styles.editor}>
+        <Courses
+          main={
+            <form
+              noValidate
+              className={styles.form}
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (fault === undefined) create.save();
+              }}
+            >
+              <BudgetForm
+                draft={draft}
+                set={(change) => {
+                  set(change);
+                  if (isTaken && change.name !== undefined) reset();
+                }}
+                error={error}
+                isTaken={isTaken}
+                isNew
+              />
+              <SaveBar
+                work={create}
+                action={text.creating}
+                disabledReason={denied ?? fault}
+                onClose={() => void navigate({ to: '/budgets' })}
+              />
+            </form>
+          }
+          side={<Preview draft={draft} fault={denied ?? fault} />}
+        />
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,141 @@
+/** The actions on a webhook. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Webhook } from '../../../../client/index.ts';
+import { useTenant } from '../../api/session.ts';
+import { webhooksChanged } from '../../api/webhooks.ts';
+import { common } from '../../text/en/common.ts';
+import { webhooks as text } from '../../text/en/webhooks.ts';
+import buttonStyles from '../../ui/button.module.css';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Note, Small } from '../../ui/mark.tsx';
+import { Ask, Menu } from '../../ui/overlay.tsx';
+import { Refused } from '../../ui/refused.tsx';
+import { Secret } from '../webhooks/secret.tsx';
+
+type Asking = 'switch' | 'rotate' | 'delete';
+
+export function Actions({ webhook }: { readonly webhook: Webhook }) {
+  const { id: tenant, client } = useTenant();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [asking, setAsking] = useState<Asking>();
+  const { id, enabled } = webhook;
+  const path = { id };
+  const close = (): void => setAsking(undefined);
+  const changed = (): Promise<void> => webhooksChanged(queries, tenant);
+  const test = useMutation({
+    mutationFn: () => client.request('POST', '/v1/iam/webhooks/{id}/test', { path }),
+    onSettled: changed,
+  });
+  const toggle = useMutation({
+    mutationFn: () => client.request('PUT', '/v1/iam/webhooks/{id}', { path, body: { enabled: !enabled } }),
+    onSuccess: async () => {
+      // First, because the question is about the state from before.
+      close();
+      await changed();
+    },
+  });
+  const rotate = useMutation({
+    mutationFn: () => client.request('POST', '/v1/iam/webhooks/{id}/rotate', { path }),
+    onSuccess: async () => {
+      close();
+      await changed();
+    },
+  });
+  const remove = useMutation({
+    mutationFn: () => client.request('DELETE', '/v1/iam/webhooks/{id}', { path }),
+    onSuccess: async () => {
+      close();
+      await navigate({ to: '/webhooks' });
+      await changed();
+    },
+  });
+  return (
+    <>
+      <Menu
+        label={text.moreActions}
+        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        choices={[
+          { id: 'rotate', label: text.rotate, onChoose: () => setAsking('rotate') },
+          { id: 'delete', label: text.remove, isDanger: true, onChoose: () => setAsking('delete') },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+      <Button onPress={() => setAsking('switch')}>{enabled ? text.disable : text.enable}</Button>
+      <Button tone="primary" isPending={test.isPending} onPress={() => test.mutate()}>
+        {text.test}
+      </Button>
+      {test.isSuccess || test.isError ? <Tested test={test} onClose={() => test.reset()} /> : null}
+      {asking === 'switch' ? (
+        <Confirm
+          title={enabled ? text.disableTitle : text.enableTitle}
+          action={enabled ? text.disable : text.enable}
+          tone={enabled ? 'danger' : 'primary'}
+          isPending={toggle.isPending}
+          onConfirm={() => toggle.mutate()}
+          onClose={close}
+          refusal={toggle.isError ? <Refused error={toggle.error} /> : null}
+        >
+          <p>{enabled ? text.disableSays : text.enableSays}</p>
+        </Confirm>
+      ) : null}
+      {asking === 'rotate' ? (
+        <Confirm
+          title={text.rotateTitle}
+          action={text.rotate}
+          tone="primary"
+          isPending={rotate.isPending}
+          onConfirm={() => rotate.mutate()}
+          onClose={close}
+          refusal={rotate.isError ? <Refused error={rotate.error} /> : null}
+        >
+          <p>{text.rotateSays}</p>
+        </Confirm>
+      ) : null}
+      {asking === 'delete' ? (
+        <Confirm
+          title={text.removeTitle}
+          action={text.remove}
+          word={text.removeWord}
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          onClose={close}
+          refusal={remove.isError ? <Refused error={remove.error} /> : null}
+        >
+          <p>{text.removeSays}</p>
+        </Confirm>
+      ) : null}
+      {rotate.isSuccess ? <Secret secret={rotate.data.secret} isRotated onClose={() => rotate.reset()} /> : null}
+    </>
+  );
+}
+
+interface TestedProps {
+  readonly test: {
+    readonly data?: { readonly state: string; readonly status: number | null; readonly error: string | null };
+    readonly error: unknown;
+  };
+  readonly onClose: () => void;
+}
+
+function Tested({ test: { data, error }, onClose }: TestedProps) {
+  return (
+    <Ask title={text.test} onClose={onClose} actions={<Button onPress={onClose}>{common.close}</Button>}>
+      {data === undefined ? <Refused error={error} /> : null}
+      {data === undefined ? null : data.state === 'delivered' ? (
+        <Note tone="good">{text.testDone(data.status ?? 0)}</Note>
+      ) : (
+        <Note tone="deny">
+          {text.testFailed}
+          <Small>{data.error ?? (data.status === null ? text.noAnswer : text.testDone(data.status))}</Small>
+        </Note>
+      )}
+    </Ask>
+  );
+}

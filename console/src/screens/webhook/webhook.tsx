@@ -1,0 +1,131 @@
+/** One webhook: its deliveries, its settings and its record. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { ProblemError, type Webhook as WebhookResource } from '../../../../client/index.ts';
+import { type Tagged, useEdit } from '../../api/edit.ts';
+import { useTenant } from '../../api/session.ts';
+import { readWebhook, useWebhook, webhooksChanged } from '../../api/webhooks.ts';
+import { common } from '../../text/en/common.ts';
+import { webhooks as text } from '../../text/en/webhooks.ts';
+import { Courses } from '../../ui/courses.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Id, Note, Small } from '../../ui/mark.tsx';
+import { count } from '../../ui/number.ts';
+import { Page, SectionHead } from '../../ui/page.tsx';
+import { Problem } from '../../ui/problem.tsx';
+import { SaveBar } from '../../ui/save-bar.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { Moment } from '../../ui/time.tsx';
+import { changesOf, faultOf, fieldsOf, type WebhookFields, WebhookForm } from '../webhooks/fields.tsx';
+import { WEBHOOK_TABS } from '../webhooks/search.ts';
+import { WebhookState } from '../webhooks/webhooks.tsx';
+import { Actions } from './actions.tsx';
+import { Deliveries } from './deliveries.tsx';
+import styles from './webhook.module.css';
+
+export function Webhook() {
+  const tenant = useTenant();
+  const { id } = useParams({ from: '/inside/webhooks/$id' });
+  const { tab = 'deliveries' } = useSearch({ from: '/inside/webhooks/$id' });
+  const navigate = useNavigate({ from: '/webhooks/$id' });
+  const loaded = useWebhook(id);
+  const crumb = <Link to="/webhooks">{text.crumb}</Link>;
+  if (loaded.data === undefined) {
+    return (
+      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
+        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
+      </Page>
+    );
+  }
+  const webhook = loaded.data.data;
+  return (
+    <Page title={webhook.url} says={webhook.description} crumb={crumb} actions={<Actions webhook={webhook} />}>
+      {webhook.disabled_reason === null ? null : (
+        <div className={styles.note}>
+          <Note tone="deny">
+            {text.stoppedSays}
+            <Small>{webhook.disabled_reason}</Small>
+          </Note>
+        </div>
+      )}
+      <Tabs
+        label={text.tab}
+        value={tab}
+        onChange={(value) => void navigate({ search: (before) => ({ ...before, tab: value }) })}
+        tabs={WEBHOOK_TABS.map((value) => ({ value, label: text.tabs[value] }))}
+      >
+        {tab === 'deliveries' ? (
+          <Deliveries id={id} />
+        ) : (
+          <Courses
+            main={<Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />}
+            side={<Record webhook={webhook} />}
+          />
+        )}
+      </Tabs>
+    </Page>
+  );
+}
+
+function Editor({ loaded }: { readonly loaded: Tagged<WebhookResource> }) {
+  const tenant = useTenant();
+  const queries = useQueryClient();
+  const { id } = loaded.data;
+  const edit = useEdit<WebhookResource, WebhookFields>({
+    form: `webhook ${id}`,
+    loaded,
+    fieldsOf,
+    read: () => readWebhook(tenant, id),
+    write: async (changes, ifMatch) => {
+      const body = changesOf(changes);
+      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/webhooks/{id}', { path: { id }, body, ifMatch });
+      return { data, etag };
+    },
+    onSaved: () => void webhooksChanged(queries, tenant.id),
+  });
+  const { draft, set, error } = edit;
+  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const missing = faultOf(draft) ?? (edit.isChanged ? undefined : common.noChange);
+  return (
+    <form
+      noValidate
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (missing === undefined) edit.save();
+      }}
+    >
+      <WebhookForm draft={draft} set={set} error={error} isTaken={isTaken} isNew={false} />
+      <SaveBar work={edit} action={text.save} saved={text.saved} disabledReason={missing} comparable={comparable} />
+    </form>
+  );
+}
+
+/** Leaves out the members that change by themselves, so that a conflict does not show them. */
+function comparable({ dropped: _, previous_until: __, ...rest }: WebhookResource) {
+  return rest;
+}
+
+function Record({ webhook }: { readonly webhook: WebhookResource }) {
+  const { id, dropped, previous_until: until, created_at: created, updated_at: updated } = webhook;
+  return (
+    <section>
+      <SectionHead title={text.record} />
+      <Facts
+        facts={[
+          { name: text.state, value: <WebhookState webhook={webhook} /> },
+          { name: text.rotatedUntil, value: until === null ? null : <Moment time={until} /> },
+          { name: text.created, value: <Moment time={created} /> },
+          { name: text.changed, value: <Moment time={updated} /> },
+          { name: text.id, value: <Id value={id} /> },
+        ]}
+      />
+      {dropped === 0 ? null : (
+        <div className={styles.note}>
+          <Note tone="care">{text.droppedSays(count(dropped))}</Note>
+        </div>
+      )}
+    </section>
+  );
+}
