@@ -21,12 +21,15 @@ const PRICES = {
   'cloud-small': { input: 7n, output: 9n, cached: 7n, written: 7n },
 } as const;
 
+/** A window of the limits per minute, in seconds. */
+const WINDOW_S = 2;
+
 let platform: Platform;
 let upstream: LedgerUpstream;
 
 beforeAll(async () => {
   upstream = await startLedgerUpstream();
-  const settings = { POSTERN_LIMITS_BUDGET_HEADER: 'true' };
+  const settings = { POSTERN_LIMITS_WINDOW: `${WINDOW_S}s`, POSTERN_LIMITS_BUDGET_HEADER: 'true' };
   platform = await openPlatform(settings, undefined, async () => upstream);
   const { server, admin } = platform;
   await done(server.http, 'PUT', '/v1/iam/prices', {
@@ -226,6 +229,41 @@ describe('a budget', () => {
     const budget = await newBudget(tenant, { name: 'watched', unit: 'requests', limit: 1, action: 'report' });
     for (let i = 0; i < 3; i++) expect((await ask(key, { model: 'any' })).status).toBe(200);
     await eventually('all are counted', async () => (await stateOf(tenant, budget)).spent === 3);
+  });
+});
+
+describe('a limit by model', () => {
+  it('of tokens per minute that one long answer has exceeded admits again in the next window', async () => {
+    const tenant = await newTenant({ rate_limits: [{ models: ['cloud-*'], tokens_per_minute: 1000 }] });
+    const key = await newKey(tenant);
+    const next = () => ask(key, { model: 'cloud-small' });
+    expect((await ask(key, { model: 'cloud-small' }, { spent: { prompt: 10, completion: 900_000 } })).status).toBe(200);
+    await usageOf(tenant, 'key', 1);
+    const answers: Answer[] = [];
+    await eventually('a window has room again', async () => answers[answers.push(await next()) - 1]?.status === 200);
+    for (const refused of answers.slice(0, -1)) {
+      expect(problemOf(refused)).toMatchObject({
+        status: 429,
+        code: 'rate_limit_exceeded',
+        limit: { level: 'tenant', models: ['cloud-*'], dimension: 'tokens_per_minute' },
+      });
+      expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(WINDOW_S);
+    }
+    expect((await ask(key, { model: 'other' })).status).toBe(200);
+  });
+
+  it('of parallel requests gives the place of a request to the next one when its answer ends', async () => {
+    const tenant = await newTenant({ rate_limits: [{ models: ['*'], parallel: 2 }] });
+    const key = await newKey(tenant);
+    const hold = { headers: { 'x-hold': 'true' } };
+    const two = [ask(key, { model: 'any' }, hold), ask(key, { model: 'any' }, hold)];
+    await eventually('both are at the upstream', async () => upstream.held === 2);
+    const refused = await ask(key, { model: 'any' });
+    expect(problemOf(refused)).toMatchObject({ status: 429, limit: { level: 'tenant', dimension: 'parallel' } });
+    expect(refused.headers['retry-after']).toBe('1');
+    upstream.release();
+    expect((await Promise.all(two)).map(({ status }) => status)).toEqual([200, 200]);
+    await eventually('a place is free', async () => (await ask(key, { model: 'any' })).status === 200);
   });
 });
 
