@@ -592,6 +592,37 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     },
     shows: () => ({ type: 'key.revoked', state: 'waiting', attempts: 0 }),
   },
+  listBudgets: list('budgets'),
+  createBudget: create('budgets'),
+  getBudget: get('budgets', () => ({
+    limit: 1000,
+    state: expect.objectContaining({ spent: 0, remaining: 1000, by_key: [], by_model: [] }),
+  })),
+  updateBudget: {
+    guarantee: 'a budget is changed member by member',
+    status: 200,
+    ask: onOne('budgets', 'PUT', '', { alerts: [0.5] }),
+    shows: () => ({ alerts: [0.5], limit: 1000 }),
+  },
+  patchBudget: {
+    guarantee: 'a budget is changed member by member by PATCH',
+    status: 200,
+    ask: onOne('budgets', 'PATCH', '', { enabled: false }),
+    shows: () => ({ enabled: false, limit: 1000 }),
+  },
+  deleteBudget: { guarantee: 'a budget is deleted', status: 204, ask: onOne('budgets', 'DELETE') },
+  resetBudget: {
+    guarantee: 'a budget begins a new amount',
+    status: 200,
+    ask: onOne('budgets', 'POST', '/reset', { reason: 'a test' }),
+    shows: () => ({ limit: 1000 }),
+  },
+  previewBudget: {
+    guarantee: 'a new budget is compared with the usage of the last month',
+    status: 200,
+    ask: () => asRoot('POST', '/v1/iam/budgets/preview', { body: newBody('budgets') }),
+    shows: () => ({ periods: [], blocked_requests: 0, blocked: 0 }),
+  },
   listAudit: {
     guarantee: 'the rows of the audit log are listed',
     status: 200,

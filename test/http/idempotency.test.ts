@@ -74,8 +74,16 @@ describe('a repeated request', () => {
     ['api-keys', 'enable', 'api_key.enable'],
     ['issuers', 'revoke-before', 'issuer.revoke_before'],
     ['webhooks', 'rotate', 'webhook.rotate'],
+    ['budgets', 'reset', 'budget.reset'],
   ] as const;
-  const ASKING = ['explain', 'explain/simulate', 'explain/difference', 'explain/who-can', 'directory/test'];
+  const ASKING = [
+    'explain',
+    'explain/simulate',
+    'explain/difference',
+    'explain/who-can',
+    'directory/test',
+    'budgets/preview',
+  ];
   const OF_ISSUERS = ['issuers/:id/test', 'issuers/:id/refresh'];
   /** A test is sent each time. A replay makes the same delivery due once more. */
   const OF_WEBHOOKS = ['webhooks/:id/test', 'webhooks/:id/deliveries/:delivery/replay'];
@@ -100,8 +108,9 @@ describe('a repeated request', () => {
 
   test.each(ACTIONS)('does %s/{id}/%s once', async (kind, verb, action) => {
     const { id } = await makeOne(h, kind);
-    const first = await post(`${kind}/${id}/${verb}`);
-    const again = await post(`${kind}/${id}/${verb}`);
+    const body = verb === 'reset' ? { reason: 'a test' } : undefined;
+    const first = await post(`${kind}/${id}/${verb}`, body);
+    const again = await post(`${kind}/${id}/${verb}`, body);
     expect([outcome(first), outcome(again), replayed(again)]).toEqual(['200', '200', 'true']);
     expect(withoutSecrets(again.json)).toEqual(withoutSecrets(first.json));
     const hadSecret = SECRETS.some((name) => first.json[name] !== undefined);

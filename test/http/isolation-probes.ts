@@ -24,6 +24,7 @@ export type Kind =
   | 'webhook'
   | 'delivery'
   | 'issuer_name'
+  | 'budget'
   | 'request'
   | 'decision'
   | 'event'
@@ -55,6 +56,7 @@ const COLLECTIONS: Readonly<Record<string, Kind>> = {
   issuers: 'issuer',
   webhooks: 'webhook',
   deliveries: 'delivery',
+  budgets: 'budget',
   recent: 'decision',
 };
 
@@ -69,7 +71,8 @@ type Meaning =
   | 'imported_keys'
   | 'identities'
   | 'proof'
-  | 'mapping';
+  | 'mapping'
+  | 'budget_scope';
 
 /** The kind of name in query parameters and members of bodies. `plain`: no name of a resource. */
 const MEMBERS: Readonly<Record<string, Meaning>> = {
@@ -111,6 +114,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain('algorithms audiences ca jwks jwks_uri kind leeway_seconds max_age_seconds required_claims sso'),
   ...plain('token token_types'),
   ...plain('url state'),
+  ...plain('alerts models per reason timezone unit'),
   // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its
   // owner.
   email: 'plain',
@@ -130,6 +134,14 @@ const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = 
   'POST /v1/iam/issuers': { issuer: 'plain', users: 'mapping' },
   'PUT /v1/iam/issuers/:id': { issuer: 'plain', users: 'mapping' },
   'PATCH /v1/iam/issuers/:id': { issuer: 'plain', users: 'mapping' },
+  ...Object.fromEntries(
+    [
+      'POST /v1/iam/budgets',
+      'POST /v1/iam/budgets/preview',
+      'PUT /v1/iam/budgets/:id',
+      'PATCH /v1/iam/budgets/:id',
+    ].map((title) => [title, { applies_to: 'budget_scope' } as const]),
+  ),
   'POST /v1/iam/roles': { name: 'new_role' },
   'POST /v1/iam/policies': { name: 'new_policy' },
   'POST /v1/iam/tenants': { id: 'tenant' },
@@ -147,6 +159,13 @@ function plain(names: string): Readonly<Record<string, 'plain'>> {
 }
 
 const DENY = { effect: 'deny', actions: ['rag:*'], resources: ['*'], attached_roles: ['developer'] };
+const BUDGET = {
+  name: 'made-by-a-probe',
+  unit: 'tokens',
+  limit: 1,
+  period: 'day',
+  applies_to: { metadata: { made: 'by a probe' } },
+};
 const CHAT = { method: 'GET', path: '/v1/chat/history' };
 
 /** Returns a new event each time, because a repeated event gets another answer. */
@@ -184,6 +203,9 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/issuers': { name: 'made-by-a-probe', issuer: 'https://127.0.0.1:1/probe', audiences: ['postern'] },
   'POST /v1/iam/issuers/:id/test': { token: 'hello' },
   'POST /v1/iam/webhooks': { url: 'https://hooks.example/made-by-a-probe', events: ['key.*'] },
+  'POST /v1/iam/budgets': BUDGET,
+  'POST /v1/iam/budgets/preview': BUDGET,
+  'POST /v1/iam/budgets/:id/reset': { reason: 'a probe' },
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
   'POST /v1/iam/explain/difference': { policies: [{ name: 'made-by-a-probe', ...DENY }] },
@@ -302,6 +324,13 @@ function kindsOf(route: Endpoint, name: string): readonly Named[] {
     ];
   }
   if (meaning === 'proposed_roles') return [{ kind: 'role', wrap: (text) => [{ name: text, permissions: [] }] }];
+  if (meaning === 'budget_scope') {
+    return [
+      { kind: 'key', wrap: (text) => ({ keys: [text] }) },
+      { kind: 'user', wrap: (text) => ({ users: [text] }) },
+      { kind: 'role', wrap: (text) => ({ roles: [text] }) },
+    ];
+  }
   if (meaning === 'mapping') return [{ kind: 'role', wrap: (text) => ({ default_roles: [text] }) }];
   if (meaning === 'imported_keys') {
     return [{ kind: 'user', wrap: (text) => [{ ...importedKey(), user_id: text }] }];

@@ -85,6 +85,10 @@ async function furnish(tenant: string) {
       select id, $2, 'login.locked', '{}', 'delivered', null from unnest($1::text[]) id`,
     values: [deliveries, hooks[0]],
   });
+  const budget = { unit: 'tokens', limit: 5, period: 'day', applies_to: { keys: [text(key.json, 'id')] } };
+  const budgets = [];
+  for (const name of ['budget', 'spare-budget'])
+    budgets.push(text((await post('/v1/iam/budgets', { ...budget, name: `${name}-of-${tenant}` })).json, 'id'));
   const decisions = [await storeDecision(h.db, denied), await storeDecision(h.db, denied)];
   for (const _ of [1, 2]) {
     const session = {
@@ -115,12 +119,13 @@ async function furnish(tenant: string) {
     issuer: issuer.id,
     webhook: hooks[0] ?? '',
     delivery: deliveries[0] ?? '',
+    budget: budgets[0] ?? '',
     request: String(written.headers['x-request-id']),
     decision: decisions[0] ?? '',
   };
 }
 
-const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req' | 'iss' | 'whk' | 'dlv') =>
+const nobodys = (prefix: 'usr' | 'key' | 'ses' | 'req' | 'iss' | 'whk' | 'dlv' | 'bud') =>
   makeId(prefix, Date.now(), randomBytes(10));
 /** Returns an unknown name of the same length. */
 const scrambled = (name: string) => name.replace(/globex/, 'nobody');
@@ -152,6 +157,7 @@ beforeAll(async () => {
     issuer_name: [pair('issuer-of-globex')],
     webhook: [pair(theirs.webhook, nobodys('whk'))],
     delivery: [pair(theirs.delivery, nobodys('dlv'))],
+    budget: [pair(theirs.budget, nobodys('bud'))],
     request: [pair(theirs.request, nobodys('req'))],
     decision: [pair(theirs.decision, nobodys('req'))],
     event: [pair('event-of-globex')],
@@ -169,6 +175,7 @@ beforeAll(async () => {
     .set('issuer', ours.issuer)
     .set('webhook', ours.webhook)
     .set('delivery', ours.delivery)
+    .set('budget', ours.budget)
     .set('decision', ours.decision);
   for (const route of guarded.filter(isList)) await turnPages(route, theirs);
 });
@@ -321,11 +328,12 @@ async function belongings(tenant: string): Promise<unknown> {
     issuerKeys: await of(
       'select k.* from issuer_keys k join issuers i on i.id = k.issuer_id where i.tenant_id = :tenant order by 1',
     ),
+    budgets: await of('select * from budgets where tenant_id = :tenant order by id'),
     keys: await of('select * from api_keys where tenant_id = :tenant order by id'),
     tenant: await of('select * from tenants where id = :tenant'),
     usage: await of('select * from usage_daily where tenant_id = :tenant order by 1, 2, 3, 4, 5'),
     events: await of('select * from usage_events where tenant_id = :tenant order by id'),
-    budgets: await of('select * from token_budgets where tenant_id = :tenant order by period'),
+    counters: await of('select * from token_budgets where tenant_id = :tenant order by period'),
     audit: await of('select * from audit_log where tenant_id = :tenant order by id'),
   };
 }
@@ -399,6 +407,7 @@ test.each([
   ['/v1/iam/policies', 'name', 'policy'],
   ['/v1/iam/issuers', 'id', 'issuer'],
   ['/v1/iam/webhooks', 'id', 'webhook'],
+  ['/v1/iam/budgets', 'id', 'budget'],
 ] as const)('%s lists nothing of another tenant', async (path, member, kind) => {
   const foreign = made.get(kind)?.[0]?.theirs;
   expect(column(await h.api('GET', `${path}?limit=200`, { as: boss.token }), member)).not.toContain(foreign);
@@ -408,17 +417,23 @@ test.each([
 });
 
 describe('a platform administrator', () => {
-  const theirs = (kind: 'user' | 'key' | 'issuer'): string => made.get(kind)?.[0]?.theirs ?? '';
+  const theirs = (kind: 'user' | 'key' | 'issuer' | 'budget'): string => made.get(kind)?.[0]?.theirs ?? '';
 
   test.each([
     ['user', '/v1/iam/users'],
     ['key', '/v1/iam/api-keys'],
     ['issuer', '/v1/iam/issuers'],
+    ['budget', '/v1/iam/budgets'],
   ] as const)('reaches a %s of any tenant by its id alone, to read and to change', async (kind, list) => {
     const path = `${list}/${theirs(kind)}`;
     const read = await h.api('GET', path, { as: h.root.token });
     expect([outcome(read), read.json['tenant_id']]).toEqual(['200', 'globex']);
-    const changes = { user: { department: 'reached' }, key: { description: 'reached' }, issuer: { leeway_seconds: 7 } };
+    const changes = {
+      user: { department: 'reached' },
+      key: { description: 'reached' },
+      issuer: { leeway_seconds: 7 },
+      budget: { limit: 7 },
+    };
     const change = changes[kind];
     expect(outcome(await h.api('PATCH', path, { as: h.root.token, body: change }))).toBe('200');
     expect((await h.api('GET', path, { as: h.root.token, tenant: 'globex' })).json).toMatchObject(change);

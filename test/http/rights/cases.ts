@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import {
+  type BudgetId,
   type DeliveryId,
   type IssuerId,
   type KeyId,
@@ -46,6 +47,7 @@ export interface Case {
     readonly issuer: IssuerId;
     readonly webhook: WebhookId;
     readonly delivery: DeliveryId;
+    readonly budget: BudgetId;
     readonly session: SessionId;
     /** Of `user`; `session` is the caller's. */
     readonly userSession: SessionId;
@@ -63,7 +65,7 @@ async function hashOfPassword(): Promise<string> {
   return passwords.hash(PASSWORD);
 }
 
-const id = <Kind extends 'usr' | 'ses' | 'key' | 'iss' | 'whk' | 'dlv'>(kind: Kind) =>
+const id = <Kind extends 'usr' | 'ses' | 'key' | 'iss' | 'whk' | 'dlv' | 'bud'>(kind: Kind) =>
   makeId(kind, Date.now(), randomBytes(10));
 
 /** @param platformAdmin the caller holds the built-in role `admin` instead of a custom role */
@@ -78,6 +80,7 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
   const [keyId, key] = [id('key'), id('key')];
   const issuer = id('iss');
   const [webhook, delivery] = [id('whk'), id('dlv')];
+  const budget = id('bud');
   const [secret, targetSecret] = [makeApiKey(), makeApiKey()];
   const keyRow = (
     of: KeyId,
@@ -98,6 +101,8 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     insert into user_roles (user_id, role_name) values ('${userId}', '${platformAdmin ? 'admin' : MANAGER}');
     insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
       values ('${issuer}', '${own}', 'spare', 'oidc', 'https://127.0.0.1:1/${number}', '{postern}', '{ES256}');
+    insert into budgets (id, tenant_id, name, unit, limit_amount, period, applies_to)
+      values ('${budget}', '${own}', 'spare', 'tokens', 1000000, 'day', '{"metadata": {"spare": "yes"}}');
     insert into issuer_keys (issuer_id, next_fetch_at) values ('${issuer}', now() + interval '1 day');
     insert into webhooks (id, tenant_id, url, events, secret_sealed, enabled)
       values ('${webhook}', '${own}', 'https://hooks.example/${number}', '{key.*}', '\\x00', false);
@@ -115,7 +120,18 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
     credential: caller === 'key' ? secret.text : token,
     lookedUpAs: caller === 'key' ? secret.digest : token,
     ...{ userId, sessionId, keyId, own, other, fresh, number },
-    target: { user, role: 'spare', policy: `spare-${number}`, key, issuer, webhook, delivery, session, userSession },
+    target: {
+      user,
+      role: 'spare',
+      policy: `spare-${number}`,
+      key,
+      issuer,
+      budget,
+      webhook,
+      delivery,
+      session,
+      userSession,
+    },
   };
 }
 

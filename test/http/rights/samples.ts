@@ -19,12 +19,21 @@ const onUser: SampleOf = ({ target }) => ({ params: { id: target.user } });
 const onKey: SampleOf = ({ target }) => ({ params: { id: target.key } });
 const onIssuer: SampleOf = ({ target }) => ({ params: { id: target.issuer } });
 const onWebhook: SampleOf = ({ target }) => ({ params: { id: target.webhook } });
+const onBudget: SampleOf = ({ target }) => ({ params: { id: target.budget } });
 const onOther: SampleOf = ({ other }) => ({ params: { id: other } });
 const onAttachment: SampleOf = ({ target }) => ({ params: { name: target.role, policy: target.policy } });
 const withBody =
   (sample: SampleOf, body: object): SampleOf =>
   (of) => ({ ...sample(of), body });
 const question: SampleOf = ({ target }) => ({ body: { subject: target.user, method: 'GET', path: '/v1/models' } });
+
+const BUDGET = {
+  name: 'new',
+  unit: 'tokens',
+  limit: 5,
+  period: 'day',
+  applies_to: { metadata: { new: 'yes' } },
+};
 
 const SAMPLES: Readonly<Record<string, SampleOf>> = {
   changePassword: () => ({ body: { old_password: PASSWORD, new_password: 'a field of wet trombones' } }),
@@ -86,6 +95,12 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   rotateWebhook: onWebhook,
   testWebhook: onWebhook,
   replayWebhookDelivery: ({ target }) => ({ params: { id: target.webhook, delivery: target.delivery } }),
+  createBudget: () => ({ body: BUDGET }),
+  updateBudget: withBody(onBudget, { limit: 7 }),
+  patchBudget: withBody(onBudget, { limit: 7 }),
+  deleteBudget: onBudget,
+  resetBudget: withBody(onBudget, { reason: 'a test' }),
+  previewBudget: () => ({ body: BUDGET }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
@@ -105,7 +120,14 @@ export interface Operation {
 }
 
 /** Operations that write nothing, though their method is POST. */
-const ONLY_READ: ReadonlySet<string> = new Set(['explain', 'simulate', 'difference', 'whoCan', 'testIssuer']);
+const ONLY_READ: ReadonlySet<string> = new Set([
+  'explain',
+  'simulate',
+  'difference',
+  'whoCan',
+  'testIssuer',
+  'previewBudget',
+]);
 
 /** Every operation with another method than GET that a credential has to be sent with. */
 export const OPERATIONS: readonly Operation[] = operationsOf(describeApi(describedEndpoints()));
