@@ -89,6 +89,7 @@ const BEGINS_TRANSACTIONS: ReadonlySet<string> = new Set([
   'src/iam/auth/directory-login.ts',
   'src/iam/auth/directory-refresh.ts',
   'src/iam/auth/exchange.ts',
+  'src/iam/auth/lock.ts',
   'src/iam/auth/login.ts',
   'src/iam/auth/logout.ts',
   'src/iam/auth/refresh.ts',

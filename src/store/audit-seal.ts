@@ -67,6 +67,7 @@ export function sealBatch(db: Database, mac: Mac, otherMac?: Mac): Promise<SealB
       digests,
     });
     await noLongerWaiting(trx, ids);
+    if (position.restarted) await auditRestart(trx);
     return { rows: ids.length, more, head, restarted: position.restarted };
   });
 }
@@ -105,7 +106,25 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: M
       after: { rows, through_seal: through.seq, kept_seconds: keepMs / 1000 },
       requestId: undefined,
     });
+    if (position.restarted) await auditRestart(trx);
     return { rows, more: true, head, restarted: position.restarted };
+  });
+}
+
+/** Writes the row that announces that a new chain begins. The new chain has it. */
+async function auditRestart(trx: Transaction): Promise<void> {
+  await insertAudit(trx, {
+    actorType: 'system',
+    actorId: undefined,
+    tenantId: undefined,
+    address: undefined,
+    action: 'audit.chain_broken',
+    targetType: undefined,
+    targetId: undefined,
+    result: 'failure',
+    before: undefined,
+    after: { reason: 'The newest seal was missing or not signed with secret-key. Run postern verify-audit.' },
+    requestId: undefined,
   });
 }
 

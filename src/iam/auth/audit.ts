@@ -17,7 +17,9 @@ export interface AuthEvent {
     | 'auth.password_change'
     | 'auth.password_setup'
     /** A wrong current password. A correct one has no row, because the change that required it has its own. */
-    | 'auth.reauthenticate';
+    | 'auth.reauthenticate'
+    /** Failed logins have locked the account, for all addresses or for one. */
+    | 'user.lock';
   /** Undefined if no principal was proved. The actor is then anonymous, also if the request named an account. */
   readonly actor: UserId | KeyId | undefined;
   readonly tenant: TenantId | undefined;

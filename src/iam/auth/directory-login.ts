@@ -25,6 +25,7 @@ import {
   provisionUser,
   unchangedUser,
 } from './directory-user.ts';
+import { recordLock } from './lock.ts';
 import { applyHere, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
 import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
 
@@ -85,6 +86,7 @@ export async function directoryLogin(
             ...(directory === undefined ? {} : { directory }),
             ...(detail === undefined ? {} : { detail: toStorableText(detail.slice(0, MAX_DETAIL_LENGTH)) }),
           });
+          await recordLock(parts, attempt, from, auditUsername(login.username));
           throw invalidCredential().asAudited();
         }
         default:

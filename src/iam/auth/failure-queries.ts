@@ -8,7 +8,7 @@
  */
 
 import type pg from 'pg';
-import type { UserId } from '../../domain/ids.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { PASSWORD_USER, type PasswordUser } from '../users/password-queries.ts';
@@ -194,6 +194,51 @@ export async function windowLeftMs(
     { scope, subject, windowMs },
   );
   return Math.max(0, result.rows[0]?.left_ms ?? 0);
+}
+
+const NEW_LOCK = `locked_until > statement_timestamp() and announced_until is distinct from locked_until`;
+const HAS_NEW_LOCK = {
+  name: 'has_new_lock',
+  text: `select exists (
+    select from login_failures where (scope, subject) in (('pair', $1::bytea), ('account', $2::bytea)) and ${NEW_LOCK}
+  ) as locked`,
+};
+
+/** Reports whether the account has a lock that the audit log does not have, for all addresses or for the attempt's. */
+export async function hasNewLock(q: Queryable, { pair, account }: LoginAttempt): Promise<boolean> {
+  const [row] = await runPrepared<{ locked: boolean }>(q, HAS_NEW_LOCK, [pair, account]);
+  return row?.locked === true;
+}
+
+const marked = (scope: FailureScope, position: number, condition: string): string =>
+  `update login_failures set announced_until = locked_until
+    where scope = '${scope}' and subject = $${position}::bytea and ${NEW_LOCK} and ${condition} returning 1`;
+const MARK_LOCK = {
+  name: 'mark_lock',
+  text: `with pair as (${marked('pair', 1, 'true')}), account as (${marked('account', 2, '(select count(*) from pair) >= 0')})
+    select exists (select from pair) or exists (select from account) as marked`,
+};
+
+/** Marks the locks of `hasNewLock`. @returns false if another transaction has marked them */
+export async function markLock(trx: Queryable, { pair, account }: LoginAttempt): Promise<boolean> {
+  const [row] = await runPrepared<{ marked: boolean }>(trx, MARK_LOCK, [pair, account]);
+  return row?.marked === true;
+}
+
+const USER_OF_ACCOUNT = {
+  name: 'user_of_account',
+  text: `select id, tenant_id from users where user_account(id, email) = $1::bytea and source = 'local'
+    union all select u.id, u.tenant_id from user_logins l join users u on u.id = l.user_id where l.account = $1::bytea
+    limit 1`,
+};
+
+/** Returns the user whose last login has the attempt's account, or whose email address is the account. */
+export async function userOfAccount(
+  q: Queryable,
+  { account }: LoginAttempt,
+): Promise<{ readonly id: UserId; readonly tenant_id: TenantId } | undefined> {
+  const [user] = await runPrepared<{ id: UserId; tenant_id: TenantId }>(q, USER_OF_ACCOUNT, [account]);
+  return user;
 }
 
 /**

@@ -11,6 +11,7 @@ import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type Claimed, claimLogin } from './failure-queries.ts';
+import { recordLock } from './lock.ts';
 import { type AuthParts, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
 import { afterProof, attemptAt, type ClaimAttempt, forgive, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
@@ -59,6 +60,7 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
       result: 'failure',
       after: { reason: failureReason(user) },
     });
+    await recordLock(parts, attempt, from, name.shown);
     throw invalidCredential().asAudited();
   };
   return await withAttemptLimits(parts, attempt, work, claimAll);

@@ -37,6 +37,7 @@ export const EVENTS = {
   'audit.chain_broken': {
     description: 'The chain of the audit log is broken. Only webhooks of the first tenant receive it.',
     action: 'audit.chain_broken',
+    result: 'failure',
   },
 } as const satisfies Readonly<Record<string, WebhookEvent>>;
 
