@@ -137,6 +137,8 @@ const question = () => ({
   body: '{"model":"llama-3"}',
 });
 
+const PRICE = { models: 'gpt-*', input: '1', output: '2', per: 1_000_000 };
+
 const ENDPOINTS: Readonly<Record<string, Expectation>> = {
   login: {
     guarantee: 'a right password gives an access token and a refresh token',
@@ -653,6 +655,33 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
       total: { estimated_tokens: 0 },
       data: [expect.objectContaining({ model: 'llama-3' })],
       has_more: false,
+    }),
+  },
+  getPrices: {
+    guarantee: 'the prices in force are shown',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/prices'),
+    shows: () => ({ version: expect.any(Number), currency: 'USD' }),
+  },
+  setPrices: {
+    guarantee: 'the prices are replaced',
+    status: 200,
+    ask: () => asRoot('PUT', '/v1/iam/prices', { body: { prices: [PRICE] } }),
+    shows: () => ({ prices: [{ ...PRICE, input: '1.00', output: '2.00' }] }),
+  },
+  patchPrices: {
+    guarantee: 'the prices are replaced by PATCH',
+    status: 200,
+    ask: () => asRoot('PATCH', '/v1/iam/prices', { body: { prices: [PRICE] } }),
+    shows: () => ({ prices: [{ ...PRICE, input: '1.00', output: '2.00' }] }),
+  },
+  proposePrices: {
+    guarantee: 'the table of the release is compared with the prices in force',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/prices/proposal?provider=openai'),
+    shows: () => ({
+      source: { license: 'MIT', currency: 'USD' },
+      data: expect.arrayContaining([expect.objectContaining({ provider: 'openai', change: 'added' })]),
     }),
   },
   getOverview: {
