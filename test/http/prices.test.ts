@@ -255,7 +255,7 @@ describe('usage that a platform reports', () => {
     await put([price('llama-*', { input: '1', output: '0' })]);
     const owner = await h.person(tenant, ['developer']);
     const make = async (body: Json, as = h.root.token) => {
-      const given = { description: 'k', scopes: [], expires_in_days: 1, ...body };
+      const given = { description: 'k', scopes: ['chat:read'], expires_in_days: 1, ...body };
       const reply = await h.api('POST', '/v1/iam/api-keys', { as, tenant, body: given });
       expect(outcome(reply)).toBe('201');
       return text(reply.json, 'id');
