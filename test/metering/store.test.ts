@@ -11,6 +11,8 @@ import { conformance, type StoreUnderTest } from './support/conformance.ts';
 import { MemoryStore, usedOf } from './support/memory-store.ts';
 import { postgresUnderTest } from './support/postgres-store.ts';
 
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+
 let database: FreshDatabase;
 beforeAll(async () => {
   database = await freshDatabase();
@@ -43,7 +45,7 @@ describe('in memory', () => {
     },
     alerts: (tenant) => {
       const own = [...store.alerts.keys()].filter((name) => name.startsWith(`${tenant} `));
-      return Promise.resolve(own.map((name) => name.slice(tenant.length + 1)).sort());
+      return Promise.resolve(own.map((name) => name.slice(tenant.length + 1)).sort(byText));
     },
   };
   conformance(() => under);

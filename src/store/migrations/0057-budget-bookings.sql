@@ -25,7 +25,8 @@ begin
   if p is null then
     return null;
   elsif substr(p, 6, 1) = 'W' then
-    return make_date(year, 1, 1) + 7 * cast(substr(p, 7) as integer) + 100;
+    -- The first week of a year ends on January 11 at the latest.
+    return make_date(year, 1, 4) + 7 * cast(substr(p, 7) as integer) + 100;
   end if;
   return make_date(year, cast(substr(p, 6, 2) as integer), 1) + case length(p)
     when 7 then 31 + 800
