@@ -29,7 +29,10 @@ import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 const MAX_MODEL_LENGTH = 256;
 
 /** The part of an admission that the answer contains. */
-export type AdmittedLimits = Pick<Extract<LimitDecision, { kind: 'admitted' }>, 'reservation' | 'rate' | 'charges'>;
+export type AdmittedLimits = Pick<
+  Extract<LimitDecision, { kind: 'admitted' }>,
+  'reservation' | 'rate' | 'tokenRate' | 'charges'
+>;
 
 export interface AllowWriter {
   /**
@@ -63,7 +66,7 @@ export function createAllowWriter(
 ): AllowWriter {
   const templateOf = createTemplates(Own.prepareRemovals(forwardCredential, tokenHeader));
   return {
-    allow(allow, { reservation, rate, charges }, requestId, aliases, isMessages, token, budgetHeader) {
+    allow(allow, { reservation, rate, tokenRate, charges }, requestId, aliases, isMessages, token, budgetHeader) {
       const { principal, roles, tenant, route } = allow;
       const { id: subject, kind } = principal;
       const user = principal.kind === 'user' ? principal.id : principal.owner?.id;
@@ -103,9 +106,11 @@ export function createAllowWriter(
       if (reservation === undefined)
         fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
-      const rated = rate === undefined ? answer : withRateHeaders(answer, template.okAt, rate);
-      const headed = budgetHeader === undefined ? rated : withBudgetHeader(rated, template.okAt, budgetHeader);
-      const whole = token === undefined || extended !== undefined ? headed : withFields(headed, template.okAt, token);
+      const { okAt } = template;
+      const counted = rate === undefined ? answer : withRateHeaders(answer, okAt, rate, 'requests');
+      const rated = tokenRate === undefined ? counted : withRateHeaders(counted, okAt, tokenRate, 'tokens');
+      const headed = budgetHeader === undefined ? rated : withBudgetHeader(rated, okAt, budgetHeader);
+      const whole = token === undefined || extended !== undefined ? headed : withFields(headed, okAt, token);
       return charges === undefined ? whole : withAsciiMember(whole, METADATA_AT, MEMBER.charges, charges);
     },
     public(_allow, requestId, aliases) {

@@ -33,6 +33,8 @@ export interface Denial {
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
   readonly rate?: RateState | undefined;
+  /** Of tokens per minute, if that limit is the cause. */
+  readonly tokenRate?: RateState | undefined;
   /** Set with `rate_limit_exceeded` if the cause is not a limit of requests. */
   readonly retryAfterSeconds?: number;
   /** With `rate_limit_exceeded`: the limit by model. */
@@ -174,7 +176,8 @@ function putHeaders(writer: Writer, denial: Denial, requestId: string, isMessage
   if (isMessages) putHeader(writer, ANTHROPIC_REQUEST_ID, requestId);
   const challenge = challengeOf(denial);
   if (challenge !== undefined) putHeader(writer, CHALLENGE, challenge);
-  if (denial.rate !== undefined) putRateHeaders(writer, denial.rate);
+  if (denial.rate !== undefined) putRateHeaders(writer, denial.rate, 'requests');
+  if (denial.tokenRate !== undefined) putRateHeaders(writer, denial.tokenRate, 'tokens');
   if (code === 'unavailable') putHeader(writer, RETRY_AFTER, RETRY_UNAVAILABLE);
   if (code === 'rate_limit_exceeded') putHeader(writer, RETRY_AFTER, retrySeconds(denial));
   if (denial.budgetHeader !== undefined) putHeader(writer, BUDGET_HEADER, denial.budgetHeader);

@@ -325,6 +325,30 @@ describe('limits', () => {
     });
   });
 
+  test('of tokens per minute by model reject with the limit, Retry-After, and the headers of tokens', () => {
+    const limit = { level: 'key', models: ['llama-*'], dimension: 'tokens_per_minute' } as const;
+    const { gate } = watched({
+      limiter: limiterOf(() => ({
+        kind: 'refused',
+        code: 'rate_limit_exceeded',
+        detail: 'Too many tokens.',
+        rate: undefined,
+        tokenRate: { ...RATE, limit: 1000, remaining: 9 },
+        retryAfterSeconds: 12,
+        limit,
+      })),
+    });
+    const answer = now(gate(checkRequest(CHAT)));
+    expect([answer.status, answer.body['code'], answer.body['limit']]).toEqual([429, 'rate_limit_exceeded', limit]);
+    expect(answer.headers).toMatchObject({
+      'retry-after': '12',
+      'x-ratelimit-limit-tokens': '1000',
+      'x-ratelimit-remaining-tokens': '9',
+      'x-ratelimit-reset-tokens': '12s',
+    });
+    expect(answer.headers).not.toHaveProperty('x-ratelimit-limit-requests');
+  });
+
   test('by a budget show the amounts to callers that may read usage, and what is left of own budgets to their callers', () => {
     const budget: BudgetState = {
       id: makeId('bud', 0, Buffer.alloc(10)),

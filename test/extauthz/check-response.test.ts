@@ -379,15 +379,17 @@ describe('limits', () => {
         count,
         fc.integer({ min: 1, max: 60 }),
         count,
+        fc.boolean(),
         roles,
-        (limit, remaining, resetSeconds, windowSeconds, some) => {
+        (limit, remaining, resetSeconds, windowSeconds, countsTokens, some) => {
           const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some }, roles: some };
           const plain = readAnswer(
             writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false),
           );
           const rate = { limit, remaining, resetSeconds, windowSeconds };
+          const tokenRate = countsTokens ? { ...rate, limit: 3 * limit, remaining: 2 * remaining } : undefined;
           const limited = readAnswer(
-            writer.allow(allow, { reservation: 'ab'.repeat(16), rate }, REQUEST_ID, [], false),
+            writer.allow(allow, { reservation: 'ab'.repeat(16), rate, tokenRate }, REQUEST_ID, [], false),
           );
           expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
           expect(plain.added).toEqual({ 'x-request-id': REQUEST_ID });
@@ -398,6 +400,11 @@ describe('limits', () => {
             'x-ratelimit-reset-requests': `${resetSeconds}s`,
             ratelimit: `"requests";r=${remaining};t=${resetSeconds}`,
             'ratelimit-policy': `"requests";q=${limit};w=${windowSeconds}`,
+            ...(countsTokens && {
+              'x-ratelimit-limit-tokens': `${3 * limit}`,
+              'x-ratelimit-remaining-tokens': `${2 * remaining}`,
+              'x-ratelimit-reset-tokens': `${resetSeconds}s`,
+            }),
           });
         },
       ),

@@ -195,6 +195,12 @@ describe('limits of tokens and of requests in one check', () => {
     ledger.take(1, ['tenant'], 800);
     await world.advance(20);
     expect(ledger.admitted).toBe(3);
+    ledger.end(1, 0);
+    await world.tick(1);
+    await world.advance(20);
+    ledger.take(0, ['tenant'], 800);
+    await world.advance(20);
+    expect(ledger.admitted).toBe(4);
     ledger.expectWithinLimits();
   });
 
