@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import type { ApiKey, Limits } from '../../../../client/index.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import { rates as ratesText } from '../../text/en/rates.ts';
 import { usage } from '../../text/en/usage.ts';
 import { Bar } from '../../ui/bar.tsx';
 import { Small } from '../../ui/mark.tsx';
@@ -12,6 +13,7 @@ import { compact, count } from '../../ui/number.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { distance, useNow } from '../../ui/time.tsx';
+import { SaidRates } from '../rates/said-rates.tsx';
 import styles from './budgets.module.css';
 
 function useLimits(of: string) {
@@ -26,7 +28,7 @@ function useLimits(of: string) {
 }
 
 export function Budgets({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { rate_limit_rpm: rate, tenant_id: tenant } = apiKey;
+  const { rate_limit_rpm: rate, rate_limits: rates, tenant_id: tenant } = apiKey;
   const { denied, limits } = useLimits(tenant);
   return (
     <section className={styles.budgets}>
@@ -41,6 +43,14 @@ export function Budgets({ apiKey }: { readonly apiKey: ApiKey }) {
       <dl className={styles.list}>
         <dt>{text.rateOwn}</dt>
         <dd>{rate === null ? text.noRateLimit : text.atMost(count(rate))}</dd>
+        {rates === null || rates.length === 0 ? null : (
+          <>
+            <dt>{ratesText.title}</dt>
+            <dd>
+              <SaidRates limits={rates} />
+            </dd>
+          </>
+        )}
         {limits.data === undefined ? null : (
           <>
             <dt>{text.rateTenant}</dt>

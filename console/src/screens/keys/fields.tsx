@@ -11,6 +11,8 @@ import { SectionHead } from '../../ui/page.tsx';
 import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { type ClaimRule, isPart } from '../issuer/draft.ts';
+import { type RateFields, rateMembers, ratesFault, ratesOf } from '../rates/rates.ts';
+import { RatesField } from '../rates/rates-field.tsx';
 import { ConstraintFields, orderedConstraints } from '../role/fields.tsx';
 import { PermissionPicker } from '../roles/permission-picker.tsx';
 import { type Expiry, expiryMembers } from './expiry.ts';
@@ -33,6 +35,7 @@ export interface KeyFields {
   readonly expiry: Expiry;
   /** Undefined: no limit of its own. */
   readonly rate_limit_rpm: number | undefined;
+  readonly rate_limits: readonly RateFields[];
   /** If a kind is absent, every name is allowed. */
   readonly resource_constraints: ResourceConstraints;
   /** In the order of their names. */
@@ -47,6 +50,7 @@ export const NEW_KEY: KeyFields = {
   scopes: [],
   expiry: { kind: 'days', days: 90 },
   rate_limit_rpm: undefined,
+  rate_limits: [],
   resource_constraints: {},
   metadata: [],
   proof: undefined,
@@ -63,6 +67,7 @@ export function fieldsOf(key: ApiKey): KeyFields {
     scopes,
     expiry: { kind: 'kept' },
     rate_limit_rpm: rate ?? undefined,
+    rate_limits: ratesOf(key.rate_limits ?? []),
     resource_constraints: orderedConstraints(
       Object.fromEntries(Object.entries(constraints).filter(([, names]) => names !== null)),
     ),
@@ -72,7 +77,7 @@ export function fieldsOf(key: ApiKey): KeyFields {
 }
 
 /** The fields as members of a request. An absent field is an absent member. */
-export function membersOf({ name, expiry, metadata, proof, ...rest }: Partial<KeyFields>) {
+export function membersOf({ name, expiry, metadata, proof, rate_limits: rates, ...rest }: Partial<KeyFields>) {
   const { rate_limit_rpm: rate, ...plain } = rest;
   return {
     ...plain,
@@ -80,6 +85,7 @@ export function membersOf({ name, expiry, metadata, proof, ...rest }: Partial<Ke
     ...(name === undefined ? {} : { name: name.trim() === '' ? null : name.trim() }),
     ...(expiry === undefined ? {} : expiryMembers(expiry)),
     ...('rate_limit_rpm' in rest ? { rate_limit_rpm: rate ?? null } : {}),
+    ...(rates === undefined ? {} : { rate_limits: rateMembers(rates) }),
     ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
     ...(proof === undefined ? {} : { proof }),
   };
@@ -87,11 +93,11 @@ export function membersOf({ name, expiry, metadata, proof, ...rest }: Partial<Ke
 
 /** Returns why the key cannot be sent; undefined: it can. */
 export function missingOf(
-  { description, scopes, expiry, metadata, proof }: KeyFields,
+  { description, scopes, expiry, metadata, proof, rate_limits: rates }: KeyFields,
   nowMs: number,
 ): string | undefined {
   if (description.trim() === '' || scopes.length === 0) return text.needs;
-  return faultOf(expiry, nowMs) ?? metadataFault(metadata) ?? proofFault(proof);
+  return faultOf(expiry, nowMs) ?? ratesFault(rates) ?? metadataFault(metadata) ?? proofFault(proof);
 }
 
 /** Returns why a proof cannot be sent; undefined: it can. */
@@ -157,6 +163,12 @@ export function KeyForm({ draft, set, error, kept, children }: KeyFormProps) {
         hint={text.rateHint}
         error={fieldError(error, '/rate_limit_rpm')}
         isOptional
+      />
+      <RatesField
+        level="key"
+        rates={draft.rate_limits}
+        onChange={(rates) => set({ rate_limits: rates })}
+        error={fieldError(error, '/rate_limits')}
       />
       <div className={styles.form}>
         <SectionHead title={text.constraints} small={text.constraintsSay} />

@@ -1,4 +1,4 @@
-/** The rates by model of a tenant, a key or a user. */
+/** The limits by model of a tenant, a key or a user. */
 
 import { rates as text } from '../../text/en/rates.ts';
 import { NumberField } from '../../ui/number-field.tsx';

@@ -1,16 +1,8 @@
-/** Rates by model as forms hold them, and as the API has them. */
+/** Limits by model as forms hold them, and as the API has them. */
 
+import type { RateLimitRule } from '../../../../client/index.ts';
 import { globFault } from '../../api/permissions.ts';
 import { rates as text } from '../../text/en/rates.ts';
-import { count } from '../../ui/number.ts';
-
-/** A rate as the API has it. */
-interface RateLimit {
-  readonly models: readonly string[];
-  readonly requests_per_minute?: number | null;
-  readonly tokens_per_minute?: number | null;
-  readonly parallel?: number | null;
-}
 
 /** A number that is undefined is no limit. */
 export interface RateFields {
@@ -27,16 +19,16 @@ export const NEW_RATE: RateFields = {
   parallel: undefined,
 };
 
-export function ratesOf(limits: readonly RateLimit[]): readonly RateFields[] {
+export function ratesOf(limits: readonly RateLimitRule[]): readonly RateFields[] {
   return limits.map((limit) => ({
     models: limit.models,
-    requests_per_minute: limit.requests_per_minute ?? undefined,
-    tokens_per_minute: limit.tokens_per_minute ?? undefined,
-    parallel: limit.parallel ?? undefined,
+    requests_per_minute: limit.requests_per_minute,
+    tokens_per_minute: limit.tokens_per_minute,
+    parallel: limit.parallel,
   }));
 }
 
-/** Returns the rates as members of a request. An absent number is an absent member. */
+/** Returns the limits as members of a request. An absent number is an absent member. */
 export function rateMembers(rates: readonly RateFields[]) {
   return rates.map(({ models, requests_per_minute: requests, tokens_per_minute: tokens, parallel }) => ({
     models,
@@ -46,7 +38,7 @@ export function rateMembers(rates: readonly RateFields[]) {
   }));
 }
 
-/** Returns why rates cannot be sent; undefined: they can. */
+/** Returns why limits cannot be sent; undefined: they can. */
 export function ratesFault(rates: readonly RateFields[]): string | undefined {
   return rates.some(isPart) ? text.needs : undefined;
 }
@@ -59,16 +51,4 @@ function isPart({ models, requests_per_minute: requests, tokens_per_minute: toke
 export function modelFault(glob: string): string | undefined {
   const fault = globFault(glob);
   return fault === undefined ? undefined : text.globFaults[fault];
-}
-
-/** Returns one sentence for each rate. */
-export function saidRates(limits: readonly RateLimit[]): readonly string[] {
-  return ratesOf(limits).map(({ models, requests_per_minute: requests, tokens_per_minute: tokens, parallel }) => {
-    const parts = [
-      requests === undefined ? [] : [text.said.requests(count(requests))],
-      tokens === undefined ? [] : [text.said.tokens(count(tokens))],
-      parallel === undefined ? [] : [text.said.parallel(count(parallel))],
-    ];
-    return text.of(models.join(', '), parts.flat().join(', '));
-  });
 }

@@ -8,6 +8,7 @@ import { TextField } from '../../ui/field.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { fieldError, sentenceOf } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
+import { ratesFault } from '../rates/rates.ts';
 import { TenantFields } from './fields.tsx';
 import { EMPTY, newTenantOf, type TenantForm } from './form.ts';
 import { tenantChanged } from './load.ts';
@@ -39,20 +40,21 @@ export function CreateDrawer({ onClose, onCreated }: CreateDrawerProps) {
     },
   });
   const { draft, set, error } = create;
+  const fault = ratesFault(draft.rate_limits);
   const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const idError = isTaken ? sentenceOf(error) : fieldError(error, '/id');
   return (
     <Drawer
       title={text.create}
       onClose={onClose}
-      foot={<SaveBar work={create} form={FORM} action={text.create} onClose={onClose} />}
+      foot={<SaveBar work={create} form={FORM} action={text.create} disabledReason={fault} onClose={onClose} />}
     >
       <form
         id={FORM}
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          create.save();
+          if (fault === undefined) create.save();
         }}
       >
         <TenantFields form={draft} onChange={set} error={error}>

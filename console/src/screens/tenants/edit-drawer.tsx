@@ -14,6 +14,7 @@ import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { Moment } from '../../ui/time.tsx';
+import { ratesFault } from '../rates/rates.ts';
 import { Limits } from '../usage/limits.tsx';
 import { TenantFields } from './fields.tsx';
 import { changesOf, formOf, type TenantForm } from './form.ts';
@@ -66,6 +67,7 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
     },
     onSaved: () => void tenantChanged(queries, actingIn, id),
   });
+  const missing = ratesFault(edit.draft.rate_limits) ?? (edit.isChanged ? undefined : common.noChange);
   const { name, status, created_at: createdAt, updated_at: updatedAt } = edit.base;
   return (
     <Drawer
@@ -77,7 +79,7 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
           form={FORM}
           action={common.save}
           saved={text.saved}
-          disabledReason={edit.isChanged ? undefined : common.noChange}
+          disabledReason={missing}
           comparable={comparable}
           onClose={onClose}
         >
@@ -99,7 +101,7 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault();
-          edit.save();
+          if (missing === undefined) edit.save();
         }}
       >
         <TenantFields form={edit.draft} onChange={edit.set} error={edit.error} />

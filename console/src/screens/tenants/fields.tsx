@@ -7,6 +7,7 @@ import { NumberField } from '../../ui/number-field.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { ZoneField } from '../../ui/zone-field.tsx';
+import { RatesField } from '../rates/rates-field.tsx';
 import { type LimitName, QUOTA_LIMITS, SETTING_LIMITS, type TenantForm } from './form.ts';
 import styles from './tenants.module.css';
 
@@ -47,6 +48,14 @@ export function TenantFields({ form, onChange, error, children }: FieldsProps) {
           {QUOTA_LIMITS.map(limit('quotas'))}
           {SETTING_LIMITS.map(limit('settings'))}
         </div>
+      </section>
+      <section className={styles.group}>
+        <RatesField
+          level="tenant"
+          rates={form.rate_limits}
+          onChange={(rates) => set({ rate_limits: rates })}
+          error={fieldError(error, '/settings/rate_limits')}
+        />
       </section>
       <section className={styles.group}>
         <SectionHead title={text.settings} />

@@ -2,6 +2,7 @@
 
 import type { NewTenant, Tenant, TenantChanges } from '../../../../client/index.ts';
 import { changedMembers } from '../../api/edit.ts';
+import { type RateFields, rateMembers, ratesOf } from '../rates/rates.ts';
 
 export const SETTING_LIMITS = ['max_tokens_per_request', 'rate_limit_rpm'] as const;
 export const QUOTA_LIMITS = ['monthly_tokens', 'max_users', 'max_collections'] as const;
@@ -14,6 +15,7 @@ export interface TenantForm extends Readonly<Record<LimitName, number | undefine
   readonly default_model: string;
   readonly allow_keys_without_expiry: boolean;
   readonly require_stream_usage: boolean;
+  readonly rate_limits: readonly RateFields[];
 }
 
 export const EMPTY: TenantForm = {
@@ -22,6 +24,7 @@ export const EMPTY: TenantForm = {
   default_model: '',
   allow_keys_without_expiry: false,
   require_stream_usage: false,
+  rate_limits: [],
   max_tokens_per_request: undefined,
   rate_limit_rpm: undefined,
   monthly_tokens: undefined,
@@ -30,7 +33,7 @@ export const EMPTY: TenantForm = {
 };
 
 export function formOf({ name, settings, quotas }: Pick<Tenant, 'name' | 'settings' | 'quotas'>): TenantForm {
-  return { ...EMPTY, name, ...settings, ...quotas };
+  return { ...EMPTY, name, ...settings, ...quotas, rate_limits: ratesOf(settings.rate_limits ?? []) };
 }
 
 /** The changes as the API takes them; null takes a setting or a limit away. */
@@ -46,6 +49,7 @@ export function changesOf(changes: Partial<TenantForm>): TenantChanges {
     ...of('require_stream_usage', changes.require_stream_usage),
     ...of('max_tokens_per_request', changes.max_tokens_per_request ?? null),
     ...of('rate_limit_rpm', changes.rate_limit_rpm ?? null),
+    ...of('rate_limits', rateMembers(changes.rate_limits ?? [])),
   };
   const quotas = {
     ...of('monthly_tokens', changes.monthly_tokens ?? null),

@@ -16,6 +16,8 @@ import { Drawer } from '../../ui/overlay.tsx';
 import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
+import { type RateFields, rateMembers, ratesFault, ratesOf } from '../rates/rates.ts';
+import { RatesField } from '../rates/rates-field.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
 import { IdentitiesField, type Identity } from './identities-field.tsx';
 import { readUser, userChanged } from './queries.ts';
@@ -28,17 +30,19 @@ interface Fields {
   readonly name: string;
   readonly department: string;
   readonly roles: readonly string[];
+  readonly rate_limits: readonly RateFields[];
   readonly metadata: readonly Pair[];
   readonly identities: readonly Identity[];
 }
 
 /** Roles in one order, so that taking one away and giving it again is no change. */
-function fieldsOf({ email, name, department, roles, metadata, identities }: User): Fields {
+function fieldsOf({ email, name, department, roles, rate_limits: rates, metadata, identities }: User): Fields {
   return {
     email: email ?? '',
     name,
     department: department ?? '',
     roles: roles.toSorted(),
+    rate_limits: ratesOf(rates ?? []),
     metadata: pairsIn(metadata),
     identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
   };
@@ -55,10 +59,11 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
     loaded,
     fieldsOf,
     read: () => readUser(tenant, id),
-    write: async ({ department, metadata, ...changes }, ifMatch) => {
+    write: async ({ department, metadata, rate_limits: rates, ...changes }, ifMatch) => {
       const body = {
         ...changes,
         ...(department === undefined ? {} : { department: department === '' ? null : department }),
+        ...(rates === undefined ? {} : { rate_limits: rateMembers(rates) }),
         ...(metadata === undefined ? {} : { metadata: metadataOf(metadata) }),
         ...(isOwn && (changes.email !== undefined || changes.identities !== undefined)
           ? { current_password: password }
@@ -79,7 +84,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
     ...(issuers.length === 0 ? [] : [text.issuerRolesSay(words.list(issuers))]),
   ];
   const isIdentityPart = draft.identities.some(({ issuer, subject }) => issuer === '' || subject === '');
-  const fault = isIdentityPart ? text.identityNeeds : metadataFault(draft.metadata);
+  const fault = isIdentityPart ? text.identityNeeds : (ratesFault(draft.rate_limits) ?? metadataFault(draft.metadata));
   const isKept = source === 'ldap';
   const before = fieldsOf(edit.base);
   const isProofChanged =
@@ -157,6 +162,12 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           onChange={(roles) => set({ roles: roles.toSorted() })}
           error={errorOf('/roles')}
           below={given.length === 0 ? undefined : given.join(' ')}
+        />
+        <RatesField
+          level="user"
+          rates={draft.rate_limits}
+          onChange={(rates) => set({ rate_limits: rates })}
+          error={errorOf('/rate_limits')}
         />
         <PairsField
           label={metadataText.label}

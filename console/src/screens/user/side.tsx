@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import type { User } from '../../../../client/index.ts';
 import { useDenied } from '../../api/session.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
+import { rates as ratesText } from '../../text/en/rates.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Entry } from '../../ui/courses.tsx';
@@ -12,6 +13,7 @@ import { Icon } from '../../ui/icon.tsx';
 import { Id, Small, Tag } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
+import { SaidRates } from '../rates/said-rates.tsx';
 import { UserState } from '../users/state.tsx';
 import styles from './side.module.css';
 import { SideKeys } from './side-keys.tsx';
@@ -54,6 +56,10 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             {
               name: text.locked,
               value: user.locked_until === null ? text.notLocked : <Until time={user.locked_until} />,
+            },
+            {
+              name: ratesText.title,
+              value: (user.rate_limits ?? []).length === 0 ? null : <SaidRates limits={user.rate_limits ?? []} />,
             },
             { name: text.created, value: <Moment time={user.created_at} /> },
             { name: text.changed, value: <Moment time={user.updated_at} /> },
