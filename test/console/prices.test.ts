@@ -33,7 +33,7 @@ describe('a price', () => {
     await drawer.waitFor({ state: 'hidden' });
     await page.getByRole('searchbox').fill(MODEL);
     await page.getByRole('row', { name: MODEL }).click();
-    await field(drawer, 'Prompt from cache').fill('0.05');
+    await drawer.getByRole('textbox', { name: 'Prompt from cache' }).fill('0.05');
 
     // Another administrator adds a price while the drawer is open.
     const list = (await prices()).map((price) => ({ ...price }));
@@ -60,7 +60,7 @@ describe('a price', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/import-prices?q=${price.models}` });
     await page.getByRole('row', { name: price.models }).first().waitFor();
     expect(await priceOf(price.models)).toBeUndefined();
-    await page.getByRole('row', { name: price.models }).first().getByRole('checkbox').click();
+    await page.getByRole('row', { name: price.models }).first().click();
     await shoot(page, 'import prices');
     await page.getByRole('button', { name: 'Accept 1 price' }).click();
     await page.getByText('1 price is in force.').waitFor();

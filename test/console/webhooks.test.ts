@@ -31,7 +31,7 @@ describe('a webhook', () => {
     await page.getByRole('button', { name: 'Add a webhook' }).click();
     const drawer = page.getByRole('dialog');
     await field(drawer, 'Address').fill(URL_OF_NONE);
-    await drawer.getByText('Choose at least one event.').waitFor();
+    await drawer.getByText('Choose at least one event.').first().waitFor();
     await drawer.getByRole('option', { name: /^budget\.\*/ }).click();
     await drawer.getByRole('searchbox', { name: 'Search: Events' }).fill('audit.role.update');
     await drawer.getByRole('option', { name: /^audit\.role\.update/ }).click();

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { List } from '../../api/list.ts';
 
-const PAGE = 100;
+const PAGE = 50;
 
 /** A list that the page has as a whole, of which it shows a part and more on request. */
 export function usePartList<T>(rows: readonly T[]): List<T> {

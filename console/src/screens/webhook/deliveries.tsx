@@ -52,7 +52,7 @@ export function Deliveries({ id }: { readonly id: string }) {
   const showState = (value: WebhookDelivery['state'] | undefined): void =>
     void navigate({ search: (before) => ({ ...before, state: value }) });
   return (
-    <>
+    <div className={styles.deliveries}>
       <Tools end={text.deliveriesSay}>
         <Segments
           label={text.state}
@@ -81,7 +81,7 @@ export function Deliveries({ id }: { readonly id: string }) {
           onClose={() => show(undefined)}
         />
       )}
-    </>
+    </div>
   );
 }
 

@@ -32,6 +32,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'admin:roles': 'manage roles',
   'admin:policies': 'manage policies and explain requests',
   'admin:issuers': 'manage issuers and test their tokens',
+  'admin:budgets': 'manage budgets',
+  'admin:webhooks': 'manage webhooks and see what they sent',
   'admin:keys': 'manage the API keys of the tenant',
   'admin:tenants': 'manage tenants (platform administrators only)',
 };

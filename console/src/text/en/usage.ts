@@ -59,8 +59,8 @@ export const usage = {
   blockedSays: 'in the last 7 days',
   blockedNone: 'No limit has rejected a request.',
   blockedBy: {
-    rate_limit_exceeded: 'Requests a minute',
-    insufficient_quota: 'Tokens of the month',
+    rate_limit_exceeded: 'Requests a minute, or a limit by model',
+    insufficient_quota: 'Tokens of the month, or a budget',
     max_tokens_exceeded: 'Tokens of one request',
     quota_exceeded: 'Collections',
   },
