@@ -31,7 +31,7 @@ describe('a price', () => {
     await field(drawer, 'Answer').fill('0.60');
     await drawer.getByRole('button', { name: 'Save price' }).click();
     await drawer.waitFor({ state: 'hidden' });
-    await page.getByRole('searchbox').fill(MODEL);
+    await page.goto(`/console/prices?q=${MODEL}`);
     await page.getByRole('row', { name: MODEL }).click();
     await drawer.getByRole('textbox', { name: 'Prompt from cache' }).fill('0.05');
 
@@ -73,7 +73,7 @@ describe('a price', () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['tenant-admin'] });
     const { page, problems } = await stand.signIn({ person, path: `/console/prices?q=${MODEL}` });
     await page.getByText('Platform administrators set the prices.').waitFor();
-    await page.getByRole('row', { name: MODEL }).click();
+    await page.getByRole('row', { name: MODEL, exact: true }).click();
     expect(await page.getByRole('button', { name: 'Add a price' }).count()).toBe(0);
     expect(await page.getByRole('dialog').count()).toBe(0);
     await page.goto('/console/import-prices');

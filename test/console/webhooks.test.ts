@@ -96,7 +96,13 @@ describe('the screens of webhooks', () => {
     const { data } = Object(await manage('GET', `/v1/iam/webhooks/${id}/deliveries`));
     const { page, problems } = await open('webhooks');
     const detail = `webhooks/${id}`;
-    for (const path of ['webhooks', 'webhooks?add=true', detail, `${detail}?tab=settings`, `${detail}?delivery=${data[0].id}`]) {
+    for (const path of [
+      'webhooks',
+      'webhooks?add=true',
+      detail,
+      `${detail}?tab=settings`,
+      `${detail}?delivery=${data[0].id}`,
+    ]) {
       await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
       await page.waitForLoadState('networkidle');
       expect(await faultsInEveryLook(page, `look ${path.replaceAll(/(whk|dlv)_\w+/g, '$1')}`)).toEqual([]);

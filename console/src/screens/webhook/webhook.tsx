@@ -40,7 +40,12 @@ export function Webhook() {
   }
   const webhook = loaded.data.data;
   return (
-    <Page title={webhook.url} says={webhook.description ?? undefined} crumb={crumb} actions={<Actions webhook={webhook} />}>
+    <Page
+      title={webhook.url}
+      says={webhook.description ?? undefined}
+      crumb={crumb}
+      actions={<Actions webhook={webhook} />}
+    >
       {webhook.disabled_reason === null ? null : (
         <div className={styles.note}>
           <Note tone="deny">

@@ -100,6 +100,10 @@ function useActions(): readonly Entry[] {
     action('createRole', 'plus', () => void navigate({ to: '/new-role' }), { aside: aside('roles') }),
     action('createPolicy', 'plus', () => void navigate({ to: '/new-policy' }), { aside: aside('policies') }),
     action('createIssuer', 'plus', () => void navigate({ to: '/new-issuer' }), { aside: aside('issuers') }),
+    action('createBudget', 'plus', () => void navigate({ to: '/new-budget' }), { aside: aside('budgets') }),
+    action('createWebhook', 'plus', () => void navigate({ to: '/webhooks', search: { add: true } }), {
+      aside: aside('webhooks'),
+    }),
     action('createTenant', 'plus', () => void navigate({ to: '/tenants', search: { open: '_new' } }), {
       aside: aside('tenants'),
     }),

@@ -22,6 +22,8 @@ export const palette = {
     createRole: 'Create a role',
     createPolicy: 'Create a policy',
     createIssuer: 'Add an issuer',
+    createBudget: 'Create a budget',
+    createWebhook: 'Add a webhook',
     createTenant: 'Create a tenant',
     refusals: 'Show refused changes',
   },
