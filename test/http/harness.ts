@@ -25,6 +25,7 @@ import { NO_LOCAL_GATES } from '../../src/server/applied.ts';
 import { startCredentialCache } from '../../src/server/credential-cache.ts';
 import { startRefusalAudit } from '../../src/server/refusals.ts';
 import { keyUses } from '../../src/server/store-jobs.ts';
+import type { Webhooks } from '../../src/server/webhooks.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freshDatabase } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
@@ -69,6 +70,8 @@ export interface Harness {
   readonly platformRoutes: RouteTable;
   readonly tokens: AccessTokens;
   readonly keys: SigningKeys;
+  /** What sends the events of webhooks. A test runs the jobs itself. */
+  readonly webhooks: Webhooks;
   /** A platform administrator of the first tenant. */
   readonly root: Person;
   api(method: string, path: string, call?: Call): Promise<Reply>;
@@ -115,7 +118,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const { live, tokens } = services;
   const refusals = options.auditsRefusals === true ? startRefusalAudit(wiring) : undefined;
   if (refusals !== undefined) starting.defer(refusals.stop);
-  const { endpoints, http } = wireApi(wiring, {
+  const { endpoints, http, webhooks } = wireApi(wiring, {
     services,
     tokens,
     resolver: options.resolver?.(live) ?? notingUses(live, keyUses(wiring, starting)),
@@ -170,6 +173,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     platformRoutes: joined.routes,
     tokens,
     keys: joined.keys,
+    webhooks,
     port: Number(new URL(url).port),
     db,
     databaseUrl: fresh.url,
