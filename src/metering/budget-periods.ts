@@ -39,14 +39,14 @@ export function periodAt(period: BudgetPeriod, zone: string | undefined, nowMs: 
   if (period === 'total') return TOTAL;
   const key = `${period} ${zone ?? UTC}`;
   const last = known.get(key);
-  if (last !== undefined && contains(last, nowMs)) return last;
+  if (last !== undefined && isIn(last, nowMs)) return last;
   const found = Object.freeze(computed(period, zonedTime(zone, nowMs)));
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, found);
   return found;
 }
 
-export function contains({ startsMs, endsMs }: Period, nowMs: number): boolean {
+function isIn({ startsMs, endsMs }: Period, nowMs: number): boolean {
   return (startsMs === undefined || startsMs <= nowMs) && (endsMs === undefined || nowMs < endsMs);
 }
 

@@ -90,7 +90,7 @@ export class BudgetWaiters {
   }
 }
 
-/** Reserves the missing amounts, as far as possible. Returns the hold for which too little is left. */
+/** Reserves each missing amount for which there is room. Returns the hold for which too little is left. */
 function takeMissing(waiter: Waiter, take: TakeAttempt): Hold | undefined {
   const { request, missing, taken } = waiter;
   for (const hold of missing) {

@@ -189,7 +189,19 @@ describe('the end of a request, after a fail-over to a standby that lagged', () 
         answer: 10,
       },
     );
-    world.end(0, { reservation: id, tenant: 'acme', process: undefined, admittedMs: 0, sinceMs: 0 }, { total: 7 });
+    world.end(
+      0,
+      {
+        reservation: id,
+        tenant: 'acme',
+        process: undefined,
+        admittedMs: 0,
+        sinceMs: 0,
+        request: askOf({}),
+        charges: undefined,
+      },
+      { total: 7 },
+    );
     await world.live(13_000);
     const { unknown, settlementsWaiting, settled } = world.processes[0]?.limits.stats ?? {};
     expect([unknown, settlementsWaiting, settled]).toEqual([1, 0, 0]);

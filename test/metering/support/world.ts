@@ -5,6 +5,7 @@
 
 import { compileTenant } from '../../../src/decision/compile.ts';
 import type { Principal, TenantView } from '../../../src/decision/model.ts';
+import { NO_PRICES } from '../../../src/decision/prices.ts';
 import { Fault } from '../../../src/domain/errors.ts';
 import { makeId, parseTenantId } from '../../../src/domain/ids.ts';
 import type { AdmissionRequest, LimitDecision } from '../../../src/metering/admission.ts';
@@ -34,6 +35,9 @@ export interface Running {
   readonly tenant: string;
   readonly process: Process | undefined;
   readonly admittedMs: number;
+  readonly request: AdmissionRequest;
+  /** The text that the check's answer carried. */
+  readonly charges: string | undefined;
   /** Since when its reservation surely lasts as long as one does. */
   sinceMs: number;
 }
@@ -97,7 +101,8 @@ function parsed<T>(value: T | undefined): T {
 export type Keys = Pick<LimitsParts, 'reservationKey' | 'otherReservationKey'>;
 
 export class World {
-  nowMs = Date.UTC(2026, 10, 21, 12);
+  nowMs: number;
+  prices = NO_PRICES;
   storeUp = true;
   /** Loses the next answer, although the store executed the statement. */
   losesAnswers = false;
@@ -109,6 +114,7 @@ export class World {
   /** Every request that was admitted, also after its end. */
   readonly admitted: Running[] = [];
   readonly refused: string[] = [];
+  readonly refusals: Extract<LimitDecision, { kind: 'refused' }>[] = [];
   faults = 0;
   pending = 0;
   readonly ids = new ReservationIds(KEY, '0'.repeat(16));
@@ -123,7 +129,9 @@ export class World {
     latency: () => number,
     localSkewsMs: readonly number[] = [],
     keysOf: (i: number) => Keys = () => ({ reservationKey: KEY }),
+    startMs = Date.UTC(2026, 10, 21, 12),
   ) {
+    this.nowMs = startMs;
     this.#latency = latency;
     this.#keysOf = keysOf;
     this.#localSkewsMs = localSkewsMs;
@@ -152,6 +160,7 @@ export class World {
       fileEstimate: 1000,
       reservationTtlMs: TTL_MS,
       holdTtlMs: TTL_MS,
+      prices: () => this.prices,
       now: () => this.nowMs + (this.#localSkewsMs[i] ?? 0),
       monotonicMs: () => this.nowMs - beganMs,
     });
@@ -199,13 +208,18 @@ export class World {
     const request = askOf(parts);
     const note = (admission: LimitDecision): void => {
       this.pending -= 1;
-      if (admission.kind === 'refused') this.refused.push(admission.code);
-      else if (admission.reservation !== undefined) {
+      if (admission.kind === 'refused') {
+        this.refused.push(admission.code);
+        this.refusals.push(admission);
+      }
+      if (admission.kind === 'admitted' && admission.reservation !== undefined) {
         const running = {
           reservation: admission.reservation,
           tenant: request.tenantId,
           process: admitting,
           admittedMs: this.nowMs,
+          request,
+          charges: admission.charges,
           sinceMs: this.nowMs,
         };
         this.running.push(running);
@@ -243,6 +257,7 @@ export class World {
       textBytes: undefined,
       responseBytes: 0,
       upstream: 'answered',
+      charges: request.charges,
       ...rest,
     });
   }
