@@ -16,7 +16,7 @@ const PROCESSES = 3;
 const BEAT_MS = 6000;
 const BOUNDED = { interruptAfterTimeLimit: 10_000 };
 /** Shortly before an hour, a day and a month end. */
-const START_MS = Date.UTC(2026, 10, 30, 23, 59, 45);
+const START_MS = Date.UTC(2026, 10, 30, 23, 59, 56);
 const NANO = 1e9;
 
 const id = <P extends 'bud' | 'key' | 'usr'>(prefix: P, n: number) => makeId(prefix, 0, Buffer.alloc(10, n));
@@ -355,7 +355,7 @@ describe('the budgets of requests', () => {
       fc.asyncProperty(
         fc.integer({ min: 10, max: 200 }),
         latencies,
-        fc.array(fc.oneof(...sound, crash, outage), { maxLength: 90, size: 'max' }),
+        fc.array(fc.oneof(...sound, crash, outage), { minLength: 15, maxLength: 90, size: 'max' }),
         async (limit, latency, steps) => {
           const world = new World(PROCESSES, latency, [], undefined, START_MS);
           await run(world, limit, steps, (ledger) => {
@@ -364,7 +364,7 @@ describe('the budgets of requests', () => {
           });
         },
       ),
-      { ...BOUNDED, numRuns: runs(30) },
+      { ...BOUNDED, numRuns: runs(200) },
     );
   });
 
@@ -373,7 +373,7 @@ describe('the budgets of requests', () => {
       fc.asyncProperty(
         fc.integer({ min: 10, max: 400 }),
         latencies,
-        fc.array(fc.oneof(...sound, crash, outage), { maxLength: 90, size: 'max' }),
+        fc.array(fc.oneof(...sound, crash, outage), { minLength: 15, maxLength: 90, size: 'max' }),
         async (limit, latency, steps) => {
           const world = new World(PROCESSES, latency, [], undefined, START_MS);
           const ledger = await run(world, limit, steps, () => undefined);
@@ -409,7 +409,7 @@ describe('the budgets of requests', () => {
           for (const [name, sums] of booked) expect(store.booked.get(name), name).toEqual(sums);
         },
       ),
-      { ...BOUNDED, numRuns: runs(30) },
+      { ...BOUNDED, numRuns: runs(200) },
     );
   });
 });
