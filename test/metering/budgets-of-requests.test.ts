@@ -18,6 +18,8 @@ const BOUNDED = { interruptAfterTimeLimit: 10_000 };
 /** Shortly before an hour, a day and a month end. */
 const START_MS = Date.UTC(2026, 10, 30, 23, 59, 56);
 const NANO = 1e9;
+/** About the cost of one token. */
+const NANO_PER_TOKEN = 5000;
 
 const id = <P extends 'bud' | 'key' | 'usr'>(prefix: P, n: number) => makeId(prefix, 0, Buffer.alloc(10, n));
 const ACME = parseTenantId('acme') ?? expect.fail();
@@ -27,7 +29,7 @@ const KEYS: readonly { readonly id: KeyId; readonly owner: UserId }[] = [
   { id: id('key', 2), owner: USERS[0] ?? expect.fail() },
   { id: id('key', 3), owner: USERS[1] ?? expect.fail() },
 ];
-const MODELS = ['gpt-1', 'free-1'];
+const MODELS = ['gpt-1', 'gpt-2', 'free-1'];
 const CALLERS: readonly Principal[] = KEYS.map(({ id: key, owner }) => ({
   ...{ kind: 'api_key', id: key, tenantId: ACME, grant: compileGrant([], {}), owner: { id: owner, roles: [] } },
   ...{ rateLimitRpm: undefined },
@@ -142,7 +144,7 @@ const sound: fc.WeightedArbitrary<Step>[] = [
   step(
     9,
     fc.record({
-      ...{ kind: kind('admit'), process, caller: fc.nat({ max: 2 }), model: fc.nat({ max: 1 }) },
+      ...{ kind: kind('admit'), process, caller: fc.nat({ max: 2 }), model: fc.nat({ max: 2 }) },
       ...{
         prompt: fc.nat({ max: 20 }),
         amount: fc.integer({ min: 1, max: 40 }),
@@ -162,7 +164,7 @@ const sound: fc.WeightedArbitrary<Step>[] = [
   step(4, fc.record({ kind: kind('tick'), process })),
   step(6, fc.record({ kind: kind('advance'), ms: fc.integer({ min: 1, max: 900 }) })),
   step(1, fc.record({ kind: kind('tidy'), process })),
-  step(1, fc.record({ kind: kind('prices'), factor: fc.integer({ min: 1, max: 5 }) })),
+  step(1, fc.record({ kind: kind('prices'), factor: fc.integer({ min: 1, max: 3 }) })),
   step(1, fc.record({ kind: kind('limits'), process, factor: fc.constantFrom(0.5, 1) })),
 ];
 const crash = step(1, fc.record({ kind: kind('crash'), process }));
@@ -172,16 +174,33 @@ const latencies = fc.array(fc.integer({ min: 0, max: 200 }), { minLength: 1, max
   return (): number => values[at++ % values.length] ?? 0;
 });
 
-/** Six budgets whose periods end at different times; the limits are the largest that any process has known. */
-function budgetsOf(limit: number, factor: number): readonly BudgetRecord[] {
-  const of = (share: number): number => Math.max(1, Math.floor(limit * share * factor));
+/** The limits that processes know at first; `factor` changes them later. */
+interface Limits {
+  /** In tokens of each budget, about. */
+  readonly base: number;
+  /** The budget that is much smaller than the others. */
+  readonly tight: number;
+}
+
+const limitsOfWorld: fc.Arbitrary<Limits> = fc.record({
+  base: fc.integer({ min: 10, max: 150 }),
+  tight: fc.integer({ min: 1, max: 6 }),
+});
+const AMPLE = 8;
+const TOKENS_PER_REQUEST = 15;
+
+/** Six budgets whose periods end at different times. */
+function budgetsOf({ base, tight }: Limits, factor: number): readonly BudgetRecord[] {
+  const of = (n: number, unit = 1): number => Math.max(1, Math.floor(base * factor * unit * (n === tight ? 1 : AMPLE)));
   return [
-    record(1, { unit: 'money', limit: of(5) * 1e6, period: 'hour' }),
-    record(2, { unit: 'tokens', limit: of(1), period: 'day', per: 'key' }),
-    record(3, { unit: 'requests', limit: of(0.1), period: 'total', per: 'user' }),
-    record(4, { unit: 'money', limit: of(3) * 1e6, period: 'week', timezone: 'Asia/Kolkata', models: ['gpt-*'] }),
+    record(1, { unit: 'money', limit: of(1, NANO_PER_TOKEN), period: 'hour' }),
+    record(2, { unit: 'tokens', limit: of(2), period: 'day', per: 'key' }),
+    record(3, { unit: 'requests', limit: of(3, 1 / TOKENS_PER_REQUEST), period: 'total', per: 'user' }),
+    record(4, {
+      ...{ unit: 'money', limit: of(4, NANO_PER_TOKEN), period: 'week', timezone: 'Asia/Kolkata', models: ['gpt-*'] },
+    }),
     record(5, { unit: 'tokens', limit: 1, period: 'month', action: 'report' }),
-    record(6, { unit: 'tokens', limit: of(2), period: 'month', appliesTo: { keys: [KEYS[0]?.id ?? expect.fail()] } }),
+    record(6, { unit: 'tokens', limit: of(6), period: 'month', appliesTo: { keys: [KEYS[0]?.id ?? expect.fail()] } }),
   ];
 }
 
@@ -216,12 +235,17 @@ function bookedOf(world: World, ledger: Ledger, request: Running): Spent | undef
 
 async function run(
   world: World,
-  limit: number,
+  limits: Limits,
   steps: readonly Step[],
   check: (ledger: Ledger) => void,
 ): Promise<Ledger> {
   const ledger: Ledger = { spent: new Map(), certain: new Set() };
-  const views = new Map([0.5, 1].map((factor) => [factor, tenantWith(budgetsOf(limit, factor), 3 * limit)]));
+  const views = new Map(
+    [0.5, 1].map((factor) => [
+      factor,
+      tenantWith(budgetsOf(limits, factor), limits.tight === 5 ? limits.base : AMPLE * limits.base),
+    ]),
+  );
   const known = Array.from({ length: PROCESSES }, () => 1);
   const by = new Map<Running, readonly Process[]>();
   const pick = (which: number): Running | undefined => world.running[which % Math.max(1, world.running.length)];
@@ -346,21 +370,21 @@ function sumsOf(world: World, ledger: Ledger): Map<string, Sums> {
 }
 
 describe('the budgets of requests', () => {
-  const limitOf = (limit: number, period: string): number =>
-    budgetsOf(limit, 1).find(({ id: budget, action }) => action === 'block' && period.startsWith(budget))?.limit ??
+  const limitOf = (limits: Limits, period: string): number =>
+    budgetsOf(limits, 1).find(({ id: budget, action }) => action === 'block' && period.startsWith(budget))?.limit ??
     Number.POSITIVE_INFINITY;
 
   test('are never exceeded beyond the estimates, for any order of requests, ends, delays, crashes, prices, limits and periods', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.integer({ min: 10, max: 200 }),
+        limitsOfWorld,
         latencies,
         fc.array(fc.oneof(...sound, crash, outage), { minLength: 15, maxLength: 90, size: 'max' }),
-        async (limit, latency, steps) => {
+        async (limits, latency, steps) => {
           const world = new World(PROCESSES, latency, [], undefined, START_MS);
-          await run(world, limit, steps, (ledger) => {
+          await run(world, limits, steps, (ledger) => {
             for (const [period, { committed, excess }] of sumsOf(world, ledger))
-              expect(committed, period).toBeLessThanOrEqual(limitOf(limit, period) + excess);
+              expect(committed, period).toBeLessThanOrEqual(limitOf(limits, period) + excess);
           });
         },
       ),
@@ -371,12 +395,12 @@ describe('the budgets of requests', () => {
   test('agree with the ledger by tenant, key, user, model and budget, in money, tokens and requests, and nothing stays held', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.integer({ min: 10, max: 400 }),
+        limitsOfWorld,
         latencies,
         fc.array(fc.oneof(...sound, crash, outage), { minLength: 15, maxLength: 90, size: 'max' }),
-        async (limit, latency, steps) => {
+        async (limits, latency, steps) => {
           const world = new World(PROCESSES, latency, [], undefined, START_MS);
-          const ledger = await run(world, limit, steps, () => undefined);
+          const ledger = await run(world, limits, steps, () => undefined);
           world.storeUp = true;
           await world.live(2 * TTL_MS + 15_000, 500);
           for (const { limits } of world.processes) void limits.tidy();
