@@ -58,14 +58,13 @@ function labelOf(period: BudgetPeriod, zone: string, ms: number): string {
   }
 }
 
-/** The name of a label: an hour has its offset only on a day that has two. */
+/** The name of a label: an hour has its offset only on a day that is longer or shorter than others. */
 function nameOf(period: BudgetPeriod, zone: string, ms: number): string {
   const label = labelOf(period, zone, ms);
   if (period !== 'hour') return label;
   const { date, offset } = wall(zone, ms);
-  const around = Array.from({ length: 4 * 52 }, (_, i) => wall(zone, ms + (i - 104) * 15 * MINUTE_MS));
-  const changes = around.some((other) => other.date === date && other.offset !== offset);
-  return changes ? label : label.slice(0, -offset.length);
+  const quarters = Array.from({ length: 4 * 52 }, (_, i) => wall(zone, ms + (i - 104) * 15 * MINUTE_MS).date);
+  return quarters.filter((other) => other === date).length === 4 * 24 ? label.slice(0, -offset.length) : label;
 }
 
 function expectBorders({ startsMs, endsMs }: Period, period: BudgetPeriod, zone: string, nowMs: number): void {
