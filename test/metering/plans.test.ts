@@ -21,6 +21,15 @@ beforeAll(async () => {
   database = await freshDatabase();
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
+  await client.query(
+    `insert into tenants (id, name, quotas) select 'tenant-' || n, 'x', '{"monthly_tokens": 2}' from generate_series(0, $1) n`,
+    [ROWS],
+  );
+  await client.query(
+    `insert into budgets (id, tenant_id, name, unit, limit_amount, period, applies_to, alerts)
+      select 'bud_' || n, 'tenant-' || n, 'b', 'tokens', 3, 'month', '{"tenant": true}', '[0.5, 1]' from generate_series(0, $1) n`,
+    [ROWS],
+  );
 });
 afterAll(async () => {
   await client.end();
@@ -91,11 +100,14 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
             completion: 1,
             cached: 0,
             total: 2,
-            cost: 0,
-            priceVersion: 0,
+            cost: 5,
+            priceVersion: 1,
             price: undefined,
             cacheWrite: 0,
-            charges: [],
+            charges: [
+              { unit: 'tokens', period: `bud_${n} 2026-11#0` },
+              { unit: 'money', period: `bud_${n}/key-${n} total#0` },
+            ],
             estimated: false,
           },
           ...{
@@ -103,7 +115,7 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
             collections: n % 2 === 0 ? (1 as const) : (-1 as const),
             collection: n % 2 === 0 ? undefined : n,
           },
-          response: undefined,
+          response: n % 3 === 0 ? `resp_${n}` : undefined,
         })),
       ),
   ],
@@ -129,3 +141,36 @@ test.for<[string, (from: number, count: number) => Promise<unknown>]>([
     expect(most).toBeLessThan(MOST_SCANS);
   },
 );
+
+test('upkeep reads the rows that it removes, not the counters and holds that stay', async () => {
+  const staying = 5000;
+  const removed = 50;
+  await client.query(
+    `insert into token_budgets (tenant_id, period, spent, held)
+      select 'tenant-1', 'bud_many/key_' || n || case when n <= $2 then ' 2020-11-26T14#0' else ' 2099-11#0' end, 1, 0 from generate_series(1, $1) n
+      union all select 'tenant-1', 'bud_ended/key_' || n || ' total#3', 1, 0 from generate_series(1, $2) n
+      union all select 'tenant-1', 'bud_held/key_' || n || ' 2099-11#0', 1, 1 from generate_series(1, $1) n`,
+    [staying, removed],
+  );
+  await client.query(
+    `insert into token_holds (tenant_id, period, holder, held, changes)
+      select 'tenant-1', 'bud_held/key_' || n || ' 2099-11#0', case when n <= $2 then 'lost' else $3 end, 1, 0 from generate_series(1, $1) n`,
+    [staying, removed, HOLDER],
+  );
+  await client.query(`insert into metering_holders (id, seen_at) values ('lost', now() - interval '1 hour')`);
+  await client.query(
+    `insert into ended_budgets (budget_id, epoch, ended_at) values ('bud_ended', 3, now() - interval '9 days')`,
+  );
+  await store().lease(HOLDER, []);
+  await client.query('vacuum analyze');
+  await client.query('begin');
+  const { removed: rows, holds } = await store().tidy({
+    ...{ windowMs: 60_000, holdTtlMs: 600_000, settlementKeepMs: 86_400_000, batch: 5000 },
+  });
+  const { rows: read } = await client.query<{ read: number }>(
+    `select sum(seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables where relname in ('token_budgets', 'token_holds')`,
+  );
+  await client.query('commit');
+  expect({ holds, rows }).toEqual({ holds: removed, rows: 3 * removed });
+  expect(read[0]?.read).toBeLessThan(20 * removed);
+});
