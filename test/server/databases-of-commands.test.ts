@@ -32,6 +32,11 @@ const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'issuer test': [['some-issuer']],
   'issuer refresh': [['some-issuer']],
   'issuer revoke-before': [['some-issuer']],
+  'webhook create': [['https://hooks.example/x', 'key.*', '--tenant', 'acme']],
+  ...Object.fromEntries(
+    ['test', 'rotate', 'deliveries', 'delete'].map((verb) => [`webhook ${verb}`, [['whk_00000000000000000000000000']]]),
+  ),
+  'webhook replay': [['whk_00000000000000000000000000', 'dlv_00000000000000000000000000']],
   'audit follow': [['--cursor', 'cursor']],
   apply: [
     ['setup.yaml', '--yes'],

@@ -1,0 +1,149 @@
+/** `postern webhook`: the webhooks of all tenants, for the operator. */
+
+import { randomBytes } from 'node:crypto';
+import {
+  createAsOperator,
+  deleteAsOperator,
+  replayAsOperator,
+  rotateAsOperator,
+  testAsOperator,
+  webhookOfId,
+} from '../iam/webhooks/as-operator.ts';
+import { listDeliveries } from '../iam/webhooks/delivery-queries.ts';
+import type { DeliveryRow, WebhookRow } from '../iam/webhooks/entity.ts';
+import { listWebhooks } from '../iam/webhooks/queries.ts';
+import { webhookTurns } from '../iam/webhooks/sender.ts';
+import type { Store } from '../server/store.ts';
+import { printable } from './apply-plan.ts';
+import { type Arguments, tenantOption, UsageError } from './arguments.ts';
+import type { LoadedConfig } from './configuration.ts';
+import { NO_CACHE, withStore } from './with-store.ts';
+
+const PAGE_ROWS = 200;
+/** The newest deliveries, which `deliveries` prints. */
+const SHOWN_DELIVERIES = 50;
+
+function partsOf({ db, secretKey, otherSecretKey }: Store, { config }: LoadedConfig) {
+  return {
+    db,
+    ...NO_CACHE,
+    now: Date.now,
+    random: (size: number) => randomBytes(size),
+    keys: { secretKey, otherSecretKey },
+    fetch: { allowedHosts: config.webhooks.allowedHosts },
+    turns: webhookTurns(),
+  };
+}
+
+/** Prints one line for each webhook: its id, tenant, URL, events and state. */
+export async function webhookListCommand(args: Arguments): Promise<number> {
+  const tenant = tenantOption(args);
+  const scope = tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
+  await withStore(args, async ({ db }) => {
+    for (let after: readonly string[] | undefined; ; ) {
+      const rows = await listWebhooks(db.knex, scope, { after, take: PAGE_ROWS });
+      for (const row of rows) process.stdout.write(lineOf(row));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < PAGE_ROWS) return;
+      after = [last.id];
+    }
+  });
+  return 0;
+}
+
+function lineOf({ id, tenant_id, url, events, enabled, disabled_reason, dropped }: WebhookRow): string {
+  const state = [
+    enabled ? 'enabled' : 'disabled',
+    ...(disabled_reason === null ? [] : [disabled_reason]),
+    ...(dropped === 0 ? [] : [`${dropped} events left out`]),
+  ];
+  return `${id}  ${tenant_id}  ${printable(url)}  ${events.join(',')}  ${printable(state.join('; '))}\n`;
+}
+
+/** Creates a webhook, and prints its id and its secret. */
+export async function webhookCreateCommand(args: Arguments): Promise<number> {
+  const tenant = tenantOption(args);
+  if (tenant === undefined) throw new UsageError('Give the tenant of the webhook with --tenant.');
+  const [url, ...events] = args.words;
+  if (url === undefined || events.length === 0)
+    throw new UsageError('Give the URL and at least one event, for example key.expiring or budget.*.');
+  const description = args.value('description');
+  const { webhook, secret } = await withStore(args, (store, loaded) =>
+    createAsOperator(partsOf(store, loaded), tenant, {
+      url,
+      events,
+      ...(description === undefined ? {} : { description }),
+    }),
+  );
+  process.stdout.write(`${webhook.id}\n${secretLine(secret)}`);
+  return 0;
+}
+
+/** Prints the new secret. */
+export async function webhookRotateCommand(args: Arguments): Promise<number> {
+  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
+  const { secret } = await withStore(args, async (store, loaded) =>
+    rotateAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id)),
+  );
+  process.stdout.write(
+    `${secretLine(secret)}For 24 hours, each request has a signature of the former secret as well.\n`,
+  );
+  return 0;
+}
+
+const secretLine = (secret: string): string => `${secret}\nStore the secret now. It is not shown again.\n`;
+
+/** Sends a test. The exit code is 0 if the receiver accepted it, otherwise 1. */
+export async function webhookTestCommand(args: Arguments): Promise<number> {
+  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
+  const row = await withStore(args, async (store, loaded) =>
+    testAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id), randomBytes(10)),
+  );
+  process.stdout.write(deliveryLine(row));
+  return row.state === 'delivered' ? 0 : 1;
+}
+
+/** Prints one line for each of the newest deliveries. */
+export async function webhookDeliveriesCommand(args: Arguments): Promise<number> {
+  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
+  const rows = await withStore(args, async ({ db }) => {
+    const webhook = await webhookOfId(db.knex, id);
+    return listDeliveries(db.knex, webhook.id, {}, { after: undefined, take: SHOWN_DELIVERIES });
+  });
+  for (const row of rows) process.stdout.write(deliveryLine(row));
+  return 0;
+}
+
+function deliveryLine({ id, type, state, attempts, created_at, status, error }: DeliveryRow): string {
+  const facts = [
+    `${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`,
+    ...(status === null ? [] : [`status ${status}`]),
+    ...(error === null ? [] : [error]),
+  ];
+  return `${id}  ${created_at.toISOString()}  ${type}  ${printable(facts.join('; '))}\n`;
+}
+
+/** Makes a delivery due again. Running servers send it within a second. */
+export async function webhookReplayCommand(args: Arguments): Promise<number> {
+  const [id, delivery = ''] = wordsOf(args, 'Give the id of a webhook and the id of one of its deliveries.', 2);
+  await withStore(args, async (store, loaded) =>
+    replayAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id), delivery),
+  );
+  process.stdout.write(`Running servers send ${delivery} again.\n`);
+  return 0;
+}
+
+export async function webhookDeleteCommand(args: Arguments): Promise<number> {
+  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
+  await withStore(args, async (store, loaded) =>
+    deleteAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id)),
+  );
+  process.stdout.write(`Deleted ${id} with its deliveries.\n`);
+  return 0;
+}
+
+function wordsOf({ words }: Arguments, usage: string, count = 1): readonly [string, ...string[]] {
+  const [first, ...rest] = words;
+  if (first === undefined || words.length !== count) throw new UsageError(usage);
+  return [first, ...rest];
+}
