@@ -37,6 +37,7 @@ describe('limits by model', () => {
     const drawer = page.getByRole('dialog');
     await addLimit(drawer, 'Tokens a minute', '40000');
     await drawer.getByText('Saved.', { exact: true }).waitFor();
+    await drawer.getByRole('group', { name: 'Limit 1' }).scrollIntoViewIfNeeded();
     expect(await faultsInEveryLook(page, 'look rates key')).toEqual([]);
     expect(await manage('GET', `/v1/iam/api-keys/${key}`)).toMatchObject({
       rate_limits: [{ models: ['gpt-*'], tokens_per_minute: 40_000 }],

@@ -67,7 +67,7 @@ describe('a budget', () => {
     await page.getByRole('radio', { name: 'Only report' }).click();
     await page.getByRole('button', { name: 'Save budget' }).click();
     await page.getByText('Saved. It holds on all replicas').waitFor();
-    await page.getByRole('radio', { name: 'Each user its own' }).click();
+    await page.getByRole('radio', { name: 'Per user' }).click();
     await page.getByText('This starts the budget over').waitFor();
     await page.getByRole('button', { name: 'Discard' }).click();
 

@@ -18,6 +18,7 @@ import { Actions } from './actions.tsx';
 import styles from './budget.module.css';
 import { type BudgetFields, changesOf, faultOf, fieldsOf, startsOver } from './draft.ts';
 import { BudgetForm } from './fields.tsx';
+import { Now } from './now.tsx';
 import { Preview } from './preview.tsx';
 import { Side } from './side.tsx';
 import { limitOf, scopeOf } from './summary.ts';
@@ -43,6 +44,7 @@ export function Budget() {
       crumb={crumb}
       actions={<Actions budget={budget} />}
     >
+      <Now budget={budget} />
       <div className={styles.editor}>
         <Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />
       </div>

@@ -110,6 +110,7 @@ export function BudgetForm({ draft, set, error, isTaken, isNew }: BudgetFormProp
           value={per}
           options={PERS}
           names={text.pers}
+          says={text.persSay[per]}
           onChange={(value) => set({ per: value })}
         />
         <TagInput

@@ -1,4 +1,4 @@
-/** Beside the editor: what is left of the budget, the keys and models that have spent it, and its record. */
+/** Beside the editor: the keys and models that have spent the budget, and its record. */
 
 import type { ReactNode } from 'react';
 import type { Budget } from '../../../../client/index.ts';
@@ -6,31 +6,19 @@ import { useCurrency } from '../../api/prices.ts';
 import { Principal } from '../../api/principal.tsx';
 import { budgets as text } from '../../text/en/budgets.ts';
 import { Facts } from '../../ui/facts.tsx';
-import { Id, Note, Small } from '../../ui/mark.tsx';
+import { Id, Small } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { BudgetState } from '../budgets/budgets.tsx';
 import styles from './budget.module.css';
-import { Left } from './left.tsx';
 import { figureOf } from './summary.ts';
 
 export function Side({ budget }: { readonly budget: Budget }) {
   const currency = useCurrency();
-  const { unit, limit, state, per } = budget;
+  const { unit, state, per } = budget;
   const shown = (amount: string | number): string => figureOf(unit, amount, currency);
-  const isOver = state !== undefined && state.spent !== null && Number(state.spent) > Number(limit);
-  const reserved = state?.reserved ?? 0;
   return (
     <>
-      <section aria-label={text.now}>
-        <SectionHead title={text.now} />
-        <div className={styles.stack}>
-          <Left budget={budget} currency={currency} />
-          {Number(reserved) === 0 ? null : <Small>{text.reserved(shown(reserved))}</Small>}
-          {isOver ? <Note tone="care">{text.over}</Note> : null}
-          {state?.resets_at === null ? <Small>{text.neverResets}</Small> : null}
-        </div>
-      </section>
       {per === 'all' ? null : (
         <Sums
           title={per === 'key' ? text.byKey : text.byUser}

@@ -15,7 +15,7 @@ export const webhooks = {
   description: 'Description',
   events: 'Events',
   eventsNeeded: 'Choose at least one event.',
-  findEvent: 'Event, group such as budget.*, or audit.<action>',
+  findEvent: 'An event, or audit.<action>',
   noEvent: 'No event is called so.',
   meanings: {
     '*': 'every event, and every row of the audit log',
