@@ -1888,6 +1888,13 @@ export type Overview = {
     /** Users that their directory has suspended. */
     readonly suspended: readonly User[];
   };
+  /** Models without a price, those with the most requests first. Empty while no prices are set. */
+  readonly unpriced_models?: readonly {
+    /** The name that the requests gave. */
+    readonly model: string;
+    /** The requests of the current month that cost nothing. */
+    readonly requests: number;
+  }[];
   /** Parts of rules and keys without effect. */
   readonly notices: {
     /** Notices of enabled policies, custom roles and active keys that the caller may read. */
@@ -2113,10 +2120,13 @@ export type PriceProposal = {
   readonly version: number;
   /** The setting `prices.currency`. */
   readonly currency: string;
+  /** The origin of the table. */
   readonly source: {
     /** The package that the table was made from. */
     readonly name: string;
+    /** The version of the package. */
     readonly version: string;
+    /** The license of the package. */
     readonly license: string;
     /** The currency of the proposed amounts. The server converts none. */
     readonly currency: string;
@@ -2139,6 +2149,7 @@ export type Prices = {
   readonly version: number;
   /** The setting `prices.currency`. */
   readonly currency: string;
+  /** The time at which the list was set. Null: no list was set yet. */
   readonly set_at: string | null;
   /** In the order of `models`. A model without a price costs nothing. */
   readonly prices: readonly Price[];
@@ -2213,6 +2224,7 @@ export type Problem = {
 };
 
 export type ProposedPrice = {
+  /** The effect on the list in force if the price is accepted. */
   readonly change: 'added' | 'changed' | 'unchanged';
   /** The id of the provider. */
   readonly provider: string;

@@ -113,6 +113,8 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ...plain('directory username'),
   ...plain('algorithms audiences ca jwks jwks_uri kind leeway_seconds max_age_seconds required_claims sso'),
   ...plain('token token_types'),
+  // The platform's own.
+  ...plain('prices provider'),
   ...plain('url state'),
   ...plain('alerts models per reason timezone unit'),
   // An address is unique on the whole platform, so a request can find out that it is taken. Lists do not reveal its
@@ -206,6 +208,8 @@ const BODIES: Readonly<Record<string, Json>> = {
   'POST /v1/iam/budgets': BUDGET,
   'POST /v1/iam/budgets/preview': BUDGET,
   'POST /v1/iam/budgets/:id/reset': { reason: 'a probe' },
+  'PUT /v1/iam/prices': { prices: [] },
+  'PATCH /v1/iam/prices': { prices: [] },
   'POST /v1/iam/explain': CHAT,
   'POST /v1/iam/explain/simulate': CHAT,
   'POST /v1/iam/explain/difference': { policies: [{ name: 'made-by-a-probe', ...DENY }] },

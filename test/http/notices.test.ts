@@ -335,7 +335,14 @@ describe('the overview', () => {
     const auditor = await h.person('seen', ['auditor']);
     const developer = await h.person('seen', ['developer']);
     const parts = async (as: string) => Object.keys(await overview(as)).toSorted((a, b) => (a < b ? -1 : 1));
-    expect(await parts(auditor.token)).toEqual(['changes', 'denials', 'expiring_keys', 'monthly_tokens', 'notices']);
+    expect(await parts(auditor.token)).toEqual([
+      'changes',
+      'denials',
+      'expiring_keys',
+      'monthly_tokens',
+      'notices',
+      'unpriced_models',
+    ]);
     expect(await parts(developer.token)).toEqual(['expiring_keys', 'notices']);
     for (const { token } of [auditor, developer]) {
       expect(await overview(token)).toMatchObject({

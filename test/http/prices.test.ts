@@ -242,6 +242,19 @@ describe('usage that a platform reports', () => {
     expect((await usage(tenant))['total']).toMatchObject({ cost: '6.00', unpriced_requests: 0 });
   });
 
+  test('without a price is in the overview, the model with the most requests first', async () => {
+    const tenant = await freshTenant();
+    await report(tenant, event({ model: 'seldom' }), event({ model: 'often', requests: 2 }));
+    const overview = async () => (await h.api('GET', `/v1/iam/overview`, { as: h.root.token, tenant })).json;
+    await put([price('sel*')]);
+    await report(tenant, event({ model: 'seldom' }));
+    const unpriced = [
+      { model: 'often', requests: 2 },
+      { model: 'seldom', requests: 1 },
+    ];
+    expect(await overview()).toMatchObject({ unpriced_models: unpriced });
+  });
+
   test('that is older than every list has no price', async () => {
     const tenant = await freshTenant();
     await put([price('llama-*')]);

@@ -4,6 +4,7 @@
  * overview fast behind a slow connection.
  */
 
+import { priceListDates } from '../../store/price-lists.ts';
 import { listKeysPage } from '../api-keys/read.ts';
 import { listChanges } from '../audit/read.ts';
 import { isAuthorized, type ManagementPermission } from '../caller/authorize.ts';
@@ -16,6 +17,8 @@ import { listPoliciesPage } from '../policies/read.ts';
 import { listRolesPage } from '../roles/read.ts';
 import { getLimits } from '../usage/limits.ts';
 import type { MeteringParts } from '../usage/parts.ts';
+import { momentOf, spanOfPeriod } from '../usage/period.ts';
+import { unpricedModels } from '../usage/queries.ts';
 import type { UserResource } from '../users/entity.ts';
 import { listUsersPage } from '../users/find.ts';
 import { EXAMINED_KEYS, type NoticedResource, type OverviewReport, SHOWN, SOON_DAYS } from './schemas.ts';
@@ -37,13 +40,26 @@ export async function readOverview(parts: OverviewParts, caller: Caller): Promis
   const changes = may('audit:read') ? await listChanges(parts, caller, SHOWN.changes) : undefined;
   const users = may('admin:users') ? await usersInCare(parts, caller) : undefined;
   return {
-    ...(usage === undefined ? {} : { monthly_tokens: usage.monthly_tokens }),
+    ...(usage === undefined
+      ? {}
+      : { monthly_tokens: usage.monthly_tokens, unpriced_models: await unpricedOf(parts, caller) }),
     ...(denials === undefined ? {} : { denials: [...denials.data] }),
     ...(changes === undefined ? {} : { changes: [...changes] }),
     ...(users === undefined ? {} : { users }),
     notices: await noticesOf(parts, caller, may),
     expiring_keys: await expiringKeys(parts, caller),
   };
+}
+
+async function unpricedOf(
+  { db: { knex } }: OverviewParts,
+  caller: Caller,
+): Promise<NonNullable<OverviewReport['unpriced_models']>> {
+  if ((await priceListDates(knex, caller.nowMs)).length === 0) return [];
+  const { period } = momentOf(caller.snapshot.effective?.settings.timezone, caller.nowMs);
+  const scope = { kind: 'one', tenant: caller.tenant } as const;
+  const found = await unpricedModels(knex, scope, spanOfPeriod(period), SHOWN.models);
+  return found.map(({ member: model, requests }) => ({ model, requests }));
 }
 
 async function usersInCare(parts: OverviewParts, caller: Caller): Promise<OverviewReport['users']> {

@@ -12,7 +12,7 @@ import { MonthlyLimit } from '../schema/tenant-limits.ts';
 import { User } from '../users/entity.ts';
 
 /** The rows of each part. */
-export const SHOWN = { denials: 5, changes: 5, users: 5, notices: 8, keys: 4 } as const;
+export const SHOWN = { denials: 5, changes: 5, users: 5, notices: 8, keys: 4, models: 5 } as const;
 /** The newest active keys, whose notices are computed. */
 export const EXAMINED_KEYS = 100;
 /** The days within which a key is about to expire. */
@@ -47,6 +47,18 @@ export const Overview = component(
         email_conflicts: users('Users of a directory whose address another user has.'),
         suspended: users('Users that their directory has suspended.'),
       }),
+    ),
+    unpriced_models: Type.Optional(
+      Type.Array(
+        Type.Object({
+          model: Type.String({ description: 'The name that the requests gave.' }),
+          requests: Type.Integer({ minimum: 0, description: 'The requests of the current month that cost nothing.' }),
+        }),
+        {
+          maxItems: SHOWN.models,
+          description: 'Models without a price, those with the most requests first. Empty while no prices are set.',
+        },
+      ),
     ),
     notices: Type.Object(
       {

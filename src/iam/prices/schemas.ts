@@ -83,7 +83,10 @@ export const Prices = component(
   Type.Object({
     version,
     currency,
-    set_at: nullable(instant),
+    set_at: Type.Unsafe<Date | null>({
+      ...nullable(instant),
+      description: 'The time at which the list was set. Null: no list was set yet.',
+    }),
     prices: Type.Array(Price, { description: 'In the order of `models`. A model without a price costs nothing.' }),
   }),
 );
@@ -110,7 +113,10 @@ export type ProposalQuery = Readonly<Static<typeof proposalFilters>>;
 const ProposedPrice = component(
   'ProposedPrice',
   Type.Object({
-    change: oneOf('added', 'changed', 'unchanged'),
+    change: Type.Unsafe<'added' | 'changed' | 'unchanged'>({
+      ...oneOf('added', 'changed', 'unchanged'),
+      description: 'The effect on the list in force if the price is accepted.',
+    }),
     provider: Type.String({ description: 'The id of the provider.' }),
     price: Price,
     current: Type.Unsafe<PriceResource | null>({
@@ -130,13 +136,16 @@ export const PriceProposal = component(
   Type.Object({
     version,
     currency,
-    source: Type.Object({
-      name: Type.String({ description: 'The package that the table was made from.' }),
-      version: Type.String(),
-      license: Type.String(),
-      currency: Type.String({ description: 'The currency of the proposed amounts. The server converts none.' }),
-      date: Type.String({ format: 'date', description: 'The day whose prices the table has.' }),
-    }),
+    source: Type.Object(
+      {
+        name: Type.String({ description: 'The package that the table was made from.' }),
+        version: Type.String({ description: 'The version of the package.' }),
+        license: Type.String({ description: 'The license of the package.' }),
+        currency: Type.String({ description: 'The currency of the proposed amounts. The server converts none.' }),
+        date: Type.String({ format: 'date', description: 'The day whose prices the table has.' }),
+      },
+      { description: 'The origin of the table.' },
+    ),
     providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() }), {
       description: 'Every provider of the table.',
     }),

@@ -112,14 +112,40 @@ export async function countUnpriced(
 ): Promise<ReadonlyMap<string, number>> {
   const member = group === undefined ? `''` : MEMBERS[group].member;
   const within = `${inDays(scope)}${members === undefined ? '' : ` and ${member} = any(:members)`}`;
-  const { rows } = await q.raw<{ rows: { readonly member: string; readonly requests: number }[] }>(
-    `select member, cast(sum(requests) as bigint) as requests from (
+  const { rows } = await q.raw<{ rows: UnpricedRow[] }>(unpricedRows(member, within), {
+    ...scopeBinding(scope),
+    ...span,
+    ...(members === undefined ? {} : { members }),
+  });
+  return new Map(rows.map((row) => [row.member, row.requests]));
+}
+
+/** Returns the models with the most requests that had no price. */
+export async function unpricedModels(
+  q: Queryable,
+  scope: TenantScope,
+  span: DaySpan,
+  take: number,
+): Promise<readonly UnpricedRow[]> {
+  const { rows } = await q.raw<{ rows: UnpricedRow[] }>(
+    `select * from (${unpricedRows(MEMBERS.model.member, inDays(scope))}) models
+     where requests > 0 order by requests desc, member limit :take`,
+    { ...scopeBinding(scope), ...span, take },
+  );
+  return rows;
+}
+
+interface UnpricedRow {
+  readonly member: string;
+  readonly requests: number;
+}
+
+/** Returns SQL for the requests with a model, less those with a price, by member. */
+function unpricedRows(member: string, within: string): string {
+  return `select member, cast(sum(requests) as bigint) as requests from (
        select ${member} as member, requests from usage_by_model where ${within} and model <> ''
        union all select ${member}, -requests from usage_by_price where ${within}
-     ) named group by member`,
-    { ...scopeBinding(scope), ...span, ...(members === undefined ? {} : { members }) },
-  );
-  return new Map(rows.map((row) => [row.member, row.requests]));
+     ) named group by member`;
 }
 
 /**
