@@ -1,9 +1,10 @@
 /** The prices of models, which are the same for all tenants. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import type { Price, Prices } from '../../../client/index.ts';
 import { client } from './client.ts';
 import type { Tagged } from './edit.ts';
+import { useDenied } from './session.ts';
 
 const PRICES = '/v1/iam/prices';
 const FRESH_MS = 60_000;
@@ -15,8 +16,14 @@ export async function readPrices(signal?: AbortSignal): Promise<Tagged<Prices>> 
   return { data, etag };
 }
 
+const query = queryOptions({
+  queryKey: ['prices'],
+  queryFn: ({ signal }) => readPrices(signal),
+  staleTime: FRESH_MS,
+});
+
 export function usePrices() {
-  return useQuery({ queryKey: ['prices'], queryFn: ({ signal }) => readPrices(signal), staleTime: FRESH_MS });
+  return useQuery(query);
 }
 
 /** Replaces the list, unless it is another than the one with this ETag. */
@@ -25,9 +32,10 @@ export async function writePrices(prices: readonly Price[], ifMatch: string | un
   return { data, etag };
 }
 
-/** Returns the currency of all amounts; undefined: not known yet. */
+/** Returns the currency of all amounts; undefined: not known yet, or not for this caller to know. */
 export function useCurrency(): string | undefined {
-  return usePrices().data?.data.currency;
+  const denied = useDenied('usage:read');
+  return useQuery({ ...query, enabled: denied === undefined }).data?.data.currency;
 }
 
 /** Invalidates every query that shows prices. */

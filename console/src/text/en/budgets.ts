@@ -82,7 +82,7 @@ export const budgets = {
     roles: 'Add at least one role.',
     metadata: 'Add at least one pair.',
   },
-  per: 'Amount',
+  per: 'Whose amount',
   pers: { all: 'By all', key: 'Per key', user: 'Per user' },
   persSay: {
     all: 'All share one amount.',
