@@ -954,9 +954,11 @@ export type ExplainedDecision = {
     /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
     readonly limits: readonly {
       /** The name of the limit. */
-      readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+      readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'requests_per_minute' | 'tokens_per_minute' | 'parallel' | 'monthly_tokens' | 'max_collections';
       /** The limit itself. */
-      readonly of: 'tenant' | 'api_key';
+      readonly of: 'tenant' | 'user' | 'api_key';
+      /** The globs of a limit by model. Absent: the limit is of all requests. */
+      readonly models?: readonly string[];
       /** The step that checks it: 15, 16 or 17. */
       readonly line: number;
       /** `false`: the request does not count toward the limit. */
@@ -1070,9 +1072,11 @@ export type Explanation = {
   /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
   readonly limits: readonly {
     /** The name of the limit. */
-    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'requests_per_minute' | 'tokens_per_minute' | 'parallel' | 'monthly_tokens' | 'max_collections';
     /** The limit itself. */
-    readonly of: 'tenant' | 'api_key';
+    readonly of: 'tenant' | 'user' | 'api_key';
+    /** The globs of a limit by model. Absent: the limit is of all requests. */
+    readonly models?: readonly string[];
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
     /** `false`: the request does not count toward the limit. */
@@ -1456,6 +1460,8 @@ export type Limits = {
   readonly monthly_tokens: MonthlyLimit;
   readonly max_users: Limit;
   readonly max_collections: ReservableLimit;
+  /** The limits by model of the tenant itself. `used` of `parallel`: the places that all gates hold. */
+  readonly rate_limits: readonly ModelRateLimit[];
 };
 
 export type Login = {
@@ -1500,6 +1506,20 @@ export type Me = {
 
 /** Pairs of text. No decision reads them. */
 export type Metadata = Readonly<Record<string, string>>;
+
+export type ModelRateLimit = {
+  /** Globs of model names; `*` matches any characters. */
+  readonly models: readonly string[];
+  readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
+  /** Null: there is no limit. */
+  readonly limit: number | null;
+  /** Null: the usage is not counted. */
+  readonly used: number | null;
+  /** How much is left. */
+  readonly remaining: number | null;
+  /** Null: it does not reset by itself. */
+  readonly resets_at: string | null;
+};
 
 export type MonthlyLimit = {
   /** Null: there is no limit. */
@@ -2545,9 +2565,11 @@ export type Simulation = {
   /** The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted. */
   readonly limits: readonly {
     /** The name of the limit. */
-    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
+    readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'requests_per_minute' | 'tokens_per_minute' | 'parallel' | 'monthly_tokens' | 'max_collections';
     /** The limit itself. */
-    readonly of: 'tenant' | 'api_key';
+    readonly of: 'tenant' | 'user' | 'api_key';
+    /** The globs of a limit by model. Absent: the limit is of all requests. */
+    readonly models?: readonly string[];
     /** The step that checks it: 15, 16 or 17. */
     readonly line: number;
     /** `false`: the request does not count toward the limit. */

@@ -5,6 +5,7 @@
 
 import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
 import type { Decision, ISSUER_REASONS } from './model.ts';
+import type { RateDimension } from './model-rates.ts';
 
 /** Why a credential proves no principal, as shown to a caller that may manage the key or the user. */
 export type UnprovedReason =
@@ -39,8 +40,11 @@ export interface ExplainedStep extends Partial<Unproved> {
 
 /** One limit that applies to a request that passed steps 1 to 14. */
 export interface ExplainedLimit {
-  readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | 'monthly_tokens' | 'max_collections';
-  readonly of: 'tenant' | 'api_key';
+  readonly name: 'max_tokens_per_request' | 'rate_limit_rpm' | RateDimension | 'monthly_tokens' | 'max_collections';
+  /** `user`: the user itself, or the owner of the key. */
+  readonly of: 'tenant' | 'user' | 'api_key';
+  /** The globs of a limit by model. Absent: the limit is of all requests. */
+  readonly models?: readonly string[];
   readonly line: 15 | 16 | 17;
   /** False: this request does not count toward it. */
   readonly applies: boolean;
@@ -160,11 +164,20 @@ function refusedBy(limit: ExplainedLimit): Ending {
   return { line: limit.line, outcome: 'denied', code, status: ERRORS[code].status, detail: exceededText(limit) };
 }
 
-function exceededText({ name, of, limit, needed, resets_at: resetsAt }: ExplainedLimit): string {
+const HOLDER = { tenant: "tenant's", user: "user's", api_key: "key's" } as const;
+
+function exceededText({ name, of, models = [], limit, needed, resets_at: resetsAt }: ExplainedLimit): string {
   const until = resetsAt === null ? '' : ` The limit resets at ${resetsAt}.`;
+  const ofModels = `for the models ${models.join(', ')}`;
   switch (name) {
     case 'rate_limit_rpm':
-      return `The ${of === 'tenant' ? "tenant's" : "key's"} ${limit} requests per minute are used up.${until}`;
+      return `The ${HOLDER[of]} ${limit} requests per minute are used up.${until}`;
+    case 'requests_per_minute':
+      return `The ${HOLDER[of]} ${limit} requests per minute ${ofModels} are used up.${until}`;
+    case 'tokens_per_minute':
+      return `This request needs up to ${needed} tokens, but the ${HOLDER[of]} ${limit} tokens per minute ${ofModels} have fewer left.${until}`;
+    case 'parallel':
+      return `The ${HOLDER[of]} ${limit} places of requests at the same time ${ofModels} are taken.`;
     case 'monthly_tokens':
       return `This request needs up to ${needed} tokens, but the tenant's monthly quota has fewer left.${until}`;
     case 'max_collections':

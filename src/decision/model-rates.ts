@@ -10,8 +10,7 @@ export const MAX_RATE_RULES = 32;
 /** The largest number of globs of one rule. */
 export const MAX_RATE_GLOBS = 16;
 
-export const RATE_LEVELS = ['tenant', 'user', 'key'] as const;
-export type RateLevel = (typeof RATE_LEVELS)[number];
+export type RateLevel = 'tenant' | 'user' | 'key';
 
 export const RATE_DIMENSIONS = ['requests_per_minute', 'tokens_per_minute', 'parallel'] as const;
 export type RateDimension = (typeof RATE_DIMENSIONS)[number];
@@ -32,21 +31,44 @@ export interface ModelRate {
  * with the most specific glob. A key's owner counts as its user.
  * @param model undefined = none, which no rule counts
  */
-export function modelRatesOf(
-  { id: tenantId, settings }: Pick<TenantView, 'id' | 'settings'>,
-  principal: Principal,
-  model: string | undefined,
-): readonly ModelRate[] {
-  if (model === undefined) return [];
+export function modelRatesOf(tenant: TenantOfRates, principal: Principal, model: string | undefined): ModelRate[] {
   const rates: ModelRate[] = [];
+  if (model === undefined) return rates;
+  for (const { rules, ...subject } of levelsOf(tenant, principal)) addRates(rates, subject, rules, model);
+  return rates;
+}
+
+/** Returns every limit of every rule of the tenant, and of the caller. */
+export function allModelRates(tenant: TenantOfRates, principal?: Principal): ModelRate[] {
+  return levelsOf(tenant, principal).flatMap(({ rules, ...subject }) =>
+    rules.flatMap((rule) =>
+      RATE_DIMENSIONS.flatMap((dimension) => {
+        const limit = rule[dimension];
+        return limit === undefined ? [] : [{ ...subject, dimension, models: rule.models, limit }];
+      }),
+    ),
+  );
+}
+
+type TenantOfRates = Pick<TenantView, 'id' | 'settings'>;
+
+interface LevelRules {
+  readonly level: RateLevel;
+  readonly id: string;
+  readonly rules: readonly RateLimitRule[];
+}
+
+/** Returns the levels that have rules. */
+function levelsOf({ id: tenantId, settings }: TenantOfRates, principal: Principal | undefined): LevelRules[] {
+  const levels: LevelRules[] = [];
   const add = (level: RateLevel, id: string, rules: readonly RateLimitRule[] | undefined): void => {
-    if (rules !== undefined) addRates(rates, { level, id }, rules, model);
+    if (rules !== undefined) levels.push({ level, id, rules });
   };
   add('tenant', tenantId, settings.rate_limits);
-  const user = principal.kind === 'user' ? principal : principal.owner;
+  const user = principal?.kind === 'api_key' ? principal.owner : principal;
   if (user !== undefined) add('user', user.id, user.rateLimits);
-  if (principal.kind === 'api_key') add('key', principal.id, principal.rateLimits);
-  return rates;
+  if (principal?.kind === 'api_key') add('key', principal.id, principal.rateLimits);
+  return levels;
 }
 
 /** Appends the limit of each dimension that a rule states. */

@@ -138,6 +138,6 @@ function endOf({ endsMs = Number.POSITIVE_INFINITY }: Period): number {
 }
 
 /** Names the places of a limit. The globs of a rule are many, so the name has a digest of them. */
-function placesOf({ id, models }: ModelRate): string {
+export function placesOf({ id, models }: ModelRate): string {
   return `parallel ${id} ${createHash('sha256').update(JSON.stringify(models)).digest('hex').slice(0, 32)}`;
 }

@@ -28,7 +28,7 @@ beforeEach(async () => {
   await h.db.knex.raw('delete from token_budgets');
   await h.db.knex.raw('delete from collection_counts');
   await limit({
-    settings: { rate_limit_rpm: null, max_tokens_per_request: null, require_stream_usage: null },
+    settings: { rate_limit_rpm: null, rate_limits: null, max_tokens_per_request: null, require_stream_usage: null },
     quotas: { monthly_tokens: null, max_collections: null },
   });
 });
@@ -140,6 +140,38 @@ describe('an explanation of an allowed request', () => {
     const before = await state();
     for (const body of [{}, COLLECTION]) await explain(body);
     expect(await state()).toEqual(before);
+  });
+});
+
+describe('an explanation with limits by model', () => {
+  test('shows those of the most specific globs at step 16, and ends there if one has no room', async () => {
+    const rules = [
+      { models: ['*'], requests_per_minute: 9, tokens_per_minute: 5000, parallel: 3 },
+      { models: ['m*'], requests_per_minute: 2 },
+      { models: ['other'], requests_per_minute: 1 },
+    ];
+    await limit({ settings: { rate_limits: rules } });
+    const own = [{ models: ['mm'], tokens_per_minute: 200 }];
+    await h.api('PUT', `/v1/iam/api-keys/${key.id}`, { as: boss.token, body: { rate_limits: own } });
+    const byModel = (json: Json) => list(json, 'limits').filter((one) => one['models'] !== undefined);
+    const shown = (one: Json) => [one['of'], one['name'], one['models'], one['limit'], one['needed'], one['exceeded']];
+    const json = await explain({});
+    expect(json['code']).toBe('allow');
+    expect(byModel(json).map(shown)).toEqual([
+      ['tenant', 'requests_per_minute', ['m*'], 2, 1, false],
+      ['tenant', 'tokens_per_minute', ['*'], 5000, 101, false],
+      ['tenant', 'parallel', ['*'], 3, 1, false],
+      ['api_key', 'tokens_per_minute', ['mm'], 200, 101, false],
+    ]);
+    expect(byModel(await explain({ method: 'GET', path: '/v1/models', body: '' }))).toEqual([]);
+    const large = await explain({ body: '{"model":"mm","max_tokens":200}' });
+    expect(large).toMatchObject({
+      status: 429,
+      code: 'rate_limit_exceeded',
+      detail: expect.stringContaining("the key's 200 tokens per minute for the models mm"),
+    });
+    expect(outcomes(large)).toEqual(['passed', 'denied', 'not_evaluated', 'not_evaluated']);
+    await h.api('PUT', `/v1/iam/api-keys/${key.id}`, { as: boss.token, body: { rate_limits: null } });
   });
 });
 

@@ -1,7 +1,11 @@
 /** GET /v1/iam/tenants/{id}/limits and PUT …/usage: the remainder of each limit, and corrections of the usage. */
 
 import { describe, expect, test } from 'vitest';
+import { allModelRates } from '../../src/decision/model-rates.ts';
+import { parseTenantId, type TenantId } from '../../src/domain/ids.ts';
 import { runsOutAtMs } from '../../src/iam/usage/tenant-limits.ts';
+import { rateSubjectName } from '../../src/metering/rate-plans.ts';
+import { placesOf } from '../../src/metering/request-plans.ts';
 import { type Harness, it, type Json, outcome, type Person, unique } from './harness.ts';
 
 const ACME = unique('acme');
@@ -24,6 +28,12 @@ const correct = (id: string, body: object, as = h.root.token) =>
 async function tenantWith(settings: Json, quotas: Json): Promise<string> {
   const id = `limited-${++count}`;
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id, settings, quotas } });
+  return id;
+}
+
+function tenantId(text: string): TenantId {
+  const id = parseTenantId(text);
+  if (id === undefined) throw new Error(`${text} is no tenant id`);
   return id;
 }
 
@@ -58,6 +68,7 @@ describe('limits', () => {
       monthly_tokens: { ...NONE, used: 0, resets_at: expect.any(String), reserved: 0, runs_out_at: null },
       max_users: { ...NONE, used: 0 },
       max_collections: { ...NONE, used: 0, reserved: 0 },
+      rate_limits: [],
     });
   });
 
@@ -92,6 +103,32 @@ describe('limits', () => {
     // A limit that was lowered since.
     await grant(70);
     expect(await limits(id)).toMatchObject({ rate_limit_rpm: { used: 70, remaining: 0 } });
+  });
+
+  test('by model show the current minute of requests and tokens, and the places that are taken', async () => {
+    const rules = [
+      { models: ['a', 'b-*'], requests_per_minute: 5, tokens_per_minute: 100 },
+      { models: ['*'], parallel: 2 },
+    ];
+    const id = await tenantWith({ rate_limits: rules }, {});
+    const [requests, tokens, places] = allModelRates({ id: tenantId(id), settings: { rate_limits: rules } });
+    if (requests === undefined || tokens === undefined || places === undefined) throw new Error('a rule is missing');
+    await h.db.knex.raw(
+      `insert into rate_windows (subject, number, granted)
+       select s.subject, floor(extract(epoch from clock_timestamp()) / 60) + n, s.granted
+       from generate_series(-1, 1) n, (values (:requests, 2), (:tokens, 130)) s (subject, granted)`,
+      { requests: rateSubjectName(requests), tokens: rateSubjectName(tokens) },
+    );
+    await h.db.knex('token_budgets').insert({ tenant_id: id, period: placesOf(places), spent: 0, held: 1 });
+    const resets_at = expect.any(String);
+    expect((await limits(id))['rate_limits']).toEqual([
+      { models: ['a', 'b-*'], dimension: 'requests_per_minute', limit: 5, used: 2, remaining: 3, resets_at },
+      { models: ['a', 'b-*'], dimension: 'tokens_per_minute', limit: 100, used: 130, remaining: 0, resets_at },
+      { models: ['*'], dimension: 'parallel', limit: 2, used: 1, remaining: 1, resets_at: null },
+    ]);
+    const listed = await h.api('GET', '/v1/iam/tenants?include=limits&limit=200', { as: h.root.token });
+    const data: readonly Json[] = Object(listed.json)['data'];
+    expect(data.find((each) => each['id'] === id)?.['limits']).toMatchObject({ rate_limits: [{ used: 2 }, {}, {}] });
   });
 
   test("of tokens are those of the month in the tenant's time zone, with reserved tokens apart", async () => {

@@ -7,9 +7,10 @@
 
 import type { ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Allow, Identity, TenantView } from '../../decision/model.ts';
+import { allModelRates, modelRatesOf } from '../../decision/model-rates.ts';
 import type { RouteMatch } from '../../decision/routes.ts';
 import { reservationAmount } from '../../metering/admission.ts';
-import { type LimitsState, readLimits } from '../usage/limit-queries.ts';
+import { type LimitsState, readLimits, usedOf } from '../usage/limit-queries.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { momentOf } from '../usage/period.ts';
 import type { ExplainParts } from './resolve.ts';
@@ -33,9 +34,11 @@ export async function limitCheck(
   const { principal } = identity;
   const { period, periodEndsMs } = momentOf(tenant.settings.timezone, nowMs);
   const key = principal.kind === 'api_key' ? principal.id : undefined;
-  const state = await readLimits(db.knex, { tenant: tenant.id, period, key }, metering.windowMs);
+  const rates = allModelRates(tenant, principal);
+  const state = await readLimits(db.knex, { tenant: tenant.id, period, key, rates }, metering.windowMs);
   return (allow) => [
     ...ratesOf(allow, state),
+    ...modelRates(allow, state, metering),
     tokensOf(allow, state, metering, periodEndsMs),
     collectionsOf(allow, state),
   ];
@@ -72,17 +75,44 @@ function ratesOf({ tenant, principal }: Allow, state: LimitsState): readonly Exp
     : [ofTenant];
 }
 
-function tokensOf(
-  { tenant, route, ...asked }: Allow,
-  state: LimitsState,
-  estimates: MeteringParts['metering'],
-  periodEndsMs: number,
-): ExplainedLimit {
+const OF = { tenant: 'tenant', user: 'user', key: 'api_key' } as const;
+
+/** The limits by model that count the request. */
+function modelRates(allow: Allow, state: LimitsState, estimates: MeteringParts['metering']): readonly ExplainedLimit[] {
+  const { tenant, principal, route, model, defaultModel } = allow;
+  if (!route.tokens && !route.reportsUsage) return [];
+  return modelRatesOf(tenant, principal, model ?? defaultModel).map((rate): ExplainedLimit => {
+    const { level, dimension, models, limit } = rate;
+    const needed = dimension === 'tokens_per_minute' ? Math.max(1, neededTokens(allow, estimates)) : 1;
+    return {
+      name: dimension,
+      of: OF[level],
+      models,
+      line: 16,
+      ...stateOf({ limit, used: usedOf(state, rate), needed, applies: true }),
+      reserved: null,
+      resets_at: dimension === 'parallel' ? null : new Date(state.windowEndsMs).toISOString(),
+    };
+  });
+}
+
+function neededTokens({ tenant, route, ...asked }: Allow, estimates: MeteringParts['metering']): number {
+  if (!route.tokens) return 0;
   const { prompt, answer } = reservationAmount(
     { ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request },
     estimates,
   );
-  const needed = route.tokens ? prompt + answer : 0;
+  return prompt + answer;
+}
+
+function tokensOf(
+  allow: Allow,
+  state: LimitsState,
+  estimates: MeteringParts['metering'],
+  periodEndsMs: number,
+): ExplainedLimit {
+  const { tenant, route } = allow;
+  const needed = neededTokens(allow, estimates);
   return {
     name: 'monthly_tokens',
     of: 'tenant',

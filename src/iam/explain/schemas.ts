@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ISSUER_REASONS } from '../../decision/model.ts';
+import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { sizeText } from '../../http/body-limits.ts';
 import { newPolicy } from '../policies/entity.ts';
@@ -173,8 +174,13 @@ const step = Type.Object({
 });
 
 const explainedLimit = Type.Object({
-  name: oneOf('max_tokens_per_request', 'rate_limit_rpm', 'monthly_tokens', 'max_collections'),
-  of: oneOf('tenant', 'api_key'),
+  name: oneOf('max_tokens_per_request', 'rate_limit_rpm', ...RATE_DIMENSIONS, 'monthly_tokens', 'max_collections'),
+  of: oneOf('tenant', 'user', 'api_key'),
+  models: Type.Optional(
+    Type.Unsafe<readonly string[]>(
+      Type.Array(text, { description: 'The globs of a limit by model. Absent: the limit is of all requests.' }),
+    ),
+  ),
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
   applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
   limit: nullable(Type.Integer({ description: 'Null: no limit.' })),

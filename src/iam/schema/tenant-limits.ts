@@ -1,7 +1,10 @@
 /** The schemas of a tenant's limits, and of what it does. */
 
 import { type Static, Type } from 'typebox';
+import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { component, nullable } from './keywords.ts';
+import { texts } from './resource-parts.ts';
+import { oneOf } from './schemas.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
@@ -46,6 +49,19 @@ export const TenantLimits = component(
     monthly_tokens: MonthlyLimit,
     max_users: TenantLimit,
     max_collections: component('ReservableLimit', Type.Object(reservable)),
+    rate_limits: Type.Array(
+      component(
+        'ModelRateLimit',
+        Type.Object({
+          models: texts,
+          dimension: oneOf(...RATE_DIMENSIONS),
+          ...limit,
+        }),
+      ),
+      {
+        description: 'The limits by model of the tenant itself. `used` of `parallel`: the places that all gates hold.',
+      },
+    ),
   }),
 );
 

@@ -1,5 +1,6 @@
 /** Reads tenants. Platform administrators may read all tenants, other callers their own. */
 
+import { allModelRates } from '../../decision/model-rates.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseTenantId, type TenantId } from '../../domain/ids.ts';
 import type { Page } from '../../store/paging.ts';
@@ -89,7 +90,10 @@ async function readNumbers(
   tenants: readonly TenantRow[],
 ): Promise<(tenant: TenantRow) => TenantNumbers> {
   const months = new Map(tenants.map(({ id, settings }) => [id, momentOf(settings.timezone, nowMs)]));
-  const asked = [...months].map(([tenant, { period }]) => ({ tenant, period }));
+  const asked = tenants.map((tenant) => {
+    const { period } = momentOf(tenant.settings.timezone, nowMs);
+    return { tenant: tenant.id, period, rates: allModelRates(tenant) };
+  });
   const [limits, activities] = await Promise.all([
     readLimitsOf(db.knex, asked, metering.windowMs),
     readActivityOf(db.knex, asked),

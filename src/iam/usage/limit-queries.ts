@@ -1,7 +1,10 @@
 /** The usage of a tenant's limits. */
 
+import type { ModelRate } from '../../decision/model-rates.ts';
 import { Fault } from '../../domain/errors.ts';
 import type { KeyId, TenantId } from '../../domain/ids.ts';
+import { rateSubjectName } from '../../metering/rate-plans.ts';
+import { placesOf } from '../../metering/request-plans.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface LimitsState {
@@ -21,6 +24,10 @@ export interface LimitsState {
   readonly collections: number;
   /** Creations that were admitted and have not been answered. */
   readonly collectionsReserved: number;
+  /** As `granted`, by the names of the subjects of limits by model. */
+  readonly grantedByModel: Readonly<Record<string, number>>;
+  /** The places that all processes hold, by the names of their budgets. */
+  readonly places: Readonly<Record<string, number>>;
 }
 
 export interface LimitsAsked {
@@ -29,6 +36,8 @@ export interface LimitsAsked {
   readonly period: string;
   /** The key whose rate is read as well. */
   readonly key?: KeyId | undefined;
+  /** The limits by model that are read as well. */
+  readonly rates?: readonly ModelRate[] | undefined;
 }
 
 export async function readLimits(q: Queryable, asked: LimitsAsked, windowMs: number): Promise<LimitsState> {
@@ -58,11 +67,29 @@ export async function readLimitsOf(
        (select count(*) from users u where u.tenant_id = a.tenant and u.status = 'active') as "activeUsers",
        coalesce((select c.count from collection_counts c where c.tenant_id = a.tenant), 0) as collections,
        (select count(*) from collection_reservations r where r.tenant_id = a.tenant and r.expires_at > clock_timestamp())
-         as "collectionsReserved"
-     from now_window n cross join jsonb_to_recordset(cast(:asked as jsonb)) as a (tenant text, period text, key text)`,
-    { asked: JSON.stringify(asked), windowMs },
+         as "collectionsReserved",
+       coalesce((select jsonb_object_agg(w.subject, w.granted) from rate_windows w
+         where w.subject = any(a.rates) and w.number = n.number), '{}') as "grantedByModel",
+       coalesce((select jsonb_object_agg(b.period, b.held) from token_budgets b
+         where b.tenant_id = a.tenant and b.period = any(a.places)), '{}') as places
+     from now_window n
+     cross join jsonb_to_recordset(cast(:asked as jsonb)) as a (tenant text, period text, key text, rates text[], places text[])`,
+    { asked: JSON.stringify(asked.map(({ rates = [], ...each }) => ({ ...each, ...countersOf(rates) }))), windowMs },
   );
   return new Map(rows.map(({ tenant, ...state }) => [tenant, state]));
+}
+
+function countersOf(rates: readonly ModelRate[]) {
+  const [places, others] = [
+    rates.filter(({ dimension }) => dimension === 'parallel'),
+    rates.filter(({ dimension }) => dimension !== 'parallel'),
+  ];
+  return { rates: others.map(rateSubjectName), places: places.map(placesOf) };
+}
+
+/** Returns the usage of a limit by model: requests and tokens of the current minute, or places. */
+export function usedOf({ grantedByModel, places }: LimitsState, rate: ModelRate): number {
+  return (rate.dimension === 'parallel' ? places[placesOf(rate)] : grantedByModel[rateSubjectName(rate)]) ?? 0;
 }
 
 export interface Activity {

@@ -1,5 +1,6 @@
 /** A tenant's limits and their usage, and the correction of the usage. */
 
+import { allModelRates } from '../../decision/model-rates.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -69,7 +70,7 @@ async function currentLimits(
   const month = momentOf(tenant.settings.timezone, nowMs);
   return limitsOf(
     tenant,
-    await readLimits(q, { tenant: tenant.id, period: month.period }, metering.windowMs),
+    await readLimits(q, { tenant: tenant.id, period: month.period, rates: allModelRates(tenant) }, metering.windowMs),
     month,
     nowMs,
   );

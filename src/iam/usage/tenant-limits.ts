@@ -1,9 +1,10 @@
 /** A tenant's limits as the API shows them, and the pace at which it spends the tokens of a month. */
 
+import { allModelRates } from '../../decision/model-rates.ts';
 import type { ZonedMinute } from '../../metering/calendar.ts';
 import type { TenantLimit, TenantLimits } from '../schema/tenant-limits.ts';
 import type { TenantRow } from '../tenants/entity.ts';
-import type { LimitsState } from './limit-queries.ts';
+import { type LimitsState, usedOf } from './limit-queries.ts';
 import { daysIn, spanOfPeriod } from './period.ts';
 
 const DAY_MS = 86_400_000;
@@ -11,7 +12,7 @@ const DAY_MS = 86_400_000;
 const LEAST_PACE_MS = 2 * DAY_MS;
 
 export function limitsOf(
-  { settings, quotas }: TenantRow,
+  { id, settings, quotas }: TenantRow,
   state: LimitsState,
   month: ZonedMinute,
   nowMs: number,
@@ -31,6 +32,12 @@ export function limitsOf(
     },
     max_users: used(quotas.max_users, state.activeUsers),
     max_collections: { ...used(quotas.max_collections, state.collections), reserved: state.collectionsReserved },
+    rate_limits: allModelRates({ id, settings }).map((rate) => ({
+      models: rate.models,
+      dimension: rate.dimension,
+      ...used(rate.limit, usedOf(state, rate)),
+      resets_at: rate.dimension === 'parallel' ? null : instant(state.windowEndsMs),
+    })),
   };
 }
 

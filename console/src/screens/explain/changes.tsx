@@ -188,7 +188,8 @@ function limitChanges({ limits }: Explanation, self: Place, tenant: string): rea
           {text.limitOf[of]} <b>{text.limitNames[name]}</b>
         </>
       );
-      const place: Place = of === 'api_key' ? self : { kind: 'tenant', id: tenant };
+      // A key leads to its owner.
+      const place: Place = of === 'tenant' ? { kind: 'tenant', id: tenant } : self;
       const higher: Change = {
         id: `${name} ${of}`,
         says: (

@@ -31,8 +31,15 @@ export function LimitLines({ line, limits, subject }: LimitLinesProps) {
     ));
 }
 
-function LimitName({ limit: { name, of }, subject }: { readonly limit: Limit; readonly subject: Subject | undefined }) {
-  const words = text.limitNames[name];
+function LimitName({
+  limit: { name, of, models },
+  subject,
+}: {
+  readonly limit: Limit;
+  readonly subject: Subject | undefined;
+}) {
+  const plain = text.limitNames[name];
+  const words = models === undefined ? plain : text.forModels(plain, models.join(', '));
   if (of === 'api_key' && subject?.type === 'api_key') {
     return (
       <Link to="/keys" search={{ open: subject.id }}>
