@@ -51,7 +51,11 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return refuse(read.errors);
   return withStore(args, async ({ db }, { config }) => {
-    const setup = { ...options.setup, allowedHosts: config.issuers.allowedHosts };
+    const setup = {
+      ...options.setup,
+      allowedHosts: config.issuers.allowedHosts,
+      webhookHosts: config.webhooks.allowedHosts,
+    };
     const notices = setupNotices({ routes: routeTable(config) }, read.setup);
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
     process.stdout.write(listed(read.locate(notices), 'notice: '));

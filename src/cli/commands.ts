@@ -206,7 +206,7 @@ export const COMMANDS: readonly Command[] = [
     takes:
       'FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
-      'Changes tenants, roles, policies, issuers and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
+      'Changes tenants, roles, policies, issuers, webhooks and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
     readsWords: true,
     run: async (args) => (await import('./apply.ts')).applyCommand(args),
   },

@@ -28,8 +28,9 @@ export async function diffCommand(args: Arguments): Promise<number> {
     withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 3 }, async (longTimeoutDb) => {
       const nowMs = Date.now();
       const { allowedHosts } = config.issuers;
+      const { allowedHosts: webhookHosts } = config.webhooks;
       const pruning = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants') };
-      const options = { ...pruning, force: true, nowMs, allowedHosts };
+      const options = { ...pruning, force: true, nowMs, allowedHosts, webhookHosts };
       const parts = { db: longTimeoutDb, random: (size: number) => randomBytes(size), routes: routeTable(config) };
       const plan = await previewSetup(parts, read.setup, options);
       if (plan.kind === 'errors') return fail(locate(plan.errors));

@@ -9,10 +9,10 @@ import type { NewSetupUser } from './queries.ts';
 
 export interface PlanAction {
   readonly verb: 'create' | 'change' | 'delete';
-  readonly type: 'tenant' | 'role' | 'policy' | 'issuer' | 'user';
+  readonly type: 'tenant' | 'role' | 'policy' | 'issuer' | 'webhook' | 'user';
   /** The tenant of the resource; undefined for tenants and global policies. */
   readonly tenant: TenantId | undefined;
-  /** The id of a tenant, the name of a role, policy or issuer, or the email address of a user. */
+  /** The id of a tenant, the name of a role, policy or issuer, the URL of a webhook, or the email address of a user. */
   readonly name: string;
   /** Empty for `delete`. */
   readonly changes: readonly MemberChange[];
@@ -56,10 +56,12 @@ const STAGES: readonly (readonly [kind: 'write' | 'delete', type: PlanAction['ty
   ['delete', 'policy'],
   ['delete', 'user'],
   ['delete', 'issuer'],
+  ['delete', 'webhook'],
   ['write', 'tenant'],
   ['write', 'role'],
   ['write', 'policy'],
   ['write', 'issuer'],
+  ['write', 'webhook'],
   ['write', 'user'],
   ['delete', 'role'],
   ['delete', 'tenant'],

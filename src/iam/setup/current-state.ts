@@ -13,6 +13,8 @@ import { listTenants } from '../tenants/list-queries.ts';
 import { findTenant } from '../tenants/queries.ts';
 import { lockAdministrators } from '../users/administrator-queries.ts';
 import type { UserRow } from '../users/entity.ts';
+import type { WebhookRow } from '../webhooks/entity.ts';
+import { listWebhooks } from '../webhooks/queries.ts';
 import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsersOfSetup, usersForSetup } from './queries.ts';
 import type { Setup } from './read.ts';
 
@@ -24,6 +26,7 @@ export interface TenantState {
   readonly roles: readonly RoleRow[];
   readonly policies: readonly PolicyRow[];
   readonly issuers: readonly StoredIssuer[];
+  readonly webhooks: readonly WebhookRow[];
 }
 
 export interface CurrentState {
@@ -72,6 +75,7 @@ export async function readCurrentState(
       roles: await listTenantRoles(trx, id),
       policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenant_id !== null),
       issuers: await listTenantIssuers(trx, id),
+      webhooks: await listTenantWebhooks(trx, id),
     });
   }
   return {
@@ -101,6 +105,11 @@ export function listTenantIssuers(trx: Queryable, tenant: TenantId): Promise<rea
     (page) => listIssuers(trx, { kind: 'one', tenant }, {}, page),
     (issuer) => [issuer.name, issuer.tenant_id],
   );
+}
+
+/** A tenant has few. */
+export function listTenantWebhooks(trx: Queryable, tenant: TenantId): Promise<readonly WebhookRow[]> {
+  return listWebhooks(trx, { kind: 'one', tenant }, { after: undefined, take: PAGE_ROWS });
 }
 
 /** Returns the tenant's policies and the global ones. */

@@ -1,5 +1,5 @@
 /**
- * The form of a setup file: tenants with their roles, policies, issuers and users, and the global policies. It has no member for
+ * The form of a setup file: tenants with their roles, policies, issuers, webhooks and users, and the global policies. It has no member for
  * a secret.
  *
  * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So
@@ -15,6 +15,7 @@ import { nullable } from '../schema/keywords.ts';
 import { closed, description, roleNames } from '../schema/schemas.ts';
 import { quotasChanges, settingsChanges, tenant, tenantStatus } from '../tenants/entity.ts';
 import { user } from '../users/entity.ts';
+import { webhook } from '../webhooks/entity.ts';
 
 /** The only version of the form. */
 export const SETUP_VERSION = 1;
@@ -58,6 +59,11 @@ export const issuerDocument = Type.Object(
 );
 export type IssuerDocument = Static<typeof issuerDocument>;
 
+const { url: _url, ...webhookMembers } = changedBy(webhook);
+/** A webhook without its secret. */
+export const webhookDocument = Type.Object({ url: webhook.url.accepts, ...webhookMembers }, closed);
+export type WebhookDocument = Static<typeof webhookDocument>;
+
 /** A local user. */
 export const userDocument = Type.Object(
   {
@@ -80,6 +86,7 @@ export const tenantDocument = Type.Object(
     roles: listOf(roleDocument),
     policies: listOf(policyDocument),
     issuers: listOf(issuerDocument),
+    webhooks: listOf(webhookDocument),
     users: listOf(userDocument),
   },
   closed,

@@ -12,6 +12,7 @@ import {
   listGlobalPolicies,
   listTenantIssuers,
   listTenantRoles,
+  listTenantWebhooks,
   listVisiblePolicies,
 } from './current-state.ts';
 import { ISSUER_MEMBERS } from './issuers.ts';
@@ -21,6 +22,7 @@ import { countOtherUsers, localUsers } from './queries.ts';
 import { ROLE_MEMBERS } from './roles.ts';
 import { TENANT_MEMBERS } from './tenants.ts';
 import { USER_MEMBERS } from './users.ts';
+import { WEBHOOK_MEMBERS } from './webhooks.ts';
 
 /** A part of an export, in the order of the parts. */
 export type ExportPart =
@@ -82,7 +84,12 @@ async function exportTenant(
     name: issuer.name,
     ...viewOf(ISSUER_MEMBERS, issuer),
   }));
-  take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), roles, policies, issuers } });
+  const webhooks = (await listTenantWebhooks(trx, tenant.id)).map((row) => ({
+    url: row.url,
+    ...viewOf(WEBHOOK_MEMBERS, row),
+  }));
+  const parts = { roles, policies, issuers, ...(webhooks.length === 0 ? {} : { webhooks }) };
+  take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), ...parts } });
   if (!users) return;
   for await (const some of localUsers(trx, tenant.id, USERS_AT_ONCE)) {
     take({ kind: 'users', users: some.map((user) => ({ email: user.email, ...viewOf(USER_MEMBERS, user) })) });

@@ -22,6 +22,7 @@ import { roleHolders } from './queries.ts';
 import type { RoleAction } from './roles.ts';
 import { quotasAfter, type WantedTenant } from './tenants.ts';
 import type { UserAction, UserValues } from './users.ts';
+import type { WebhookAction } from './webhooks.ts';
 
 /** The actions for one tenant that a setup names. */
 export interface TenantPlan {
@@ -34,6 +35,7 @@ export interface TenantPlan {
   readonly roles: readonly RoleAction[];
   readonly policies: readonly PolicyAction[];
   readonly issuers: readonly IssuerAction[];
+  readonly webhooks: readonly WebhookAction[];
   readonly users: readonly UserAction[];
 }
 

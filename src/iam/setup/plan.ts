@@ -16,6 +16,7 @@ import { planResources } from './resource-plan.ts';
 import { roleNamesAfter, roleResources } from './roles.ts';
 import { planTenant, planTenantRemoval, type WantedTenant } from './tenants.ts';
 import { userResources } from './users.ts';
+import { planWebhooks } from './webhooks.ts';
 
 export interface SetupOptions extends PruneOptions {
   /** Writes policies even if they lock out every administrator. */
@@ -26,6 +27,8 @@ export interface SetupOptions extends PruneOptions {
   readonly nowMs: number;
   /** `issuers.allowed-hosts`. Default: none. */
   readonly allowedHosts?: readonly string[];
+  /** `webhooks.allowed-hosts`. Default: none. */
+  readonly webhookHosts?: readonly string[];
 }
 
 export type Plan =
@@ -66,13 +69,13 @@ export async function planSetup(trx: Transaction, setup: Setup, options: SetupOp
   };
 }
 
-const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [], issuers: [] };
+const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [], issuers: [], webhooks: [] };
 
 function planTenantParts(
   wanted: WantedTenant,
   state: TenantState,
   users: readonly UserRow[],
-  { prune, allowedHosts = [], nowMs }: SetupOptions,
+  { prune, allowedHosts = [], webhookHosts = [], nowMs }: SetupOptions,
   errors: SetupError[],
 ): TenantPlan {
   const id = wanted.key;
@@ -94,6 +97,7 @@ function planTenantParts(
     roles,
     policies: planPolicies(id, wanted.policies, state.policies, prune, errors),
     issuers,
+    webhooks: planWebhooks(id, wanted.webhooks, state.webhooks, prune, webhookHosts, errors),
     users: planResources(userResources(id), wanted.users, users, prune, errors),
   };
 }
@@ -187,5 +191,5 @@ function placeOf(policies: readonly WantedPolicy[] | undefined, name: string): s
 }
 
 function actionsOf(plan: TenantPlan): readonly PlannedAction[] {
-  return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.issuers, ...plan.users];
+  return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.issuers, ...plan.webhooks, ...plan.users];
 }

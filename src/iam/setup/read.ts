@@ -23,6 +23,7 @@ import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
 import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/checks.ts';
+import { eventErrors } from '../webhooks/values.ts';
 import type {
   IssuerDocument,
   PolicyDocument,
@@ -30,6 +31,7 @@ import type {
   SetupDocument,
   TenantDocument,
   UserDocument,
+  WebhookDocument,
 } from './document.ts';
 import type { WantedIssuer } from './issuers.ts';
 import { withoutNulls } from './members.ts';
@@ -37,6 +39,7 @@ import { POLICY_MEMBERS, type WantedPolicy } from './policies.ts';
 import { ROLE_MEMBERS, type WantedRole } from './roles.ts';
 import type { WantedTenant } from './tenants.ts';
 import { USER_MEMBERS, type WantedUser } from './users.ts';
+import type { WantedWebhook } from './webhooks.ts';
 
 /** A setup without errors: all names are valid, all patterns and conditions compile, and no resource appears twice. */
 export interface Setup {
@@ -117,7 +120,7 @@ class Reader {
       this.#report(`${at}/id`, TENANT_FORM);
       return undefined;
     }
-    const { roles, policies, issuers, users, metadata, ...members } = document;
+    const { roles, policies, issuers, webhooks, users, metadata, ...members } = document;
     const addsUsers = named.has(id) && Object.keys(document).every((member) => member === 'id' || member === 'users');
     if (!addsUsers) this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
     if (id === DEFAULT_TENANT && document.status === 'suspended') {
@@ -132,6 +135,7 @@ class Reader {
       roles: roles?.flatMap((role, i) => this.#role(role, `${at}/roles/${i}`, id)),
       policies: policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
       issuers: issuers?.flatMap((issuer, i) => this.#issuer(issuer, `${at}/issuers/${i}`, id)),
+      webhooks: webhooks?.map((webhook, i) => this.#webhook(webhook, `${at}/webhooks/${i}`, id)),
       users: users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
     };
   }
@@ -187,6 +191,12 @@ class Reader {
     }
     this.#once(`issuer ${tenant} ${key}`, `${at}/name`, 'An issuer with this name');
     return [{ at, key, document }];
+  }
+
+  #webhook({ url, events, ...members }: WebhookDocument, at: string, tenant: TenantId): WantedWebhook {
+    this.#once(`webhook ${tenant} ${url}`, `${at}/url`, 'A webhook with this URL');
+    this.#add(eventErrors(events ?? [], `${at}/events`));
+    return { ...members, at, key: url, events: events && [...new Set(events)] };
   }
 
   #user(document: UserDocument, at: string): WantedUser {

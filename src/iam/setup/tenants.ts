@@ -21,6 +21,7 @@ import type { SetupError } from './read.ts';
 import { auditedWriters, planRemoval, planResource, type SetupResource } from './resource-plan.ts';
 import type { WantedRole } from './roles.ts';
 import type { WantedUser } from './users.ts';
+import type { WantedWebhook } from './webhooks.ts';
 
 type Values = Omit<TenantValues, 'id'>;
 
@@ -28,10 +29,11 @@ export interface WantedTenant extends Omit<Wanted<Values, TenantId>, 'settings' 
   /** Null removes all settings. */
   readonly settings?: SettingsChanges | null | undefined;
   readonly quotas?: QuotasChanges | null | undefined;
-  /** Undefined: the file does not state the roles. The same applies to policies, issuers and users. */
+  /** Undefined: the file does not state the roles. The same applies to policies, issuers, webhooks and users. */
   readonly roles: readonly WantedRole[] | undefined;
   readonly policies: readonly WantedPolicy[] | undefined;
   readonly issuers: readonly WantedIssuer[] | undefined;
+  readonly webhooks: readonly WantedWebhook[] | undefined;
   readonly users: readonly WantedUser[] | undefined;
 }
 

@@ -89,7 +89,7 @@ function send({ keys, fetch, now }: SendParts, claimed: ClaimedDelivery): Promis
 
 const UNREADABLE: FetchOutcome = {
   kind: 'failed',
-  reason: 'The secret of the webhook was sealed under another secret-key. Rotate it.',
+  reason: 'The webhook has no secret, or one that was sealed under another secret-key. Rotate it.',
 };
 
 function resultOf({ type, attempts }: ClaimedDelivery, answer: FetchOutcome): AttemptResult {

@@ -13,6 +13,9 @@ export interface SecretKeys {
 }
 
 const PURPOSE = 'webhooks';
+/** Of a webhook from a setup file. Its deliveries wait until it is rotated. */
+export const NO_SECRET = Buffer.alloc(0);
+
 const PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 

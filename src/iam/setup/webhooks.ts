@@ -1,0 +1,87 @@
+/**
+ * The webhooks of a tenant in a setup file. A file has no secret: a new webhook sends nothing until it is rotated, and
+ * the secret of a stored one stays.
+ */
+
+import { makeId, type TenantId } from '../../domain/ids.ts';
+import type { FieldError } from '../../domain/problem-details.ts';
+import { urlErrors } from '../webhooks/address.ts';
+import { MAX_WEBHOOKS, writeNewWebhook } from '../webhooks/create.ts';
+import type { WebhookRow } from '../webhooks/entity.ts';
+import { deleteWebhookRow, updateWebhookRow, type WebhookValues } from '../webhooks/queries.ts';
+import { webhookResource } from '../webhooks/resource.ts';
+import { NO_SECRET } from '../webhooks/secret.ts';
+import type { ApplyContext, PlannedAction } from './action.ts';
+import type { SetupMembers, Wanted } from './members.ts';
+import type { SetupError } from './read.ts';
+import { planResources, type SetupResource } from './resource-plan.ts';
+
+type Values = Pick<WebhookValues, 'events' | 'description' | 'enabled'>;
+export type WantedWebhook = Wanted<Values, string>;
+export type WebhookAction = PlannedAction<WebhookRow, Values, string>;
+
+export const WEBHOOK_MEMBERS: SetupMembers<Values> = {
+  events: {},
+  description: { empty: null },
+  enabled: { initial: true },
+};
+
+/** @param wanted undefined: the file does not state the webhooks. @param prune deletes webhooks that it does not name */
+export function planWebhooks(
+  tenant: TenantId,
+  wanted: readonly WantedWebhook[] | undefined,
+  stored: readonly WebhookRow[],
+  prune: boolean,
+  /** `webhooks.allowed-hosts`. */
+  allowedHosts: readonly string[],
+  errors: SetupError[],
+): readonly WebhookAction[] {
+  const known = new Set(stored.map(({ url }) => url));
+  for (const { at, key } of wanted ?? []) if (!known.has(key)) errors.push(...atUrl(at, urlErrors(key, allowedHosts)));
+  const actions = planResources(webhookResources(tenant), wanted, stored, prune, errors);
+  const count = (verb: WebhookAction['verb']): number => actions.filter((action) => action.verb === verb).length;
+  const [last] = wanted?.slice(-1) ?? [];
+  if (last !== undefined && count('create') > 0 && stored.length + count('create') - count('delete') > MAX_WEBHOOKS)
+    errors.push({
+      path: last.at,
+      message: `A tenant has at most ${MAX_WEBHOOKS} webhooks, and this file gives it more.`,
+    });
+  return actions;
+}
+
+const atUrl = (at: string, errors: readonly FieldError[]): readonly SetupError[] =>
+  errors.map(({ message }) => ({ path: `${at}/url`, message }));
+
+function webhookResources(tenant: TenantId): SetupResource<WebhookRow, Values, string> {
+  return {
+    type: 'webhook',
+    tenant,
+    members: WEBHOOK_MEMBERS,
+    keyOf: ({ url }) => url,
+    create: async (context, url, values) => {
+      const { trx, nowMs, random } = context;
+      const ref = { id: makeId('whk', nowMs, random(10)), tenant_id: tenant };
+      const row = await writeNewWebhook(trx, ref, { ...values, url, disabled_reason: null }, NO_SECRET);
+      await record(context, 'create', row, { after: webhookResource(row, nowMs) });
+    },
+    change: async (context, before, values) => {
+      const disabled_reason = values.enabled ? null : before.disabled_reason;
+      const row = await updateWebhookRow(context.trx, before.id, { ...values, url: before.url, disabled_reason });
+      const states = { before: webhookResource(before, context.nowMs), after: webhookResource(row, context.nowMs) };
+      await record(context, 'update', row, states);
+    },
+    remove: async (context, row) => {
+      await deleteWebhookRow(context.trx, row.id);
+      await record(context, 'delete', row, { before: webhookResource(row, context.nowMs) });
+    },
+  };
+}
+
+function record(
+  { audit }: ApplyContext,
+  verb: string,
+  { id, tenant_id }: WebhookRow,
+  states: { readonly before?: object; readonly after?: object },
+): Promise<void> {
+  return audit({ action: `webhook.${verb}`, target: { type: 'webhook', id }, tenant: tenant_id, ...states });
+}
