@@ -1,6 +1,6 @@
 /**
- * Work for administrators: locked accounts, users suspended by the directory, policies that apply to no principal, and
- * patterns that match no permission.
+ * Work for administrators: locked accounts, users suspended by the directory, models without a price, policies that
+ * apply to no principal, and patterns that match no permission.
  */
 
 import { useQueryClient } from '@tanstack/react-query';
@@ -30,7 +30,7 @@ export function Care() {
   const denied = [noUsers, noPolicies, noRoles, noKeys].filter((reason) => reason !== undefined);
   const isAllDenied = denied.length === 4;
   const { data } = overview;
-  const entries = data === undefined ? [] : entriesOf(data.users, data.notices.data);
+  const entries = data === undefined ? [] : entriesOf(data);
   return (
     <section>
       <SectionHead title={text.care} small={entries.length === 0 ? undefined : count(entries.length)} />
@@ -53,7 +53,8 @@ export function Care() {
   );
 }
 
-function entriesOf(users: Report['users'], notices: readonly NoticedResource[]): readonly ReactNode[] {
+function entriesOf({ users, notices, unpriced_models: unpriced = [] }: Report): readonly ReactNode[] {
+  const [first] = unpriced;
   return [
     ...(users?.locked ?? []).map((user) => <Locked key={`locked ${user.id}`} user={user} />),
     ...(users?.suspended ?? []).map((user) => (
@@ -80,7 +81,28 @@ function entriesOf(users: Report['users'], notices: readonly NoticedResource[]):
         second={user.email_conflict ?? text.conflictSays}
       />
     )),
-    ...notices.map((notice) => <Noted key={`${notice.kind} ${notice.id} ${notice.notice.path}`} noticed={notice} />),
+    ...(first === undefined
+      ? []
+      : [
+          <Entry
+            key="unpriced"
+            icon={<Mark name="price" />}
+            name={
+              <>
+                <code>{first.model}</code> {text.unpriced(unpriced.length - 1)}
+              </>
+            }
+            second={text.unpricedSays(count(unpriced.reduce((sum, { requests }) => sum + requests, 0)))}
+            end={
+              <Link to="/spend" search={{ by: 'model' }} className={styles.link} aria-label={text.openOf(text.toSpend)}>
+                {text.open}
+              </Link>
+            }
+          />,
+        ]),
+    ...notices.data.map((notice) => (
+      <Noted key={`${notice.kind} ${notice.id} ${notice.notice.path}`} noticed={notice} />
+    )),
   ];
 }
 

@@ -102,6 +102,11 @@ export const overview = {
   lockedSays: 'Too many failed logins',
   unlock: 'Unlock',
   unlockOf: (name: string) => `Unlock ${name}`,
+  unpriced: (others: number) =>
+    others === 0 ? 'has no price' : `and ${others === 1 ? '1 other model' : `${others} other models`} have no price`,
+  unpricedSays: (requests: string) =>
+    requests === '1' ? '1 request of this month costs 0' : `${requests} requests of this month cost 0`,
+  toSpend: 'Spend',
   bindsNobody: 'applies to nobody',
   bindsNobodySays: 'It is attached to no role',
   doesNothing: 'has no effect beside other rules',
