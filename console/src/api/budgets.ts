@@ -7,14 +7,8 @@ import { type List, type ListQuery, useList } from './list.ts';
 import { type Tenant, useTenant } from './session.ts';
 
 const PAGE = 50;
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 const BUDGETS = '/v1/iam/budgets';
 const BUDGET = '/v1/iam/budgets/{id}';
-
-/** Reports whether the server takes the text as the name of a budget. */
-export function isBudgetName(name: string): boolean {
-  return NAME.test(name);
-}
 
 /** A list of the tenant's budgets, a page at a time. */
 export function useBudgets(filter: ListQuery<typeof BUDGETS>): List<Budget> {

@@ -1,10 +1,10 @@
 /** A budget as the form holds it, and the members of a request that it becomes. */
 
 import type { Budget, BudgetChanges, NewBudget } from '../../../../client/index.ts';
-import { isBudgetName } from '../../api/budgets.ts';
 import { metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
 import type { Pair } from '../../ui/pairs-field.tsx';
+import { fractionOf, percentOf } from './percent.ts';
 
 export const UNITS = ['money', 'tokens', 'requests'] as const;
 export const PERIODS = ['hour', 'day', 'week', 'month', 'total'] as const;
@@ -54,11 +54,15 @@ export const NEW_BUDGET: BudgetFields = {
 };
 
 export const MAX_MODELS = 100;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 const MAX_MONEY = 9_000_000;
 const MONEY = /^\d{1,7}(?:\.\d{1,9})?$/;
 const COUNT = /^\d{1,15}$/;
-/** A fraction of 1 in percent, without the digits that binary fractions add. */
-const PERCENT_DIGITS = 6;
+
+/** Reports whether the server takes the text as the name of a budget. */
+export function isBudgetName(name: string): boolean {
+  return NAME.test(name);
+}
 
 export function fieldsOf(budget: Budget): BudgetFields {
   const { name, unit, limit, period, timezone, applies_to: to, per, models, action, alerts, enabled } = budget;
@@ -77,7 +81,7 @@ export function fieldsOf(budget: Budget): BudgetFields {
     per,
     models: models ?? [],
     action,
-    alerts: alerts.map((alert) => String(Number((alert * 100).toFixed(PERCENT_DIGITS)))),
+    alerts: alerts.map(percentOf),
     enabled,
   };
 }
@@ -121,10 +125,6 @@ function scopeOf({ target, keys, users, roles, metadata }: AppliesFields): NewBu
     default:
       return target satisfies never;
   }
-}
-
-function fractionOf(percent: string): number {
-  return Number((Number(percent) / 100).toFixed(PERCENT_DIGITS + 2));
 }
 
 /** Returns why the budget cannot be sent; undefined: it can. */

@@ -1,6 +1,5 @@
 /** The members of a budget that a caller writes. */
 
-import { isBudgetName } from '../../api/budgets.ts';
 import { METADATA_BOUNDS, metadataFault } from '../../api/metadata.ts';
 import { useCurrency } from '../../api/prices.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
@@ -20,6 +19,7 @@ import {
   type AppliesFields,
   alertFault,
   type BudgetFields,
+  isBudgetName,
   limitFault,
   PERIODS,
   PERS,
