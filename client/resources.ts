@@ -24,6 +24,7 @@ const ISSUERS = '/v1/iam/issuers';
 const ISSUER = '/v1/iam/issuers/{id}';
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/{id}';
+const PRICES = '/v1/iam/prices';
 const RECENT = '/v1/iam/decisions/recent';
 const DECISION = '/v1/iam/decisions/recent/{request_id}';
 
@@ -158,6 +159,14 @@ export function resourcesOf({ request, pages }: Calls) {
         request('GET', '/v1/iam/usage', { query, ...options }),
       record: (body: BodyOf<'POST', '/v1/iam/usage/events'>, options?: CallOptions) =>
         request('POST', '/v1/iam/usage/events', { body, ...options }),
+    },
+    prices: {
+      get: (options?: CallOptions) => request('GET', PRICES, options),
+      /** Replaces the whole list. Send `ifMatch`, so that it replaces no list that you have not seen. */
+      set: (body: BodyOf<'PUT', typeof PRICES>, options?: CallOptions) => request('PUT', PRICES, { body, ...options }),
+      /** The table of the release, compared with the list in force. */
+      propose: (query?: QueryOf<`${typeof PRICES}/proposal`>, options?: CallOptions) =>
+        request('GET', `${PRICES}/proposal`, { query, ...options }),
     },
     /** Every permission, with the routes that need it; `pattern` narrows them to those that it covers. */
     permissions: (query?: QueryOf<'/v1/iam/permissions'>, options?: CallOptions) =>
