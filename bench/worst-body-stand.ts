@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import type { Resolution } from '../src/credential-cache/credential-cache.ts';
 import { compilePolicies, compileTenant } from '../src/decision/compile.ts';
 import type { Identity, Snapshot } from '../src/decision/model.ts';
+import { NO_PRICES } from '../src/decision/prices.ts';
 import { buildRouteTable } from '../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseRoleName, parseTenantId } from '../src/domain/ids.ts';
 import type { PolicyRecord } from '../src/domain/records.ts';
@@ -90,6 +91,7 @@ export async function openStand(): Promise<Stand> {
       origins: undefined,
       live,
       routes: built.table,
+      priceTable: () => NO_PRICES,
       issuers: {
         keys: { db, fetch: { allowedHosts: [] }, maxStalenessMs: DAY_MS, turns: keyRefreshTurns() },
         allowedHosts: [],

@@ -809,6 +809,32 @@ export type ExplainRequest = {
   readonly content_type?: string;
 };
 
+export type ExplainedBudget = {
+  /** The id. */
+  readonly id: string;
+  /** The name. */
+  readonly name: string;
+  readonly unit: 'money' | 'tokens' | 'requests';
+  /** The month, `YYYY-MM`. */
+  readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
+  /** What was done, such as `role.update`. */
+  readonly action: 'block' | 'report';
+  /** The key or user whose own amount it is. Null: a shared one. */
+  readonly caller: string | null;
+  /** Of money: a decimal text. Null without `usage:read`, unless the amount is that of the caller alone. */
+  readonly limit: string | number | null;
+  /** Booked in the period. Null as `limit`. */
+  readonly spent: string | number | null;
+  /** Set aside for requests in progress, and fetched ahead of need. Null as `limit`. */
+  readonly reserved: string | number | null;
+  /** The amount that this request sets aside. */
+  readonly needed: string | number;
+  /** When the limit begins again. */
+  readonly resets_at: string | null;
+  /** More than the rest of the limit is needed. It denies if `action` is `block`. */
+  readonly exceeded: boolean;
+};
+
 export type ExplainedDecision = {
   /** The request_id of the denial, and its header x-request-id. */
   readonly request_id: string;
@@ -978,6 +1004,8 @@ export type ExplainedDecision = {
       /** Whether the limit rejects the request. */
       readonly exceeded: boolean;
     }[];
+    /** The budgets of step 17 that count the request, by name; empty likewise. */
+    readonly budgets: readonly ExplainedBudget[];
     /** Whether the current rules lead to the recorded decision. */
     readonly same: boolean;
     /** How the explanation relates to the recorded decision. */
@@ -1096,6 +1124,8 @@ export type Explanation = {
     /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
   }[];
+  /** The budgets of step 17 that count the request, by name; empty likewise. */
+  readonly budgets: readonly ExplainedBudget[];
 };
 
 export type ImportedApiKeys = {
@@ -1502,6 +1532,8 @@ export type Me = {
   readonly permissions: readonly string[];
   /** Whether the principal administers the whole installation. */
   readonly platform_admin: boolean;
+  /** The budgets that count the requests of the caller in its own tenant. Those with amounts of others show them with `usage:read` only. */
+  readonly budgets: readonly OwnBudget[];
 };
 
 /** Pairs of text. No decision reads them. */
@@ -1933,6 +1965,28 @@ export type Overview = {
     /** The first of them to expire. */
     readonly data: readonly ApiKey[];
   };
+};
+
+export type OwnBudget = {
+  /** The name. */
+  readonly name: string;
+  readonly unit: 'money' | 'tokens' | 'requests';
+  /** The month, `YYYY-MM`. */
+  readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
+  /** What was done, such as `role.update`. */
+  readonly action: 'block' | 'report';
+  /** Globs of model names; `*` matches any characters. */
+  readonly models: readonly string[] | null;
+  /** The end of the period. Null: it has none. */
+  readonly resets_at: string | null;
+  /** Of money: a decimal text. */
+  readonly limit?: string | number;
+  /** Booked in the period. */
+  readonly spent?: string | number;
+  /** Set aside for requests in progress, and fetched ahead of need. */
+  readonly reserved?: string | number;
+  /** The limit without the spent and the reserved part; 0 if more was spent. */
+  readonly remaining?: string | number;
 };
 
 export type PasswordChange = {
@@ -2589,6 +2643,8 @@ export type Simulation = {
     /** Whether the limit rejects the request. */
     readonly exceeded: boolean;
   }[];
+  /** The budgets of step 17 that count the request, by name; empty likewise. */
+  readonly budgets: readonly ExplainedBudget[];
   /** The decision without the proposal. */
   readonly current: {
     /** `allow`, `deny` or `public`. */

@@ -13,11 +13,17 @@ export async function explainCommand(args: Arguments): Promise<number> {
   const request = requestOf(args);
   const explanation = await withStore(args, async (store, { config }) => {
     await using stack = new AsyncDisposableStack();
-    const { live, routes, now } = await startCredentialCache(
+    const { live, routes, prices, now } = await startCredentialCache(
       { config, store, telemetry: createTelemetry({ level: 'silent' }) },
       stack,
     );
-    const parts = { db: store.db, live, routes, metering: meteringSettings(config) };
+    const parts = {
+      db: store.db,
+      live,
+      routes,
+      metering: meteringSettings(config),
+      priceTable: () => prices.table,
+    };
     return await explain(parts, { kind: 'operator', nowMs: now() }, request);
   });
   process.stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);

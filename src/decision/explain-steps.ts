@@ -4,6 +4,8 @@
  */
 
 import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
+import type { BudgetId } from '../domain/ids.ts';
+import type { BudgetPeriod, BudgetUnit } from '../domain/records.ts';
 import type { Decision, ISSUER_REASONS } from './model.ts';
 import type { RateDimension } from './model-rates.ts';
 
@@ -58,6 +60,28 @@ export interface ExplainedLimit {
   readonly resets_at: string | null;
   /** The amount that this request takes, or the largest token limit that it names; null if it names none. */
   readonly needed: number | null;
+  readonly exceeded: boolean;
+}
+
+/** One budget that counts a request that passed steps 1 to 15, for step 17. */
+export interface ExplainedBudget {
+  readonly id: BudgetId;
+  readonly name: string;
+  readonly unit: BudgetUnit;
+  readonly period: BudgetPeriod;
+  /** `report`: the budget blocks nothing. */
+  readonly action: 'block' | 'report';
+  /** The key or the user whose own amount it is; null: the callers share it. */
+  readonly caller: string | null;
+  /** Amounts of money are decimal texts. Null: the reader may not know. */
+  readonly limit: string | number | null;
+  readonly spent: string | number | null;
+  /** The part of the rest that is reserved: for running requests, and ahead of need. */
+  readonly reserved: string | number | null;
+  /** The amount that this request takes. */
+  readonly needed: string | number;
+  /** RFC 3339; null = the budget does not reset. */
+  readonly resets_at: string | null;
   readonly exceeded: boolean;
 }
 
@@ -134,8 +158,12 @@ export interface Ending {
 
 const ALLOW = { outcome: 'allowed', code: 'allow', status: 200 } as const;
 
-/** @param limits of an allow of steps 2 to 15: the first that is exceeded denies */
-export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]): Ending {
+/** @param limits of an allow of steps 2 to 15: the first that is exceeded denies, and after them the first such budget */
+export function endingOf(
+  decision: Decision,
+  limits: readonly ExplainedLimit[],
+  budgets: readonly ExplainedBudget[],
+): Ending {
   switch (decision.kind) {
     case 'public':
       return { ...ALLOW, line: 3, detail: 'This path is public: Postern serves it without a credential.' };
@@ -152,7 +180,9 @@ export function endingOf(decision: Decision, limits: readonly ExplainedLimit[]):
       throw new Fault('an explanation needs a body that is not available');
     case 'allow': {
       const exceeded = limits.find((limit) => limit.exceeded);
-      return exceeded === undefined ? { ...ALLOW, line: 18, detail: 'Every step passed.' } : refusedBy(exceeded);
+      if (exceeded !== undefined) return refusedBy(exceeded);
+      const blocking = budgets.find((budget) => budget.exceeded && budget.action === 'block');
+      return blocking === undefined ? { ...ALLOW, line: 18, detail: 'Every step passed.' } : blockedBy(blocking);
     }
     default:
       return decision satisfies never;
@@ -165,6 +195,13 @@ function refusedBy(limit: ExplainedLimit): Ending {
 }
 
 const HOLDER = { tenant: "tenant's", user: "user's", api_key: "key's" } as const;
+
+function blockedBy({ name, resets_at: resetsAt }: ExplainedBudget): Ending {
+  const reset = resetsAt === null ? 'It does not reset by itself.' : `It resets at ${resetsAt}.`;
+  const detail = `This request may spend more than the budget "${name}" has left. ${reset}`;
+  const code = 'insufficient_quota';
+  return { line: 17, outcome: 'denied', code, status: ERRORS[code].status, detail };
+}
 
 function exceededText({ name, of, models = [], limit, needed, resets_at: resetsAt }: ExplainedLimit): string {
   const until = resetsAt === null ? '' : ` The limit resets at ${resetsAt}.`;

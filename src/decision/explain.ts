@@ -6,7 +6,14 @@ import { readBody } from './body.ts';
 import { zoneOf } from './condition-table.ts';
 import { type Check, checkHolds } from './conditions.ts';
 import { decideTraced } from './decide.ts';
-import { type ExplainedLimit, type ExplainedStep, endingOf, stepsOf, type Unproved } from './explain-steps.ts';
+import {
+  type ExplainedBudget,
+  type ExplainedLimit,
+  type ExplainedStep,
+  endingOf,
+  stepsOf,
+  type Unproved,
+} from './explain-steps.ts';
 import { ruleWork } from './limits.ts';
 import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
@@ -64,6 +71,8 @@ export interface DecisionExplanation {
   readonly policies: readonly ExplainedPolicy[];
   /** The limits of steps 15 to 17; empty if an earlier step ended the decision. */
   readonly limits: readonly ExplainedLimit[];
+  /** The budgets that count the request, by name; empty likewise. */
+  readonly budgets: readonly ExplainedBudget[];
 }
 
 function explainGrant(considered: ConsideredGrant): ExplainedGrant {
@@ -124,6 +133,8 @@ function resourceText(resource: Resource): string {
 export interface ExplainOptions {
   /** Returns the limits of steps 16 and 17, in the order of their checks. Absent: no limit is read. */
   readonly limits?: (allow: Allow) => readonly ExplainedLimit[];
+  /** Returns the budgets of step 17. Absent: no budget is read. */
+  readonly budgets?: (allow: Allow) => readonly ExplainedBudget[];
   /** Why the credential proves no principal. Absent: the caller may not know. */
   readonly unproved?: Unproved | undefined;
 }
@@ -135,7 +146,7 @@ export function explainDecision(
   identity: Identity,
   snapshot: Snapshot | undefined,
   nowMs: number,
-  { limits, unproved }: ExplainOptions = {},
+  { limits, budgets, unproved }: ExplainOptions = {},
 ): DecisionExplanation {
   const trace: Trace = { grants: [] };
   const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
@@ -147,7 +158,8 @@ export function explainDecision(
     ...tokenLimit(decision, input, snapshot),
     ...(decision.kind === 'allow' && limits !== undefined ? limits(decision) : []),
   ];
-  const ending = endingOf(decision, checked);
+  const counting = decision.kind === 'allow' && budgets !== undefined ? budgets(decision) : [];
+  const ending = endingOf(decision, checked, counting);
   const route = match.kind === 'matched' ? match.route : undefined;
   return {
     decision: ending.outcome === 'allowed' ? 'allow' : 'deny',
@@ -162,6 +174,7 @@ export function explainDecision(
     grants: trace.grants.map(explainGrant),
     policies: query === undefined ? [] : explainPolicies(query),
     limits: checked,
+    budgets: counting,
   };
 }
 

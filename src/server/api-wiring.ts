@@ -26,7 +26,7 @@ import type { WiringContext } from './wiring-context.ts';
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../console/dist');
 
 interface ApiParts {
-  readonly services: Pick<CredentialServices, 'feed' | 'live' | 'routes' | 'now'>;
+  readonly services: Pick<CredentialServices, 'feed' | 'live' | 'routes' | 'prices' | 'now'>;
   readonly tokens: AccessTokenParts & PublishedKeys;
   /** Resolves the credentials of requests. */
   readonly resolver: CredentialResolver;
@@ -57,7 +57,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
   const issuerKeys = issuerKeyRefresh(wiring);
   const webhooks = webhookSending(wiring);
   const { tokens } = parts;
-  const { feed, live, routes: platformRoutes, now } = parts.services;
+  const { feed, live, routes: platformRoutes, prices, now } = parts.services;
   const pool = createRandomPool();
   const admin: AuthParts = {
     db: store.db,
@@ -91,6 +91,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       routes: platformRoutes,
       metering: meteringSettings(config),
       prices: config.prices,
+      priceTable: () => prices.table,
       issuers: { keys: issuerKeys, ...config.issuers },
       webhooks,
       sso: ssoSettings(wiring, issuerKeys, admin),

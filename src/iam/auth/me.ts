@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import { narrowedPatterns } from '../../decision/narrowing.ts';
 import { findKey } from '../api-keys/queries.ts';
+import { ownBudgets } from '../budgets/own.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { findUser } from '../users/queries.ts';
@@ -24,6 +25,7 @@ export async function me(parts: Pick<AuthParts, 'db'>, caller: Caller): Promise<
     roles: [...roles],
     permissions: [...permissionPatterns(principal, snapshot)],
     platform_admin: principal.kind === 'user' && principal.platformAdmin,
+    budgets: await ownBudgets(parts.db.knex, caller),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The response schemas of /v1/auth. */
 
 import { Type } from 'typebox';
+import { ownBudget } from '../budgets/entity.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import type { UserSource } from '../users/entity.ts';
 import { ACCESS_TOKEN_TYPE } from './exchange-request.ts';
@@ -49,6 +50,10 @@ export const Me = component(
       description: 'The permission patterns of the roles or scopes. Policies and constraints may narrow or widen them.',
     }),
     platform_admin: Type.Boolean(),
+    budgets: Type.Array(ownBudget, {
+      description:
+        'The budgets that count the requests of the caller in its own tenant. Those with amounts of others show them with `usage:read` only.',
+    }),
   }),
 );
 

@@ -10,8 +10,10 @@ import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
 import {
   BUDGET_PERIODS,
   BUDGET_UNITS,
+  type BudgetPeriod,
   type BudgetRecord,
   type BudgetScope,
+  type BudgetUnit,
   type Metadata,
 } from '../../domain/records.ts';
 import {
@@ -85,7 +87,7 @@ const appliesTo = Type.Unsafe<BudgetScope>({
 const shownScope = Type.Unsafe<BudgetScope>({
   type: 'object',
   properties: {
-    tenant: { type: 'boolean' },
+    tenant: { type: 'boolean', description: 'Every request in the tenant.' },
     keys: { type: 'array', items: { type: 'string' } },
     users: { type: 'array', items: { type: 'string' } },
     roles: { type: 'array', items: { type: 'string' } },
@@ -159,10 +161,23 @@ export const budgetState = component(
 );
 export type SpentState = Static<typeof budgetState>;
 
-export const period = oneOf(...BUDGET_PERIODS);
-export const unit = oneOf(...BUDGET_UNITS);
-const per = oneOf('all', 'key', 'user');
-export const action = oneOf('block', 'report');
+export const period = Type.Unsafe<BudgetPeriod>({
+  ...oneOf(...BUDGET_PERIODS),
+  description:
+    'The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself.',
+});
+export const unit = Type.Unsafe<BudgetUnit>({
+  ...oneOf(...BUDGET_UNITS),
+  description: 'The unit of the amounts: money in the currency of the prices, tokens, or requests.',
+});
+const per = Type.Unsafe<'all' | 'key' | 'user'>({
+  ...oneOf('all', 'key', 'user'),
+  description: '`all`: the callers share the amount. `key`, `user`: each has its own. Default: all.',
+});
+export const action = Type.Unsafe<'block' | 'report'>({
+  ...oneOf('block', 'report'),
+  description: '`report`: requests are counted, and none is blocked. Default: block.',
+});
 
 export const budget = {
   id: column(
@@ -187,12 +202,7 @@ export const budget = {
   }),
   applies_to: column(shownScope, { accepts: appliesTo, changes: true }),
   per: column(per, {
-    accepts: Type.Optional(
-      Type.Unsafe<Static<typeof per>>({
-        ...per,
-        description: '`all`: the callers share the amount. `key`, `user`: each has its own. Default: all.',
-      }),
-    ),
+    accepts: Type.Optional(per),
     changes: true,
   }),
   models: column(Type.Unsafe<readonly string[] | null>(nullable(texts)), {
@@ -200,24 +210,44 @@ export const budget = {
     changes: true,
   }),
   action: column(action, {
-    accepts: Type.Optional(
-      Type.Unsafe<Static<typeof action>>({
-        ...action,
-        description: '`report`: requests are counted, and none is blocked. Default: block.',
-      }),
+    accepts: Type.Optional(action),
+    changes: true,
+  }),
+  alerts: column(
+    Type.Unsafe<readonly number[]>(
+      Type.Array(Type.Number(), { description: 'Fractions of the limit that are announced when they are reached.' }),
     ),
-    changes: true,
-  }),
-  alerts: column(Type.Unsafe<readonly number[]>(Type.Array(Type.Number())), {
-    accepts: Type.Optional(alerts),
-    changes: true,
-  }),
+    {
+      accepts: Type.Optional(alerts),
+      changes: true,
+    },
+  ),
   enabled: column(Type.Boolean(), { accepts: Type.Optional(Type.Boolean()), changes: true }),
   epoch: hidden<number>(),
   state: derived(Type.Optional(budgetState)),
   created_at: column(instant),
   updated_at: column(instant),
 };
+
+const own = { limit: shownAmount('Of money: a decimal text.'), ...amounts };
+
+/** A budget as the caller whose requests it counts sees it. */
+export const ownBudget = component(
+  'OwnBudget',
+  Type.Object({
+    name: text,
+    unit,
+    period,
+    action,
+    models: Type.Unsafe<string[] | null>(nullable(Type.Array(text))),
+    resets_at: shownInstant('The end of the period. Null: it has none.'),
+    limit: Type.Optional(own.limit),
+    spent: Type.Optional(own.spent),
+    reserved: Type.Optional(own.reserved),
+    remaining: Type.Optional(own.remaining),
+  }),
+);
+export type OwnBudget = Static<typeof ownBudget>;
 
 export interface BudgetRow extends RowOf<typeof budget> {}
 export interface BudgetResource extends ResourceOf<typeof budget> {}

@@ -32,7 +32,7 @@ export const budgetPreview = component(
     periods: nullable(
       Type.Array(
         Type.Object({
-          starts_on: day,
+          starts_on: Type.String({ format: 'date', description: 'The first day of the period.' }),
           spent: shownAmount('By all callers together.'),
           reached_on: nullable(
             Type.String({ format: 'date', description: 'The first day on which an amount was spent.' }),

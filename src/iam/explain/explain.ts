@@ -1,11 +1,12 @@
 /** Explains a decision with the function of the data plane. Nothing is counted. */
 
 import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
-import type { ExplainedLimit } from '../../decision/explain-steps.ts';
+import type { ExplainedBudget, ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Snapshot } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
+import { budgetCheck } from './budgets.ts';
 import { limitCheck } from './limits.ts';
 import { type ExplainParts, type Requester, type ResolvedRequest, resolveExplainRequest } from './resolve.ts';
 import type { ExplainRequest } from './schemas.ts';
@@ -32,7 +33,20 @@ export async function explain(
 export function shownTo<T extends DecisionExplanation>(caller: Caller, explanation: T): T {
   if (isAuthorized(caller, 'admin:policies')) return explanation;
   const visible = { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
-  return isAuthorized(caller, 'usage:read') ? visible : { ...visible, limits: explanation.limits.map(withoutUsage) };
+  if (isAuthorized(caller, 'usage:read')) return visible;
+  const budgets = explanation.budgets.map((budget) => (isOwnAmount(caller, budget) ? budget : withoutAmounts(budget)));
+  return { ...visible, limits: explanation.limits.map(withoutUsage), budgets };
+}
+
+/** Reports whether the amount is that of the caller alone. */
+function isOwnAmount({ principal }: Caller, { caller }: ExplainedBudget): boolean {
+  return (
+    caller !== null && (caller === principal.id || (principal.kind === 'api_key' && caller === principal.owner?.id))
+  );
+}
+
+function withoutAmounts(budget: ExplainedBudget): ExplainedBudget {
+  return { ...budget, limit: null, spent: null, reserved: null };
 }
 
 function withoutUsage(limit: ExplainedLimit): ExplainedLimit {
@@ -47,6 +61,11 @@ export async function explainer(parts: ExplainParts, request: ResolvedRequest): 
   const { input, identity, snapshot, nowMs, requestedAtMs, unproved } = request;
   const match = matchRoute(parts.routes, input);
   const limits = await limitCheck(parts, match, identity, snapshot?.effective, requestedAtMs);
-  const context = { unproved, ...(limits === undefined ? {} : { limits }) };
+  const budgets = await budgetCheck(parts, match, identity, snapshot?.effective, requestedAtMs);
+  const context = {
+    unproved,
+    ...(limits === undefined ? {} : { limits }),
+    ...(budgets === undefined ? {} : { budgets }),
+  };
   return (change) => explainDecision(match, input, identity, snapshot && change(snapshot), nowMs, context);
 }

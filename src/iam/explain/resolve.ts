@@ -3,6 +3,7 @@
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
+import type { PriceTable } from '../../decision/prices.ts';
 import type { RouteTable } from '../../decision/routes.ts';
 import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
 import type { CredentialForm } from '../../domain/credential.ts';
@@ -30,6 +31,8 @@ export interface SubjectResolver {
 export interface ExplainParts extends Pick<AdminParts, 'db'>, MeteringParts {
   readonly live: SubjectResolver;
   readonly routes: RouteTable;
+  /** The prices in force. */
+  readonly priceTable: () => PriceTable;
 }
 
 /** A caller, or the operator, who needs no permission. */

@@ -8,6 +8,7 @@ import { ISSUER_REASONS } from '../../decision/model.ts';
 import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { sizeText } from '../../http/body-limits.ts';
+import { budget, period, unit } from '../budgets/entity.ts';
 import { newPolicy } from '../policies/entity.ts';
 import { newRole } from '../roles/entity.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
@@ -201,6 +202,34 @@ const explainedLimit = Type.Object({
   exceeded: Type.Boolean(),
 });
 
+const amount = (description: string) =>
+  Type.Unsafe<string | number | null>({ type: ['string', 'integer', 'null'], description });
+
+const explainedBudget = component(
+  'ExplainedBudget',
+  Type.Object({
+    id: budget.id.shows,
+    name: text,
+    unit,
+    period,
+    action: budget.action.shows,
+    caller: nullable(Type.String({ description: 'The key or user whose own amount it is. Null: a shared one.' })),
+    limit: amount(
+      'Of money: a decimal text. Null without `usage:read`, unless the amount is that of the caller alone.',
+    ),
+    spent: amount('Booked in the period. Null as `limit`.'),
+    reserved: amount('Set aside for requests in progress, and fetched ahead of need. Null as `limit`.'),
+    needed: Type.Unsafe<string | number>({
+      type: ['string', 'integer'],
+      description: 'The amount that this request sets aside.',
+    }),
+    resets_at: nullable(instant),
+    exceeded: Type.Boolean({
+      description: 'More than the rest of the limit is needed. It denies if `action` is `block`.',
+    }),
+  }),
+);
+
 const grant = Type.Object({
   kind: oneOf('role', 'owner_role', 'scopes'),
   name: nullable(text),
@@ -248,6 +277,9 @@ export const Explanation = component(
     policies: Type.Array(policyStep),
     limits: Type.Array(explainedLimit, {
       description: 'The limits of steps 15 to 17; empty if an earlier step ended the decision. Nothing is counted.',
+    }),
+    budgets: Type.Array(explainedBudget, {
+      description: 'The budgets of step 17 that count the request, by name; empty likewise.',
     }),
   }),
 );
