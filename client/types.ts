@@ -324,15 +324,17 @@ export type Budget = {
   readonly tenant_id: string;
   /** The name. */
   readonly name: string;
+  /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';
   /** Of money: a decimal text. */
   readonly limit: string | number;
-  /** The month, `YYYY-MM`. */
+  /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
   /** The time zone of the tenant, such as `Europe/Berlin`. */
   readonly timezone: string | null;
   /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
   readonly applies_to: {
+    /** Every request in the tenant. */
     readonly tenant?: boolean;
     /** The API keys. */
     readonly keys?: readonly string[];
@@ -343,11 +345,13 @@ export type Budget = {
     /** Up to 16 pairs of strings. No decision reads them. */
     readonly metadata?: Readonly<Record<string, string>>;
   };
+  /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
   readonly per: 'all' | 'key' | 'user';
   /** Globs of model names; `*` matches any characters. */
   readonly models: readonly string[] | null;
-  /** What was done, such as `role.update`. */
+  /** `report`: requests are counted, and none is blocked. Default: block. */
   readonly action: 'block' | 'report';
+  /** Fractions of the limit that are announced when they are reached. */
   readonly alerts: readonly number[];
   /** Whether the policy is in force. */
   readonly enabled: boolean;
@@ -361,10 +365,11 @@ export type Budget = {
 export type BudgetChanges = {
   /** The name. */
   readonly name?: string;
+  /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit?: 'money' | 'tokens' | 'requests';
   /** Money: a decimal text with at most 9 places, at most 9000000. Tokens and requests: a number. */
   readonly limit?: string | number;
-  /** The month, `YYYY-MM`. */
+  /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total';
   /** The time zone of the tenant, such as `Europe/Berlin`. */
   readonly timezone?: string | null;
@@ -415,6 +420,7 @@ export type BudgetPreview = {
   readonly to: string;
   /** Null: usage is kept by day, so nothing can be said about hours. */
   readonly periods: readonly {
+    /** The first day of the period. */
     readonly starts_on: string;
     /** By all callers together. */
     readonly spent: string | number;
@@ -814,10 +820,11 @@ export type ExplainedBudget = {
   readonly id: string;
   /** The name. */
   readonly name: string;
+  /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';
-  /** The month, `YYYY-MM`. */
+  /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
-  /** What was done, such as `role.update`. */
+  /** `report`: requests are counted, and none is blocked. Default: block. */
   readonly action: 'block' | 'report';
   /** The key or user whose own amount it is. Null: a shared one. */
   readonly caller: string | null;
@@ -1615,10 +1622,11 @@ export type NewApiKey = {
 export type NewBudget = {
   /** The name. */
   readonly name: string;
+  /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';
   /** Money: a decimal text with at most 9 places, at most 9000000. Tokens and requests: a number. */
   readonly limit: string | number;
-  /** The month, `YYYY-MM`. */
+  /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
   /** The time zone of the tenant, such as `Europe/Berlin`. */
   readonly timezone?: string | null;
@@ -1970,10 +1978,11 @@ export type Overview = {
 export type OwnBudget = {
   /** The name. */
   readonly name: string;
+  /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';
-  /** The month, `YYYY-MM`. */
+  /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
-  /** What was done, such as `role.update`. */
+  /** `report`: requests are counted, and none is blocked. Default: block. */
   readonly action: 'block' | 'report';
   /** Globs of model names; `*` matches any characters. */
   readonly models: readonly string[] | null;
@@ -4357,8 +4366,11 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of the name, in any case. */
         readonly q?: string | undefined;
+        /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
         readonly unit?: 'money' | 'tokens' | 'requests' | undefined;
+        /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
         readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total' | undefined;
+        /** `report`: requests are counted, and none is blocked. Default: block. */
         readonly action?: 'block' | 'report' | undefined;
         /** Only policies that are, or are not, in force. */
         readonly enabled?: boolean | undefined;
