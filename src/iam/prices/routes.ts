@@ -6,7 +6,7 @@ import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { getPrices, type PriceParts, setPrices } from './prices.ts';
 import { proposePrices } from './proposal.ts';
-import { newPrices, PriceProposal, Prices, proposalFilters } from './schemas.ts';
+import { newPrices, PriceProposal, pricesReport, proposalFilters } from './schemas.ts';
 
 export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoint[] {
   return [
@@ -18,7 +18,7 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
       permission: 'usage:read',
       body: NOTHING,
       query: NOTHING,
-      answers: shows('The list in force.', Prices, TAGGED),
+      answers: shows('The list in force.', pricesReport, TAGGED),
       refusals: [],
       handler: async () => ({ status: 200, body: await getPrices(parts) }),
     }),
@@ -32,7 +32,7 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
       body: newPrices,
       maxBodyBytes: MAX_BODY_BYTES,
       query: NOTHING,
-      answers: shows('The list in force.', Prices, TAGGED),
+      answers: shows('The list in force.', pricesReport, TAGGED),
       refusals: ['precondition_failed'],
       handler: async ({ caller, body }) => ({ status: 200, body: await setPrices(parts, caller, body.prices) }),
     }),

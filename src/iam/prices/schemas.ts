@@ -78,7 +78,7 @@ export type PriceResource = Readonly<Static<typeof Price>>;
 const version = Type.Integer({ minimum: 0, description: 'Grows by 1 with each list. 0: no list was set yet.' });
 const currency = Type.String({ description: 'The setting `prices.currency`.', examples: ['USD'] });
 
-export const Prices = component(
+export const pricesReport = component(
   'Prices',
   Type.Object({
     version,
@@ -90,7 +90,7 @@ export const Prices = component(
     prices: Type.Array(Price, { description: 'In the order of `models`. A model without a price costs nothing.' }),
   }),
 );
-export type PricesResource = Readonly<Static<typeof Prices>>;
+export type PricesResource = Readonly<Static<typeof pricesReport>>;
 
 export const proposalFilters = Type.Object(
   {

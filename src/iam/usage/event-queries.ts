@@ -37,7 +37,7 @@ export interface UsageEntry {
   readonly charges: readonly Charge[];
 }
 
-/** A key, as far as budgets select by it. */
+/** The members of a key by which budgets select. */
 export interface BudgetedKey {
   readonly id: KeyId;
   /** Undefined: a key of the tenant. */
