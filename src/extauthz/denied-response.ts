@@ -33,7 +33,7 @@ export interface Denial {
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
   readonly rate?: RateState | undefined;
-  /** Of tokens per minute, if that limit is the cause. */
+  /** The state of the limit of tokens per minute, if that is the cause. */
   readonly tokenRate?: RateState | undefined;
   /** Set with `rate_limit_exceeded` if the cause is not a limit of requests. */
   readonly retryAfterSeconds?: number;

@@ -258,9 +258,12 @@ export class RateLeases {
       else requests = tighter(requests, window);
       if (window.left < subject.demand.expectedIn(SHORT_MS, now)) this.#needs.add(subject, window, now);
     }
-    const state = (window: RateWindow | undefined): RateState | undefined =>
-      window === undefined ? undefined : rateState(window, windowMs, interval.earliestMs);
-    return { kind: 'consumed', rate: state(requests), tokenRate: state(ofTokens), windows };
+    return {
+      kind: 'consumed',
+      rate: requests && rateState(requests, windowMs, interval.earliestMs),
+      tokenRate: ofTokens && rateState(ofTokens, windowMs, interval.earliestMs),
+      windows,
+    };
   }
 
   /** Reports whether a window has room for the amount; undefined: the store must answer first. */
@@ -283,7 +286,7 @@ export class RateLeases {
     return { earliestMs: nowMs, latestMs: nowMs };
   }
 
-  /** Consumes units of a window: leased ones, and others as far as the lease does not suffice. */
+  /** Consumes units of a window: first leased ones, then others, which the store learns of later. */
   #take(window: RateWindow, amount: number): void {
     const leased = Math.min(window.left, amount);
     window.admitted += amount;

@@ -10,6 +10,7 @@ import { RateAccount } from './rate-account.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
 import { RatePlans } from './rate-plans.ts';
 import type { RateSubject } from './rate-subjects.ts';
+import type { RateWindow } from './rate-window.ts';
 
 export type RateOutcome =
   | RateRefusal
@@ -77,9 +78,14 @@ export class RateLimits {
     if (result.kind === 'refused') return this.#refuse(result, request, tokens);
     this.#counts.rateAllowed += 1;
     const { rate, tokenRate, windows } = result;
-    const ofTokens = tokenRate === undefined ? [] : windows.filter(({ subject }) => subject.unit === 'tokens');
-    const account = ofTokens.length === 0 ? undefined : new RateAccount(this.#leases, ofTokens);
-    return { kind: 'passed', rate, tokenRate, account };
+    return { kind: 'passed', rate, tokenRate, account: tokenRate && this.#accountOf(windows) };
+  }
+
+  #accountOf(windows: readonly RateWindow[]): Account {
+    return new RateAccount(
+      this.#leases,
+      windows.filter(({ subject }) => subject.unit === 'tokens'),
+    );
   }
 
   #refuse(
