@@ -20,6 +20,8 @@ interface BannerParts {
   readonly trialKey: string;
   /** The value of `iss` of the demo's issuer. */
   readonly issuer: string;
+  /** Where the demo's receiver shows the latest events of the webhook of acme. */
+  readonly events: string;
   /** A token of that issuer. */
   readonly workloadToken: string;
 }
@@ -28,7 +30,7 @@ const LABEL_WIDTH = 18;
 const { requestsPerMinute, monthlyTokens } = TRIAL_LIMITS;
 
 export function banner(parts: BannerParts): string {
-  const { envoy, http, admin, upstream, key, owner, trialKey, issuer, workloadToken } = parts;
+  const { envoy, http, admin, upstream, key, owner, trialKey, issuer, events, workloadToken } = parts;
   const base = `http://${envoy}`;
   const lines = [
     '',
@@ -39,6 +41,7 @@ export function banner(parts: BannerParts): string {
     row('HTTP API', `http://${http}`, 'logins and management; Envoy serves /v1/auth and /v1/iam too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
     row('Issuer', issuer, 'a small provider of the demo, whose tokens the tenant acme accepts'),
+    row('Events', events, 'what the webhook of acme has received: a locked login is there within seconds'),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
     '',
     ...administratorRows(parts),

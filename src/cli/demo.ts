@@ -15,6 +15,7 @@ import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
 import { seedDemo } from './demo-seed.ts';
+import { seedWebhook } from './demo-webhook.ts';
 import { seedWorkload } from './demo-workload.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
@@ -50,8 +51,12 @@ interface HostAndPort {
   readonly port: number;
 }
 
-/** The server fetches the keys of the demo's issuer from loopback. */
-const ALLOWED_HOSTS = 'issuers.allowed-hosts';
+/** The server fetches the keys of the demo's issuer from loopback, and sends events to the same address. */
+const allowedHosts = ({ config }: LoadedConfig, listen: string) =>
+  [
+    ['issuers.allowed-hosts', [...config.issuers.allowedHosts, listen]],
+    ['webhooks.allowed-hosts', [...config.webhooks.allowedHosts, listen]],
+  ] as const;
 
 export async function demo(args: Arguments): Promise<number> {
   const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
@@ -107,6 +112,9 @@ async function run(
   const issuer = await startDemoIssuer(issuerAt.host, issuerAt.port);
   running.defer(() => issuer.close());
   const workloadToken = await seedWorkload(parts, issuer, config.issuers);
+  const { secretKey, otherSecretKey } = store;
+  const sending = { keys: { secretKey, otherSecretKey }, fetch: { allowedHosts: config.webhooks.allowedHosts } };
+  await seedWebhook({ ...parts, ...sending }, issuer);
   const started = await startSupervised(loaded, store, telemetry, ['gate', 'api'], stop);
   if (started.kind === 'stopped') return started.kind;
   if (started.kind === 'refused') return 'Postern did not start.';
@@ -145,6 +153,7 @@ async function run(
       admin: reachable(server.addresses.admin),
       upstream: ledger,
       issuer: issuer.url,
+      events: issuer.eventsUrl,
       workloadToken,
       administrator,
       administratorEmail: config.bootstrap.email,
@@ -165,10 +174,10 @@ function loadDemo(args: Arguments, listen: string, issuerListen: string): Loaded
     ...(origins.length === 0 ? {} : { 'http.origins': JSON.stringify(origins) }),
   };
   const defaults = Object.entries(demoDefaults).filter(([path]) => absent.includes(path));
-  const allowedHosts = [...given.config.issuers.allowedHosts, issuerListen];
-  const variables = [...defaults, [ALLOWED_HOSTS, JSON.stringify([...new Set(allowedHosts)])] as const].map(
-    ([path, value]) => [envName(path), value],
+  const hosts = allowedHosts(given, issuerListen).map(
+    ([path, list]) => [path, JSON.stringify([...new Set(list)])] as const,
   );
+  const variables = [...defaults, ...hosts].map(([path, value]) => [envName(path), value]);
   return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
 }
 
