@@ -62,7 +62,7 @@ function budget(index: number): BudgetRecord {
 }
 
 const RATES: readonly RateLimitRule[] = ['llama-3-8b', 'llama-3-*', 'llama-*', '*', 'a-*', 'b-*', 'c-*', 'd-*'].map(
-  (glob) => ({ models: [glob], requests_per_minute: 1e9, tokens_per_minute: 1e12, parallel: 1e6 }),
+  (glob) => ({ models: [glob], requests_per_minute: 50_000_000, tokens_per_minute: 2_000_000_000, parallel: 1_000_000 }),
 );
 
 /** The same keys and tenants, with these budgets and limits by model. */

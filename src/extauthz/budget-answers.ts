@@ -4,13 +4,9 @@ import { formatMoney } from '../domain/money.ts';
 import type { BudgetMember } from '../domain/problem-details.ts';
 import type { BudgetUnit } from '../domain/records.ts';
 import type { BudgetState, RefusedBudget } from '../metering/admission.ts';
-import { headerName, putResponseHeader } from './header-options.ts';
-import { withFields } from './ok-fields.ts';
-import { beginWriting, finishWriting } from './wire-write.ts';
+import { headerName } from './header-options.ts';
 
 export const BUDGET_HEADER = headerName('x-postern-budget-remaining');
-/** A name of 63 characters, and numbers. */
-const MAX_HEADER_BYTES = 512;
 
 /** @param showsAmounts whether the caller may see how much was spent */
 export function budgetMember(budget: RefusedBudget, showsAmounts: boolean): BudgetMember {
@@ -46,14 +42,4 @@ export function budgetHeaderValue(
     showsAmounts && remaining !== undefined ? `; remaining=${amountOf(unit, remaining)}; unit=${unit}` : '';
   const seconds = resetsAt === undefined ? undefined : Math.max(0, Math.ceil((Date.parse(resetsAt) - nowMs) / 1000));
   return `"${name}"${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
-}
-
-/**
- * Returns an allow that adds the header to the upstream's answer.
- * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
- */
-export function withBudgetHeader(answer: Buffer, okAt: number, value: string): Buffer {
-  const writer = beginWriting(MAX_HEADER_BYTES);
-  putResponseHeader(writer, BUDGET_HEADER, value);
-  return withFields(answer, okAt, finishWriting(writer));
 }

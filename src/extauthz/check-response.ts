@@ -6,6 +6,7 @@
 import type { Allow, PublicAllow } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { LimitDecision } from '../metering/admission.ts';
+import { beginFields, withFields } from './added-fields.ts';
 import {
   FIXED_BYTES,
   METADATA_AT,
@@ -15,18 +16,20 @@ import {
   STATUS_OK,
 } from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
-import { withBudgetHeader } from './budget-answers.ts';
+import { BUDGET_HEADER } from './budget-answers.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
+import { putResponseHeader } from './header-options.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
-import { MEMBER, putMember, withAsciiMember, wrapMetadata } from './metadata.ts';
-import { withFields, withLastField } from './ok-fields.ts';
+import { MEMBER, putAsciiMember, putMember, wrapMetadata } from './metadata.ts';
 import * as Own from './own-headers.ts';
 import type { RandomPool } from './random-pool.ts';
-import { withRateHeaders } from './rate-headers.ts';
+import { putAddedRateHeaders } from './rate-headers.ts';
 import { beginWriting, finishWriting, putBytes, wrap } from './wire-write.ts';
 
 /** The length at which the metadata cuts a model's name. */
 const MAX_MODEL_LENGTH = 256;
+/** Holds the template of an answer with added fields while its holes are filled. */
+const scratch = Buffer.allocUnsafeSlow(16_384);
 
 /** The part of an admission that the answer contains. */
 export type AdmittedLimits = Pick<
@@ -89,8 +92,10 @@ export function createAllowWriter(
         hasToken: token !== undefined,
         seen: Own.removal(Own.unlisted(aliases)),
       });
-      const extended = token && withLastField(template.bytes, template.okAt, token);
-      const answer = extended ?? Buffer.from(template.bytes);
+      const { okAt, bytes } = template;
+      const adds = (rate ?? tokenRate ?? budgetHeader ?? token ?? charges) !== undefined;
+      const answer = adds && bytes.length <= scratch.length ? scratch : Buffer.allocUnsafe(bytes.length);
+      answer.set(bytes);
       fillAscii(answer, subject, template.subjectHeader, template.subjectMember, template.keyMember);
       if (user !== undefined) fillAscii(answer, user, template.userHeader, template.userMember, NO_HOLE);
       fillAscii(answer, tenant.id, template.tenantHeader, template.tenantIdHeader, template.tenantMember);
@@ -106,12 +111,15 @@ export function createAllowWriter(
       if (reservation === undefined)
         fillHex(answer, random.take(PLAIN_RESERVATION_LENGTH / 2), template.reservationMember);
       else fillAscii(answer, reservation, template.reservationMember, NO_HOLE, NO_HOLE);
-      const { okAt } = template;
-      const counted = rate === undefined ? answer : withRateHeaders(answer, okAt, rate, 'requests');
-      const rated = tokenRate === undefined ? counted : withRateHeaders(counted, okAt, tokenRate, 'tokens');
-      const headed = budgetHeader === undefined ? rated : withBudgetHeader(rated, okAt, budgetHeader);
-      const whole = token === undefined || extended !== undefined ? headed : withFields(headed, okAt, token);
-      return charges === undefined ? whole : withAsciiMember(whole, METADATA_AT, MEMBER.charges, charges);
+      if (!adds) return answer;
+      const fields = beginFields();
+      const { writer } = fields;
+      if (charges !== undefined) putAsciiMember(writer, MEMBER.charges, charges);
+      fields.metadataAt = writer.at;
+      if (rate !== undefined) putAddedRateHeaders(writer, rate, 'requests');
+      if (tokenRate !== undefined) putAddedRateHeaders(writer, tokenRate, 'tokens');
+      if (budgetHeader !== undefined) putResponseHeader(writer, BUDGET_HEADER, budgetHeader);
+      return withFields(answer, bytes.length, METADATA_AT, okAt, fields, token);
     },
     public(_allow, requestId, aliases) {
       const seen = Own.removal(Own.unlistedOwn(aliases));

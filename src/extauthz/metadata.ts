@@ -3,8 +3,7 @@
  * strings.
  */
 
-import { withFields } from './ok-fields.ts';
-import { beginWriting, putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
+import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
 
 /** A member's name, encoded: the key of a map entry. */
 type MetadataMember = Buffer & { readonly memberName: true };
@@ -12,9 +11,6 @@ type MetadataMember = Buffer & { readonly memberName: true };
 function memberName(name: string): MetadataMember {
   return textField(0x0a, name) as MetadataMember;
 }
-
-/** The bytes of the lengths and tags of one member. */
-const MAX_LENGTHS = 32;
 
 export const MEMBER = {
   charges: memberName('charges'),
@@ -55,18 +51,12 @@ export function putMemberHole(writer: Writer, name: MetadataMember, length: numb
   return hole;
 }
 
-/**
- * Returns the answer with one more member in its metadata, for a text that is too long to have a hole in every template.
- * @param answer a CheckResponse whose metadata begins, with its tag, at `metadataAt`
- * @param text ASCII
- */
-export function withAsciiMember(answer: Buffer, metadataAt: number, name: MetadataMember, text: string): Buffer {
-  const writer = beginWriting(text.length + name.length + MAX_LENGTHS);
+/** `putMember` for a long text of ASCII. */
+export function putAsciiMember(writer: Writer, name: MetadataMember, text: string): void {
   const end = writer.at;
   writer.at -= text.length;
   writer.bytes.write(text, writer.at, 'latin1');
   wrapMember(writer, name, end);
-  return withFields(answer, metadataAt, writer.bytes.subarray(writer.at));
 }
 
 function wrapMember(writer: Writer, name: MetadataMember, end: number): void {

@@ -7,8 +7,7 @@ import type { RateState } from '../metering/rate-state.ts';
 import { NO_HOLE } from './answer-template.ts';
 import { fillAscii } from './fill.ts';
 import { headerName, putHeader, putResponseHeader } from './header-options.ts';
-import { fieldsAt, withFields } from './ok-fields.ts';
-import { beginWriting, finishWriting, type Writer } from './wire-write.ts';
+import { beginWriting, finishWriting, putBytes, type Writer } from './wire-write.ts';
 
 type Unit = 'requests' | 'tokens';
 
@@ -44,17 +43,13 @@ function putAll(
   put(writer, names.limit, String(limit));
 }
 
-/**
- * Returns an allow that adds these headers to the upstream's answer.
- * @param answer a CheckResponse whose `ok_response` begins, with its tag, at `okAt`
- */
-export function withRateHeaders(answer: Buffer, okAt: number, rate: RateState, unit: Unit): Buffer {
+/** Writes the headers that an allow adds to the upstream's answer. */
+export function putAddedRateHeaders(writer: Writer, rate: RateState, unit: Unit): void {
   const remaining = String(rate.remaining);
   const { bytes, first, second } = preparedFor(rate, unit, remaining.length);
-  const extended = withFields(answer, okAt, bytes);
-  const at = fieldsAt(extended, okAt);
-  fillAscii(extended, remaining, at + first, second === NO_HOLE ? NO_HOLE : at + second, NO_HOLE);
-  return extended;
+  putBytes(writer, bytes);
+  const { at } = writer;
+  fillAscii(writer.bytes, remaining, at + first, second === NO_HOLE ? NO_HOLE : at + second, NO_HOLE);
 }
 
 /** The headers of answers that differ in the remaining number only, which has a fixed number of digits. */
