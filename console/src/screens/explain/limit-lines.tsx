@@ -47,6 +47,13 @@ function LimitName({
       </Link>
     );
   }
+  if (of === 'user' && subject?.type === 'user') {
+    return (
+      <Link to="/users/$id" params={{ id: subject.id }}>
+        {words}
+      </Link>
+    );
+  }
   return <Link to="/usage">{words}</Link>;
 }
 

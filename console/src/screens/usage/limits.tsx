@@ -22,16 +22,39 @@ export function Limits({ of }: { readonly of?: string }) {
   if (limits.isError) return <Problem error={limits.error} onRetry={() => void limits.refetch()} />;
   return (
     <section className={styles.limits} aria-label={text.limits} aria-busy={limits.isPending}>
-      {limits.data === undefined ? null : NAMES.map((name) => <One key={name} name={name} limits={limits.data} />)}
+      {limits.data === undefined ? null : (
+        <>
+          {NAMES.map((name) => (
+            <One
+              key={name}
+              title={text.limitNames[name]}
+              state={limits.data[name]}
+              isByMinute={name === 'rate_limit_rpm'}
+            />
+          ))}
+          {limits.data.rate_limits.map((state) => (
+            <One
+              key={`${state.dimension} ${state.models.join(' ')}`}
+              title={text.forModels(text.rateNames[state.dimension], state.models.join(', '))}
+              state={state}
+              isByMinute
+            />
+          ))}
+        </>
+      )}
     </section>
   );
 }
 
-function One({ name, limits }: { readonly name: Name; readonly limits: AllLimits }) {
-  const one = limits[name];
-  const { limit, used, remaining, resets_at: resetsAt } = one;
-  const reserved = 'reserved' in one ? one.reserved : 0;
-  const title = text.limitNames[name];
+interface OneProps {
+  readonly title: string;
+  readonly state: AllLimits[Name] | AllLimits['rate_limits'][number];
+  readonly isByMinute: boolean;
+}
+
+function One({ title, state, isByMinute }: OneProps) {
+  const { limit, used, remaining, resets_at: resetsAt } = state;
+  const reserved = 'reserved' in state ? state.reserved : 0;
   return (
     <div className={styles.limit}>
       <h2>{title}</h2>
@@ -43,7 +66,7 @@ function One({ name, limits }: { readonly name: Name; readonly limits: AllLimits
           {reserved > 0 ? `, ${text.reserved(compact(reserved))}` : ''}
         </small>
       )}
-      {resetsAt === null ? null : name === 'rate_limit_rpm' ? (
+      {resetsAt === null ? null : isByMinute ? (
         <small>{text.resetsSoon}</small>
       ) : (
         <small>

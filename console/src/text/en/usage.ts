@@ -41,6 +41,12 @@ export const usage = {
     max_users: 'Active users',
     max_collections: 'Collections',
   },
+  rateNames: {
+    requests_per_minute: 'Requests a minute',
+    tokens_per_minute: 'Tokens a minute',
+    parallel: 'Requests at the same time',
+  },
+  forModels: (limit: string, models: string) => `${limit} for ${models}`,
   noLimit: 'no limit',
   ofLimit: (used: string, limit: string) => `${used} of ${limit}`,
   atMost: (limit: string) => `at most ${limit}`,
