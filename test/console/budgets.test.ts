@@ -113,6 +113,27 @@ describe('the spend', () => {
   });
 });
 
+describe('what is left of a budget', () => {
+  it('is shown to a user in its account, with the amounts that belong to it alone', async () => {
+    await makeBudget('of-ada', { unit: 'requests', limit: 40, applies_to: { users: [spender.user] } });
+    await makeBudget('of-all', { limit: '12.00' });
+    const { page, problems } = await stand.signIn({ person: spender.person, path: '/console/account' });
+    const section = page.locator('section').filter({ has: page.getByRole('heading', { name: 'What is left' }) });
+    await expect.poll(() => section.textContent()).toMatch(/of-ada0 of 4040 left, resets in/);
+    await expect.poll(() => section.textContent()).toMatch(/of-all, ?resets in|of-allresets in/);
+    expect(await section.textContent()).not.toContain('12');
+    expect(problems).toEqual([]);
+  });
+
+  it('is a step of an explanation, with the amount that the request sets aside', async () => {
+    const path = `explain?user=${spender.user}&method=POST&path=/v1/chat/completions&model=gpt-4o`;
+    const { page, problems } = await open(path);
+    await page.getByRole('link', { name: 'budget of-ada' }).waitFor();
+    await shoot(page, 'explained budget');
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the screens of budgets', () => {
   it('have no serious accessibility fault and fit the screen in both themes, on desktops and phones', async () => {
     const id = await makeBudget('looked-at', { limit: '50.00', models: ['gpt-*'] });

@@ -1,6 +1,6 @@
 /** A tenant with costs in this month and in the last one. */
 
-import { done } from '../../server/support/client.ts';
+import { done, type Person } from '../../server/support/client.ts';
 import type { ConsoleStand } from './stand.ts';
 
 /** Units of 10^-9. */
@@ -10,6 +10,7 @@ const DAY_MS = 86_400_000;
 export const UNPRICED_MODEL = 'own-llama';
 
 export interface Spender {
+  readonly person: Person;
   readonly user: string;
   readonly key: string;
   /** Without an owner. */
@@ -49,7 +50,7 @@ export async function makeSpender(stand: ConsoleStand, tenant: string): Promise<
   ];
   const before = daysOfLastMonth().map((day): Row => ({ ...row, day, requests: 5, cost: 10 }));
   for (const one of [...now, ...before]) await book(stand, tenant, one);
-  return { user, key, ownKey };
+  return { person, user, key, ownKey };
 }
 
 async function book({ db: { knex } }: ConsoleStand, tenant: string, row: Row): Promise<void> {

@@ -6,6 +6,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { Id, Small, Tags } from '../../ui/mark.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
 import styles from './account.module.css';
+import { Budgets } from './budgets.tsx';
 import { ChangePassword } from './change-password.tsx';
 import { Sessions } from './sessions.tsx';
 
@@ -28,6 +29,7 @@ export function Account() {
           <SectionHead title={text.permissions} small={text.permissionsSay} />
           <Tags values={me.permissions} atMost={60} />
         </section>
+        {me.budgets.length === 0 ? null : <Budgets budgets={me.budgets} />}
         <section>
           <Sessions />
         </section>

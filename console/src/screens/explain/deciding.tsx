@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import type { Explanation, ResourceConstraints } from '../../../../client/index.ts';
 import { explain as text } from '../../text/en/explain.ts';
 import { Looked } from '../../ui/passage.tsx';
+import { BudgetLines } from './budget-lines.tsx';
 import styles from './explain.module.css';
 import { LimitLines } from './limit-lines.tsx';
 import type { Subject } from './subject.ts';
@@ -25,7 +26,7 @@ interface DecidingProps {
 }
 
 export function Deciding({ step, explanation, subject }: DecidingProps) {
-  const { grants, policies, limits } = explanation;
+  const { grants, policies, limits, budgets } = explanation;
   switch (step.name) {
     case 'deny_policies':
       return <Denials policies={policies} detail={step.detail} />;
@@ -57,6 +58,7 @@ export function Deciding({ step, explanation, subject }: DecidingProps) {
         <>
           {step.detail}
           <LimitLines line={step.line} limits={limits} subject={subject} />
+          <BudgetLines budgets={step.name === 'quota' ? budgets : []} />
         </>
       );
     default:

@@ -5,6 +5,7 @@ import type { Explanation } from '../../../../client/index.ts';
 import { Principal } from '../../api/principal.tsx';
 import { explain as text } from '../../text/en/explain.ts';
 import type { PassageStep } from '../../ui/passage.tsx';
+import { BudgetLines } from './budget-lines.tsx';
 import { Deciding, GrantName } from './deciding.tsx';
 import { LimitLines } from './limit-lines.tsx';
 import { isUnnamed } from './resource.ts';
@@ -100,8 +101,15 @@ function passed({ line, name, detail }: Step, explanation: Explanation, subject:
     case 'token_limit':
     case 'rate_limit':
     case 'quota': {
-      const ofStep = explanation.limits.some((limit) => limit.line === line);
-      return ofStep ? <LimitLines line={line} limits={explanation.limits} subject={subject} /> : detail;
+      const { limits } = explanation;
+      const budgets = name === 'quota' ? explanation.budgets : [];
+      if (budgets.length === 0 && !limits.some((limit) => limit.line === line)) return detail;
+      return (
+        <>
+          <LimitLines line={line} limits={limits} subject={subject} />
+          <BudgetLines budgets={budgets} />
+        </>
+      );
     }
     default:
       return detail;

@@ -3,6 +3,7 @@ export const account = {
   title: 'Account',
   permissions: 'What your roles allow',
   permissionsSay: 'Policies and constraints may narrow it. Explain shows a request step by step.',
+  budgets: 'What is left of your budgets',
   sessions: 'Sessions',
   sessionsSay: 'Wherever you are signed in. One that you end must sign in again.',
   browser: 'Browser or program',
