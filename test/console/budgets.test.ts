@@ -125,11 +125,16 @@ describe('what is left of a budget', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is a step of an explanation, with the amount that the request sets aside', async () => {
+  it('is a step of an explanation, with the amount that the request sets aside, and the change that lets the request pass', async () => {
     const path = `explain?user=${spender.user}&method=POST&path=/v1/chat/completions&model=gpt-4o`;
     const { page, problems } = await open(path);
     await page.getByRole('link', { name: 'budget of-ada' }).waitFor();
     await shoot(page, 'explained budget');
+    await makeBudget('of-none', { unit: 'requests', limit: 0, applies_to: { users: [spender.user] } });
+    await page.goto(`/console/${path}&tenant=${TENANT}`);
+    const change = page.getByRole('listitem').filter({ hasText: 'Raise the limit of the budget of-none.' });
+    await change.getByRole('link', { name: 'Open budget' }).click();
+    await page.getByRole('heading', { level: 1, name: 'of-none' }).waitFor();
     expect(problems).toEqual([]);
   });
 });

@@ -1,20 +1,20 @@
 /** Amounts of money, which are decimal texts: no number can hold all of them exactly. */
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
-/** Amounts below one unit are shown with as many digits as tell them apart. */
-const SMALL_DIGITS = 3;
+/** Amounts below this many units are shown with as many digits as tell them apart. */
+const SMALL = 0.01;
 
 const formats = new Map<string, Intl.NumberFormat>();
 
 /**
  * @param amount `12.5`
  * @param currency `USD`; undefined: not known, so the amount has no unit
- * @returns `$12.50`; an amount below one unit with three significant digits, such as `$0.0123`
+ * @returns `$12.50`, `$0.0125`; a smaller amount with three significant digits, such as `$0.00123`
  */
 export function money(amount: string, currency: string | undefined): string {
   if (!isDecimal(amount)) return amount;
-  const isSmall = Math.abs(Number(amount)) < 1 && Number(amount) !== 0;
-  return formatOf(currency, isSmall).format(amount);
+  const size = Math.abs(Number(amount));
+  return formatOf(currency, size === 0 || size >= 1 ? 'large' : size >= SMALL ? 'cents' : 'small').format(amount);
 }
 
 /** Reports whether a text is a decimal number without an exponent. */
@@ -22,15 +22,19 @@ export function isDecimal(text: string): text is `${number}` {
   return DECIMAL.test(text);
 }
 
-function formatOf(currency: string | undefined, isSmall: boolean): Intl.NumberFormat {
-  const key = `${currency} ${isSmall}`;
+const DIGITS = {
+  large: { minimumFractionDigits: 2, maximumFractionDigits: 2 },
+  cents: { minimumFractionDigits: 2, maximumFractionDigits: 4 },
+  small: { maximumSignificantDigits: 3 },
+} as const;
+
+function formatOf(currency: string | undefined, size: keyof typeof DIGITS): Intl.NumberFormat {
+  const key = `${currency} ${size}`;
   const known = formats.get(key);
   if (known !== undefined) return known;
   const made = new Intl.NumberFormat('en', {
     ...(currency === undefined ? {} : { style: 'currency', currency }),
-    ...(isSmall
-      ? { maximumSignificantDigits: SMALL_DIGITS, minimumSignificantDigits: 2 }
-      : { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+    ...DIGITS[size],
   });
   formats.set(key, made);
   return made;

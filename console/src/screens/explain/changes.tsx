@@ -21,7 +21,7 @@ interface ChangesProps {
 
 type Place =
   | { readonly kind: 'policy' | 'role'; readonly name: string }
-  | { readonly kind: 'user' | 'key' | 'tenant'; readonly id: string };
+  | { readonly kind: 'user' | 'key' | 'tenant' | 'budget'; readonly id: string };
 
 interface Change {
   readonly id: string;
@@ -170,7 +170,10 @@ function wantedBy(
     case 'rate_limit_exceeded':
     case 'insufficient_quota':
     case 'quota_exceeded':
-      return { small: text.anyOf, changes: limitChanges(explanation, self, tenant) };
+      return {
+        small: text.anyOf,
+        changes: [...limitChanges(explanation, self, tenant), ...budgetChanges(explanation)],
+      };
     case 'invalid_credential':
       return { small: text.toPass, changes: [credentialChange(explanation, self)] };
     default:
@@ -209,6 +212,30 @@ function limitChanges({ limits }: Explanation, self: Place, tenant: string): rea
     });
 }
 
+/** The request passes after the budgets without room reset, or at once if they are raised. */
+function budgetChanges({ budgets }: Explanation): readonly Change[] {
+  return budgets
+    .filter(({ exceeded, action }) => exceeded && action === 'block')
+    .flatMap(({ id, name, resets_at: resetsAt }): readonly Change[] => {
+      const higher: Change = {
+        id,
+        says: (
+          <>
+            {text.raiseBudget} <b>{name}</b>.
+          </>
+        ),
+        place: { kind: 'budget', id },
+      };
+      if (resetsAt === null) return [higher];
+      const says = (
+        <>
+          {text.waitUntil} <Moment time={resetsAt} />: {text.budget(name)} {text.isReset}
+        </>
+      );
+      return [{ id: `${id} time`, says, place: undefined }, higher];
+    });
+}
+
 function credentialChange({ steps }: Explanation, self: Place): Change {
   const { reason, user_id: user } = steps.find(({ outcome }) => outcome === 'denied') ?? {};
   if (reason === undefined) return { id: 'credential', says: text.credentialMustHold, place: self };
@@ -241,6 +268,12 @@ function Open({ place }: { readonly place: Place }) {
       return (
         <Link className={look} to="/keys" search={{ open: place.id }}>
           {text.openKey}
+        </Link>
+      );
+    case 'budget':
+      return (
+        <Link className={look} to="/budgets/$id" params={{ id: place.id }}>
+          {text.openBudget}
         </Link>
       );
     case 'tenant':

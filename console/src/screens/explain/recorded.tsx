@@ -13,7 +13,7 @@ import { Button } from '../../ui/button.tsx';
 import { classes } from '../../ui/classes.ts';
 import { type Fact, Facts } from '../../ui/facts.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { Empty, Id, Note, Skeleton, Small } from '../../ui/mark.tsx';
+import { Empty, Id, Note, Skeleton, Small, shortened } from '../../ui/mark.tsx';
 import { SectionHead, Sentence } from '../../ui/page.tsx';
 import { Verdict } from '../../ui/passage.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -172,6 +172,7 @@ function factsOf({
   resources,
   client_ip,
   sampled,
+  budget,
 }: ExplainedDecision): readonly Fact[] {
   return [
     { name: text.requestId, value: <Id value={request_id} shown={request_id} /> },
@@ -180,6 +181,15 @@ function factsOf({
     { name: text.resources, value: resources.length === 0 ? null : <code>{resources.join(' ')}</code> },
     { name: text.address, value: client_ip === null ? null : <code>{client_ip}</code> },
     { name: text.decidedAs, value: `${outcome === 'allow' ? text.allowed : text.denied} · ${code}` },
+    {
+      name: text.spentBudget,
+      value:
+        budget === null ? null : (
+          <Link to="/budgets/$id" params={{ id: budget }}>
+            {shortened(budget)}
+          </Link>
+        ),
+    },
     { name: text.sampled, value: sampled ? text.sampledSays : null },
   ];
 }

@@ -129,6 +129,7 @@ export const explain = {
   reserved: (n: string) => `${n} of them reserved by requests under way`,
   takes: (n: string) => `this request takes ${n}`,
   notCounted: 'this request does not count',
+  spentBudget: 'Budget without room',
   budget: (name: string) => `budget ${name}`,
   amountHidden: 'the amount needs usage:read',
   onlyReports: 'it only reports',
@@ -138,6 +139,7 @@ export const explain = {
   waitUntil: 'Wait until',
   isReset: 'is reset then.',
   raise: 'Raise',
+  raiseBudget: 'Raise the limit of the budget',
   reasons: {
     revoked: 'The key was revoked.',
     disabled: 'The key is disabled.',
@@ -210,4 +212,5 @@ export const explain = {
   openUser: 'Open user',
   openKey: 'Open key',
   openTenant: 'Open tenant',
+  openBudget: 'Open budget',
 } as const;
