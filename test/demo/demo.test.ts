@@ -133,6 +133,15 @@ describe('the demo', () => {
     expect(data[2]).toMatchObject({ tenant: 'trial', model: 'llama-3' });
   });
 
+  it('shows the event of a locked login, which its receiver has verified', async () => {
+    const url = first.value('Events') ?? '';
+    const received = async (): Promise<boolean> => {
+      const { body } = await send(new URL(url).origin, { method: 'GET', path: '/events' });
+      return JSON.parse(body).some((event: { readonly type: string }) => event.type === 'login.locked');
+    };
+    await becomes('the event has arrived', received, true);
+  });
+
   it('stops at Ctrl-C, and at its second start has the same data, a new key, another token and no password to show', async () => {
     expect(await first.stop()).toBe(0);
     const second = await startDemoWith(env);
