@@ -64,6 +64,8 @@ def before_call(context, case, kwargs):
         case.body.pop("time", None)
     if operation == "recordUsage":
         case.body["events"] = [recent(event) for event in case.body["events"]]
+    if operation in ("setPrices", "patchPrices"):
+        case.body["prices"] = list({price["models"]: exact(price) for price in case.body["prices"]}.values())
     if operation in ("createUser", "recordUsage") and case.headers:
         # Both together must name the same.
         case.headers.pop("X-Tenant-ID", None)
@@ -83,8 +85,13 @@ def real_issuer(body):
 
 def recent(event):
     """The event as one of now, its tokens adding up."""
-    event = {name: value for name, value in event.items() if name not in ("cached_tokens", "total_tokens")}
+    event = {name: value for name, value in event.items() if name not in ("cached_tokens", "cache_write_tokens", "total_tokens")}
     return {**event, "time": datetime.now(timezone.utc).isoformat()}
+
+
+def exact(price):
+    """The price with amounts that its number of tokens can have."""
+    return {name: value if name in ("models", "per") else "1.5" for name, value in price.items()}
 
 
 def known(body):
