@@ -26,7 +26,7 @@ export function Left({ budget: { unit, limit, per, state }, currency }: LeftProp
     return (
       <span className={styles.left}>
         <small>
-          {per === 'all' ? null : text.eachOwn[per]}
+          {per === 'all' ? text.notShown : text.eachOwn[per]}
           {resets === null ? null : ', '}
           {resets}
         </small>

@@ -99,7 +99,10 @@ function Proposal({ proposal }: { readonly proposal: PriceProposal }) {
   const { provider, q: searched, show = 'new' } = useSearch({ from: '/inside/import-prices' });
   const navigate = useNavigate({ from: '/import-prices' });
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [isEvery, setEvery] = useState(false);
+  /** The filters whose prices are all selected; undefined: single prices are. */
+  const [everyOf, setEveryOf] = useState<string>();
+  const filters = JSON.stringify([provider, searched, show]);
+  const isEvery = everyOf === filters;
   const accept = useAccept(proposal);
   const [typed, setTyped] = useTyped(searched ?? '', (q) => {
     void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
@@ -110,7 +113,7 @@ function Proposal({ proposal }: { readonly proposal: PriceProposal }) {
   const chosen = isEvery ? rows : rows.filter(({ price }) => selected.has(price.models));
   const clear = (): void => {
     setSelected(new Set());
-    setEvery(false);
+    setEveryOf(undefined);
   };
   return (
     <>
@@ -149,7 +152,7 @@ function Proposal({ proposal }: { readonly proposal: PriceProposal }) {
         count={chosen.length}
         isEveryMatch={isEvery}
         texts={text}
-        onEveryMatch={() => setEvery(true)}
+        onEveryMatch={() => setEveryOf(filters)}
         onClear={clear}
       >
         {() => (
@@ -169,7 +172,7 @@ function Proposal({ proposal }: { readonly proposal: PriceProposal }) {
         idOf={({ price }) => price.models}
         selected={new Set(chosen.map(({ price }) => price.models))}
         onSelect={(ids) => {
-          setEvery(false);
+          setEveryOf(undefined);
           setSelected(ids);
         }}
         empty={<Empty title={text.noProposal}>{text.noProposalSays}</Empty>}

@@ -149,6 +149,7 @@ export const budgets = {
   resets: 'Resets',
   resetsIn: 'resets',
   neverResets: 'It does not reset by itself.',
+  notShown: 'shared with others, the amount is not shown',
   eachOwn: { key: 'each key has its own amount', user: 'each user has its own amount' },
   byKey: 'By key',
   byUser: 'By user',
