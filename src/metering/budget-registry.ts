@@ -3,11 +3,13 @@
 import { Fault } from '../domain/errors.ts';
 import type { AccountUnit } from './account.ts';
 import { type BudgetKey, type BudgetSums, PeriodBudget } from './budget.ts';
+import { NumbersOfBudgets } from './budget-numbers.ts';
 
 export class BudgetRegistry {
   readonly #max: number;
   readonly #onReleased: (budget: PeriodBudget) => void;
   readonly #budgets = new Map<string, PeriodBudget>();
+  readonly #numbers = new NumbersOfBudgets();
   readonly #sums: Readonly<Record<AccountUnit, BudgetSums>> = {
     tokens: { held: 0, reserved: 0 },
     money: { held: 0, reserved: 0 },
@@ -39,15 +41,16 @@ export class BudgetRegistry {
     const known = this.#budgets.get(name);
     if (known !== undefined) return known;
     if (this.#budgets.size >= this.#max) throw new Fault('too many budgets are in use');
-    const budget = new PeriodBudget(key, now, { sums: this.#sums[key.unit], onReleased: this.#onReleased });
+    const parts = { sums: this.#sums[key.unit], numbers: this.#numbers.take(), onReleased: this.#onReleased };
+    const budget = new PeriodBudget(key, now, parts);
     this.#budgets.set(name, budget);
     return budget;
   }
 
   /** @param budget an idle one, which holds and reserves nothing */
   forget(budget: PeriodBudget): void {
-    budget.forgotten = true;
     this.#budgets.delete(nameOf(budget));
+    this.#numbers.give(budget.forget());
   }
 }
 

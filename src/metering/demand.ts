@@ -2,6 +2,16 @@
 
 const SMOOTHING_MS = 1000;
 
+/**
+ * Returns the smoothed rate after some time.
+ * @param perMs the rate before
+ * @param pending the units that were requested within `passedMs`
+ */
+export function smoothed(perMs: number, pending: number, passedMs: number): number {
+  const weight = Math.min(1, passedMs / SMOOTHING_MS);
+  return perMs * (1 - weight) + (pending / passedMs) * weight;
+}
+
 export class Demand {
   #perMs = 0;
   #pending = 0;
@@ -19,8 +29,7 @@ export class Demand {
   expectedIn(ms: number, nowMs: number): number {
     const passed = nowMs - this.#sinceMs;
     if (passed > 0) {
-      const weight = Math.min(1, passed / SMOOTHING_MS);
-      this.#perMs = this.#perMs * (1 - weight) + (this.#pending / passed) * weight;
+      this.#perMs = smoothed(this.#perMs, this.#pending, passed);
       this.#pending = 0;
       this.#sinceMs = nowMs;
     }

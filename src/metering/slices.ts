@@ -52,22 +52,22 @@ export function rateSurplusOf({ subject, left }: RateWindow, needed: number, sli
  * its own.
  */
 export function budgetSliceOf(budget: PeriodBudget, processes: number, nowMs: number): number {
-  const { quota, available, lastReservation, demand } = budget;
+  const { quota, available, lastReservation } = budget;
   if (nowMs - budget.usedAtMs > IDLE_MS) return 0;
   const left = budget.left(quota) + Math.max(0, available);
   const most = Math.floor(Math.min(quota * UNUSED_SHARE, left * LEFT_SHARE) / processes);
   if (most < lastReservation) return 0;
-  return Math.min(most, Math.ceil(Math.max(demand.expectedIn(SLICE_SPAN_MS, nowMs), 2 * lastReservation)));
+  return Math.min(most, Math.ceil(Math.max(budget.expectedIn(SLICE_SPAN_MS, nowMs), 2 * lastReservation)));
 }
 
 /** Reports whether a statement must be sent for more. */
 export function isCritical(budget: PeriodBudget, nowMs: number): boolean {
-  return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(LOW_MS, nowMs));
+  return budget.available < Math.max(budget.lastReservation, budget.expectedIn(LOW_MS, nowMs));
 }
 
 /** Reports whether the next statement should request more. */
 export function needsRefill(budget: PeriodBudget, nowMs: number): boolean {
-  return budget.available < Math.max(budget.lastReservation, budget.demand.expectedIn(SHORT_MS, nowMs));
+  return budget.available < Math.max(budget.lastReservation, budget.expectedIn(SHORT_MS, nowMs));
 }
 
 /**
