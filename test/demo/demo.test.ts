@@ -139,7 +139,7 @@ describe('the demo', () => {
       const { body } = await send(new URL(url).origin, { method: 'GET', path: '/events' });
       return JSON.parse(body).some((event: { readonly type: string }) => event.type === 'login.locked');
     };
-    await becomes('the event has arrived', received, true);
+    await becomes('the event has arrived', true, received);
   });
 
   it('stops at Ctrl-C, and at its second start has the same data, a new key, another token and no password to show', async () => {

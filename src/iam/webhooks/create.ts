@@ -47,7 +47,7 @@ export async function writeNewWebhook(
 ): Promise<WebhookRow> {
   if ((await lockTenant(trx, ref.tenant_id, 'share')) === undefined) throw tenantGone();
   await reserveWebhook(trx, ref.tenant_id);
-  return insertWebhook(trx, { ...ref, ...values, secret_sealed: sealed }).catch(refuseTaken);
+  return insertWebhook(trx, { ...ref, ...values, secret_sealed: sealed }).catch(refuseTakenUrl);
 }
 
 async function reserveWebhook(trx: Transaction, tenant: TenantId): Promise<void> {
@@ -56,7 +56,7 @@ async function reserveWebhook(trx: Transaction, tenant: TenantId): Promise<void>
 }
 
 /** Throws the refusal for a taken URL, or the error. */
-export function refuseTaken(error: unknown): never {
+export function refuseTakenUrl(error: unknown): never {
   if (brokenConstraint(error) !== 'webhooks_by_url') throw error;
   throw new Refusal('already_exists', 'The tenant already has a webhook with this URL. Change its events instead.', {
     param: 'url',

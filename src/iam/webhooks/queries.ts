@@ -78,7 +78,7 @@ export async function deleteWebhookRow(q: Queryable, id: WebhookId): Promise<voi
 }
 
 /** Replaces the secret of a locked webhook. The former one signs as well for `overlapMs`. */
-export async function replaceSecret(
+export async function replaceWebhookSecret(
   q: Queryable,
   id: WebhookId,
   sealed: Buffer,
@@ -99,13 +99,13 @@ interface SealedSecrets {
 }
 
 /** The sealed secrets of all webhooks, locked until the transaction ends. */
-export async function lockSealedSecrets(
+export async function lockWebhookSecrets(
   trx: Queryable,
 ): Promise<readonly (SealedSecrets & { readonly id: WebhookId })[]> {
   return webhooks(trx).orderBy('id').select('id', 'secret_sealed', 'previous_sealed').forUpdate();
 }
 
 /** Replaces sealed secrets. The same secret in another seal is no change of the webhook. */
-export async function replaceSealedSecrets(trx: Queryable, id: WebhookId, sealed: SealedSecrets): Promise<void> {
+export async function replaceWebhookSeals(trx: Queryable, id: WebhookId, sealed: SealedSecrets): Promise<void> {
   await trx('webhooks').where({ id }).update(sealed);
 }

@@ -4,7 +4,7 @@ import type { WebhookId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
 import { deriveKey, open, seal } from '../../identity/seal.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { lockSealedSecrets, replaceSealedSecrets } from './queries.ts';
+import { lockWebhookSecrets, replaceWebhookSeals } from './queries.ts';
 
 /** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
 export interface SecretKeys {
@@ -13,7 +13,7 @@ export interface SecretKeys {
 }
 
 const PURPOSE = 'webhooks';
-/** Of a webhook from a setup file. Its deliveries wait until it is rotated. */
+/** The secret of a webhook from a setup file. Its deliveries wait until it is rotated. */
 export const NO_SECRET = Buffer.alloc(0);
 
 const PREFIX = 'whsec_';
@@ -52,14 +52,14 @@ export function openSecret(
  */
 export async function resealWebhookSecrets(trx: Queryable, from: string, to: string): Promise<number> {
   let replaced = 0;
-  for (const { id, secret_sealed, previous_sealed } of await lockSealedSecrets(trx)) {
+  for (const { id, secret_sealed, previous_sealed } of await lockWebhookSecrets(trx)) {
     const again = (sealed: Buffer): Buffer | undefined => {
       const secret = openSecret({ secretKey: from }, id, sealed);
       return secret === undefined ? undefined : sealSecret({ secretKey: to }, id, secret);
     };
     const [secret, previous] = [again(secret_sealed), previous_sealed === null ? undefined : again(previous_sealed)];
     if (secret === undefined && previous === undefined) continue;
-    await replaceSealedSecrets(trx, id, {
+    await replaceWebhookSeals(trx, id, {
       secret_sealed: secret ?? secret_sealed,
       previous_sealed: previous ?? previous_sealed,
     });

@@ -4,10 +4,10 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
-import { refuseTaken } from './create.ts';
+import { refuseTakenUrl } from './create.ts';
 import type { IssuedWebhook, WebhookChanges, WebhookResource, WebhookRow } from './entity.ts';
 import type { WebhookParts } from './parts.ts';
-import { deleteWebhookRow, replaceSecret, updateWebhookRow, type WebhookValues } from './queries.ts';
+import { deleteWebhookRow, replaceWebhookSecret, updateWebhookRow, type WebhookValues } from './queries.ts';
 import { holdWebhook, webhookIdOf } from './read.ts';
 import { webhookResource } from './resource.ts';
 import { makeSecret, type SecretKeys, sealSecret } from './secret.ts';
@@ -44,7 +44,7 @@ export async function updateWebhook(
 
 /** Writes the new values of a locked webhook. @throws Refusal `already_exists` */
 export function writeWebhook(trx: Transaction, { id }: WebhookRow, values: WebhookValues): Promise<WebhookRow> {
-  return updateWebhookRow(trx, id, values).catch(refuseTaken);
+  return updateWebhookRow(trx, id, values).catch(refuseTakenUrl);
 }
 
 /** Gives a webhook another secret. For 24 hours, the former one signs as well. @throws Refusal `not_found` */
@@ -73,7 +73,7 @@ export function writeSecret(
   { id }: WebhookRow,
   secret: string,
 ): Promise<WebhookRow> {
-  return replaceSecret(trx, id, sealSecret(keys, id, secret), OVERLAP_MS);
+  return replaceWebhookSecret(trx, id, sealSecret(keys, id, secret), OVERLAP_MS);
 }
 
 /** Deletes a webhook with its deliveries, also those that wait. @throws Refusal `not_found` */
