@@ -47,6 +47,8 @@ describe('the feed has a change for', () => {
       "scopes = '{chat:read}'",
       'resource_constraints = \'{"models":[]}\'',
       'rate_limit_rpm = 7',
+      'rate_limits = \'[{"models":["*"],"parallel":1}]\'',
+      'metadata = \'{"team":"a"}\'',
       'expires_at = now()',
       "user_id = 'usr_x'",
       'revoked_at = now()',
@@ -91,6 +93,7 @@ describe('the feed has a change for', () => {
       `insert into user_roles (user_id, role_name) values ('${user}', 'analyst')`,
       `delete from user_roles where user_id = '${user}'`,
       `update users set status = 'deactivated' where id = '${user}'`,
+      `update users set rate_limits = '[]' where id = '${user}'`,
       `update users set source = 'ldap', directory = 'corp', directory_id = 'x:1', directory_suspension = 'removed', directory_suspended_at = now()
         where id = '${user}'`,
       `update users set directory_suspension = null, directory_suspended_at = null where id = '${user}'`,

@@ -94,6 +94,16 @@ def exact(price):
     return {name: value if name in ("models", "per") else "1.5" for name, value in price.items()}
 
 
+def distinct(rules):
+    """The rules, each with the globs that none before has."""
+    seen = set()
+    for rule in rules:
+        models = [glob for glob in dict.fromkeys(rule["models"]) if glob not in seen]
+        seen.update(models)
+        if models:
+            yield {**rule, "models": models}
+
+
 def known(body):
     """The body with roles, zones, addresses and passwords that there are."""
     return {name: known_member(name, value) for name, value in body.items()}
@@ -104,6 +114,8 @@ def known_member(name, value):
         return [known(each) if isinstance(each, dict) else "developer" for each in value]
     if name in ("password", "new_password"):
         return PASSWORD
+    if name == "rate_limits" and isinstance(value, list):
+        return list(distinct(value))
     if name == "timezone" and value is not None:
         return "Europe/Berlin"
     if name == "ip_address" and isinstance(value, dict):
