@@ -282,7 +282,7 @@ describe('the API and a file take and refuse the same', () => {
     ['users', userDocument, ['password', 'tenant_id', 'identities'], ['status']],
     ['roles', roleDocument, [], []],
     ['policies', policyDocument, ['global'], []],
-    ['tenants', tenantDocument, [], ['status', 'roles', 'policies', 'issuers', 'users']],
+    ['tenants', tenantDocument, [], ['status', 'roles', 'policies', 'issuers', 'webhooks', 'budgets', 'users']],
     // A file has no client secret.
     ['issuers', issuerDocument, ['sso'], ['sso']],
   ] as const)('%s have the same members with the same schemas', (list, schema, missing, besides) => {

@@ -60,12 +60,12 @@ const shownInstant = (description: string) =>
 const selected = <T>(item: object) =>
   Type.Unsafe<readonly T[]>({ type: 'array', items: item, minItems: 1, maxItems: MAX_SELECTED });
 
-const appliesTo = Type.Unsafe<BudgetScope>({
+const scopeWith = (users: object) => ({
   type: 'object',
   properties: {
     tenant: { type: 'boolean', enum: [true], description: 'Every request in the tenant.' },
     keys: selected<KeyId>({ type: 'string', maxLength: 64, ...asksAlso({ pattern: '^key_[0-9a-z]{26}$' }) }),
-    users: selected<UserId>({ type: 'string', maxLength: 64, ...asksAlso({ pattern: '^usr_[0-9a-z]{26}$' }) }),
+    users,
     roles: selected<RoleName>({ type: 'string', maxLength: 64, ...aName }),
     metadata: Type.Unsafe<Metadata>({
       type: 'object',
@@ -83,6 +83,15 @@ const appliesTo = Type.Unsafe<BudgetScope>({
     'The callers whose requests count: exactly one member. Those of `users` and `roles` are these users and the keys that they own.',
   examples: [{ tenant: true }, { metadata: { team: 'search' } }],
 });
+
+const appliesTo = Type.Unsafe<BudgetScope>(
+  scopeWith(selected<UserId>({ type: 'string', maxLength: 64, ...asksAlso({ pattern: '^usr_[0-9a-z]{26}$' }) })),
+);
+
+/** For a setup file, which names users by email address. */
+export const setupScope = Type.Unsafe<
+  Exclude<BudgetScope, { readonly users: unknown }> | { readonly users: readonly string[] }
+>(scopeWith(selected<string>({ type: 'string', minLength: 1, maxLength: 254 })));
 
 const shownScope = Type.Unsafe<BudgetScope>({
   type: 'object',

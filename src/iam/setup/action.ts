@@ -9,7 +9,7 @@ import type { NewSetupUser } from './queries.ts';
 
 export interface PlanAction {
   readonly verb: 'create' | 'change' | 'delete';
-  readonly type: 'tenant' | 'role' | 'policy' | 'issuer' | 'webhook' | 'user';
+  readonly type: 'tenant' | 'role' | 'policy' | 'issuer' | 'webhook' | 'budget' | 'user';
   /** The tenant of the resource; undefined for tenants and global policies. */
   readonly tenant: TenantId | undefined;
   /** The id of a tenant, the name of a role, policy or issuer, the URL of a webhook, or the email address of a user. */
@@ -37,6 +37,8 @@ export interface ApplyContext {
   readonly audit: (row: ActionAudit) => Promise<void>;
   /** Inserts a user, in one statement with other users. The row may exist only after the last action. */
   readonly insertUser: (user: NewSetupUser) => Promise<void>;
+  /** After it, the rows of all inserted users exist. */
+  readonly flushUsers: () => Promise<void>;
 }
 
 export interface ActionAudit {
@@ -57,12 +59,14 @@ const STAGES: readonly (readonly [kind: 'write' | 'delete', type: PlanAction['ty
   ['delete', 'user'],
   ['delete', 'issuer'],
   ['delete', 'webhook'],
+  ['delete', 'budget'],
   ['write', 'tenant'],
   ['write', 'role'],
   ['write', 'policy'],
   ['write', 'issuer'],
   ['write', 'webhook'],
   ['write', 'user'],
+  ['write', 'budget'],
   ['delete', 'role'],
   ['delete', 'tenant'],
 ];

@@ -6,6 +6,7 @@
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { transaction } from '../../store/transaction.ts';
+import { refuseManyOfRequest } from '../budgets/applying.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { type PlanAction, sameActions } from './action.ts';
@@ -70,7 +71,10 @@ export async function applySetup(
       const plan = await planSetup(trx, setup, options, true);
       if (plan.kind === 'errors' || !sameActions(plan.actions, shown)) throw new PlanChanged();
       audit.after = counts(plan.actions);
-      return runActions(trx, plan.actions, { ...options, random: parts.random });
+      const tokens = await runActions(trx, plan.actions, { ...options, random: parts.random });
+      for (const { wanted, users, budgets } of plan.parts.tenants)
+        if (users.length + budgets.length > 0) await refuseManyOfRequest(trx, wanted.key);
+      return tokens;
     });
     return { kind: 'applied', setupTokens };
   } catch (error) {

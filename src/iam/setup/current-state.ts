@@ -15,6 +15,7 @@ import { lockAdministrators } from '../users/administrator-queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import type { WebhookRow } from '../webhooks/entity.ts';
 import { listWebhooks } from '../webhooks/queries.ts';
+import { listSetupBudgets, type SetupBudget } from './budgets.ts';
 import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsersOfSetup, usersForSetup } from './queries.ts';
 import type { Setup } from './read.ts';
 
@@ -27,6 +28,7 @@ export interface TenantState {
   readonly policies: readonly PolicyRow[];
   readonly issuers: readonly StoredIssuer[];
   readonly webhooks: readonly WebhookRow[];
+  readonly budgets: readonly SetupBudget[];
 }
 
 export interface CurrentState {
@@ -76,6 +78,7 @@ export async function readCurrentState(
       policies: (await listVisiblePolicies(trx, id)).filter((policy) => policy.tenant_id !== null),
       issuers: await listTenantIssuers(trx, id),
       webhooks: await listTenantWebhooks(trx, id),
+      budgets: await listSetupBudgets(trx, id),
     });
   }
   return {

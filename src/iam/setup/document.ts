@@ -1,5 +1,5 @@
 /**
- * The form of a setup file: tenants with their roles, policies, issuers, webhooks and users, and the global policies. It has no member for
+ * The form of a setup file: tenants with their roles, policies, issuers, webhooks, budgets and users, and the global policies. It has no member for
  * a secret.
  *
  * At every level, an absent member stays as it is, and has its default in a new resource. Null removes a member. So
@@ -7,6 +7,7 @@
  */
 
 import { type Static, type TSchema, Type } from 'typebox';
+import { budget, setupScope } from '../budgets/entity.ts';
 import { claimRules, issuer, leewaySeconds, ssoWithoutSecret } from '../issuers/entity.ts';
 import { policy } from '../policies/entity.ts';
 import { role } from '../roles/entity.ts';
@@ -59,6 +60,19 @@ export const issuerDocument = Type.Object(
 );
 export type IssuerDocument = Static<typeof issuerDocument>;
 
+const { name: _budgetName, ...budgetMembers } = changedBy(budget);
+/** A budget, which names users by email address. */
+export const budgetDocument = Type.Object(
+  {
+    name: budget.name.accepts,
+    ...budgetMembers,
+    applies_to: Type.Optional(setupScope),
+    alerts: removable(budgetMembers.alerts),
+  },
+  closed,
+);
+export type BudgetDocument = Static<typeof budgetDocument>;
+
 const { url: _url, ...webhookMembers } = changedBy(webhook);
 /** A webhook without its secret. */
 export const webhookDocument = Type.Object({ url: webhook.url.accepts, ...webhookMembers }, closed);
@@ -87,6 +101,7 @@ export const tenantDocument = Type.Object(
     policies: listOf(policyDocument),
     issuers: listOf(issuerDocument),
     webhooks: listOf(webhookDocument),
+    budgets: listOf(budgetDocument),
     users: listOf(userDocument),
   },
   closed,

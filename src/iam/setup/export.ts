@@ -7,6 +7,7 @@ import { notFound } from '../caller/refusals.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant } from '../tenants/queries.ts';
+import { BUDGET_MEMBERS, listSetupBudgets } from './budgets.ts';
 import {
   listAllTenants,
   listGlobalPolicies,
@@ -88,7 +89,15 @@ async function exportTenant(
     url: row.url,
     ...viewOf(WEBHOOK_MEMBERS, row),
   }));
-  const parts = { roles, policies, issuers, ...(webhooks.length === 0 ? {} : { webhooks }) };
+  const budgets = (await listSetupBudgets(trx, tenant.id)).map((budget) => ({
+    name: budget.row.name,
+    ...viewOf(BUDGET_MEMBERS, budget),
+  }));
+  const parts = {
+    ...{ roles, policies, issuers },
+    ...(webhooks.length === 0 ? {} : { webhooks }),
+    ...(budgets.length === 0 ? {} : { budgets }),
+  };
   take({ kind: 'tenant', tenant: { id: tenant.id, ...viewOf(TENANT_MEMBERS, tenant), ...parts } });
   if (!users) return;
   for await (const some of localUsers(trx, tenant.id, USERS_AT_ONCE)) {

@@ -16,6 +16,7 @@ import { localAdministrators, usersWithPassword } from '../users/administrator-q
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
 import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
+import type { BudgetAction } from './budgets.ts';
 import { type IssuerAction, issuersAfter, refuseBrokenIssuers } from './issuers.ts';
 import { type PolicyAction, policiesAfter } from './policies.ts';
 import { roleHolders } from './queries.ts';
@@ -36,6 +37,7 @@ export interface TenantPlan {
   readonly policies: readonly PolicyAction[];
   readonly issuers: readonly IssuerAction[];
   readonly webhooks: readonly WebhookAction[];
+  readonly budgets: readonly BudgetAction[];
   readonly users: readonly UserAction[];
 }
 

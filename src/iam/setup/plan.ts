@@ -7,6 +7,7 @@ import { rolesOfMapping, usersOf } from '../issuers/users.ts';
 import { policyOwners } from '../policies/queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import type { PlannedAction } from './action.ts';
+import { planBudgets } from './budgets.ts';
 import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
 import { refuseBrokenRules, type TenantPlan, type WholePlan } from './guards.ts';
 import { planIssuers } from './issuers.ts';
@@ -69,7 +70,15 @@ export async function planSetup(trx: Transaction, setup: Setup, options: SetupOp
   };
 }
 
-const NOTHING: TenantState = { tenant: undefined, deleted: false, roles: [], policies: [], issuers: [], webhooks: [] };
+const NOTHING: TenantState = {
+  tenant: undefined,
+  deleted: false,
+  roles: [],
+  policies: [],
+  issuers: [],
+  webhooks: [],
+  budgets: [],
+};
 
 function planTenantParts(
   wanted: WantedTenant,
@@ -98,6 +107,7 @@ function planTenantParts(
     policies: planPolicies(id, wanted.policies, state.policies, prune, errors),
     issuers,
     webhooks: planWebhooks(id, wanted.webhooks, state.webhooks, prune, webhookHosts, errors),
+    budgets: planBudgets(id, wanted.budgets, state.budgets, prune, errors),
     users: planResources(userResources(id), wanted.users, users, prune, errors),
   };
 }
@@ -191,5 +201,13 @@ function placeOf(policies: readonly WantedPolicy[] | undefined, name: string): s
 }
 
 function actionsOf(plan: TenantPlan): readonly PlannedAction[] {
-  return [...plan.tenant, ...plan.roles, ...plan.policies, ...plan.issuers, ...plan.webhooks, ...plan.users];
+  return [
+    ...plan.tenant,
+    ...plan.roles,
+    ...plan.policies,
+    ...plan.issuers,
+    ...plan.webhooks,
+    ...plan.users,
+    ...plan.budgets,
+  ];
 }

@@ -22,7 +22,7 @@ export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Pr
   return new Set(rows.map((row) => storedTenant(row.id)));
 }
 
-/** Locks these tenants and all their roles, policies, issuers and webhooks until the transaction ends. */
+/** Locks these tenants and all their roles, policies, issuers, webhooks and budgets until the transaction ends. */
 export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
   await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
   await trx.raw(
@@ -31,6 +31,7 @@ export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Pro
   );
   await trx.raw('select from issuers where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
   await trx.raw('select from webhooks where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
+  await trx.raw('select from budgets where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../decision/validate.ts';
 import {
   DEFAULT_TENANT,
+  parseBudgetName,
   parseIssuerName,
   parsePolicyName,
   parseRoleName,
@@ -24,7 +25,9 @@ import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/checks.ts';
 import { eventErrors } from '../webhooks/values.ts';
+import { BUDGET_MEMBERS, canonicalLimit, type WantedBudget } from './budgets.ts';
 import type {
+  BudgetDocument,
   IssuerDocument,
   PolicyDocument,
   RoleDocument,
@@ -120,7 +123,7 @@ class Reader {
       this.#report(`${at}/id`, TENANT_FORM);
       return undefined;
     }
-    const { roles, policies, issuers, webhooks, users, metadata, ...members } = document;
+    const { roles, policies, issuers, webhooks, budgets, users, metadata, ...members } = document;
     const addsUsers = named.has(id) && Object.keys(document).every((member) => member === 'id' || member === 'users');
     if (!addsUsers) this.#once(`tenant ${id}`, `${at}/id`, 'This tenant');
     if (id === DEFAULT_TENANT && document.status === 'suspended') {
@@ -136,6 +139,7 @@ class Reader {
       policies: policies?.flatMap((policy, i) => this.policy(policy, `${at}/policies/${i}`, id)),
       issuers: issuers?.flatMap((issuer, i) => this.#issuer(issuer, `${at}/issuers/${i}`, id)),
       webhooks: webhooks?.map((webhook, i) => this.#webhook(webhook, `${at}/webhooks/${i}`, id)),
+      budgets: budgets?.flatMap((budget, i) => this.#budget(budget, `${at}/budgets/${i}`, id)),
       users: users?.map((user, i) => this.#user(user, `${at}/users/${i}`)),
     };
   }
@@ -191,6 +195,17 @@ class Reader {
     }
     this.#once(`issuer ${tenant} ${key}`, `${at}/name`, 'An issuer with this name');
     return [{ at, key, document }];
+  }
+
+  #budget(document: BudgetDocument, at: string, tenant: TenantId): readonly WantedBudget[] {
+    const key = parseBudgetName(document.name);
+    if (key === undefined) {
+      this.#report(`${at}/name`, NAME_FORM);
+      return [];
+    }
+    this.#once(`budget ${tenant} ${key}`, `${at}/name`, 'A budget with this name');
+    const { name: _name, limit, ...members } = withoutNulls(BUDGET_MEMBERS, document);
+    return [{ ...members, at, key, limit: limit === undefined ? undefined : canonicalLimit(limit) }];
   }
 
   #webhook({ url, events, ...members }: WebhookDocument, at: string, tenant: TenantId): WantedWebhook {

@@ -13,6 +13,7 @@ import {
 } from '../tenants/entity.ts';
 import { deleteTenantRow, insertTenant, updateTenantRow } from '../tenants/queries.ts';
 import type { PlannedAction } from './action.ts';
+import type { WantedBudget } from './budgets.ts';
 import type { TenantState } from './current-state.ts';
 import type { WantedIssuer } from './issuers.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
@@ -29,11 +30,12 @@ export interface WantedTenant extends Omit<Wanted<Values, TenantId>, 'settings' 
   /** Null removes all settings. */
   readonly settings?: SettingsChanges | null | undefined;
   readonly quotas?: QuotasChanges | null | undefined;
-  /** Undefined: the file does not state the roles. The same applies to policies, issuers, webhooks and users. */
+  /** Undefined: the file does not state the roles. The same applies to policies, issuers, webhooks, budgets and users. */
   readonly roles: readonly WantedRole[] | undefined;
   readonly policies: readonly WantedPolicy[] | undefined;
   readonly issuers: readonly WantedIssuer[] | undefined;
   readonly webhooks: readonly WantedWebhook[] | undefined;
+  readonly budgets: readonly WantedBudget[] | undefined;
   readonly users: readonly WantedUser[] | undefined;
 }
 

@@ -55,7 +55,7 @@ export async function runActions(
       });
     }
   });
-  const context: ApplyContext = { trx, nowMs, random, audit, insertUser: users.add };
+  const context: ApplyContext = { trx, nowMs, random, audit, insertUser: users.add, flushUsers: users.flush };
   for (const action of inOrder(actions)) await action.run(context);
   await users.flush();
   await rows.flush();

@@ -208,3 +208,30 @@ export async function tenantOfUser(q: Queryable, scope: TenantScope, id: UserId)
 export async function userIdOfEmail(q: Queryable, scope: TenantScope, email: string): Promise<UserId | undefined> {
   return (await users(q).where({ email }).modify(within(scope)).first('id'))?.id;
 }
+
+/** Returns the email addresses of the tenant's users that have one of the ids. */
+export async function emailsOfUsers(
+  q: Queryable,
+  tenant: TenantId,
+  ids: readonly UserId[],
+): Promise<ReadonlyMap<UserId, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await q.raw<{ rows: { id: UserId; email: string }[] }>(
+    'select id, email from users where tenant_id = :tenant and id = any(cast(:ids as text[])) and email is not null',
+    { tenant, ids: [...ids] },
+  );
+  return new Map(rows.map(({ id, email }) => [id, email]));
+}
+
+/** Returns the ids of the tenant's users that have one of the email addresses. */
+export async function usersOfEmails(
+  q: Queryable,
+  tenant: TenantId,
+  emails: readonly string[],
+): Promise<ReadonlyMap<string, UserId>> {
+  const { rows } = await q.raw<{ rows: { id: UserId; email: string }[] }>(
+    'select id, email from users where tenant_id = :tenant and email = any(cast(:emails as text[]))',
+    { tenant, emails: [...emails] },
+  );
+  return new Map(rows.map(({ id, email }) => [email, id]));
+}

@@ -1,0 +1,152 @@
+/**
+ * The budgets of a tenant in a setup file. The name identifies a budget. A file names users by email address, and keys,
+ * which it does not contain, by id.
+ */
+
+import { Refusal } from '../../domain/errors.ts';
+import { type BudgetName, makeId, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
+import { formatMoney, parseMoney } from '../../domain/money.ts';
+import type { BudgetScope } from '../../domain/records.ts';
+import type { Queryable } from '../../store/queryable.ts';
+import { type BudgetRow, type BudgetValues, budgetResource, type NewBudget, shownOf } from '../budgets/entity.ts';
+import { deleteBudgetRow, listBudgets } from '../budgets/queries.ts';
+import { readNewBudget } from '../budgets/values.ts';
+import { writeBudget, writeNewBudget } from '../budgets/write.ts';
+import { invalidField } from '../caller/refusals.ts';
+import { canonicalEmail } from '../users/checks.ts';
+import { emailsOfUsers, usersOfEmails } from '../users/queries.ts';
+import type { ApplyContext, PlannedAction } from './action.ts';
+import type { SetupMembers, Wanted } from './members.ts';
+import type { SetupError } from './read.ts';
+import { planResources, type SetupResource } from './resource-plan.ts';
+
+type SetupScope = Exclude<BudgetScope, { readonly users: unknown }> | { readonly users: readonly string[] };
+
+/** The values of a budget as a file states them. */
+interface Values extends Omit<BudgetValues, 'name' | 'limit_amount' | 'applies_to'> {
+  readonly limit: string | number;
+  readonly applies_to: SetupScope;
+}
+
+export interface SetupBudget extends Values {
+  readonly row: BudgetRow;
+}
+
+export type WantedBudget = Wanted<Values, BudgetName>;
+export type BudgetAction = PlannedAction<SetupBudget, Values, BudgetName>;
+
+export const BUDGET_MEMBERS: SetupMembers<Values> = {
+  unit: {},
+  limit: {},
+  period: {},
+  timezone: { empty: null },
+  applies_to: {},
+  per: { initial: 'all' },
+  models: { empty: null },
+  action: { initial: 'block' },
+  alerts: { empty: [] },
+  enabled: { initial: true },
+};
+
+/** More than a tenant has. */
+const MOST = 10_000;
+
+/** Returns the budgets of a tenant, with the email addresses of the users that they select. */
+export async function listSetupBudgets(q: Queryable, tenant: TenantId): Promise<readonly SetupBudget[]> {
+  const { rows } = await listBudgets(q, { kind: 'one', tenant }, {}, { after: undefined, take: MOST });
+  const ids = rows.flatMap(({ applies_to }) => ('users' in applies_to ? applies_to.users : []));
+  const emails = await emailsOfUsers(q, tenant, ids);
+  return rows.map((row) => {
+    const { limit_amount, applies_to, ...values } = row;
+    const scope = 'users' in applies_to ? { users: applies_to.users.map((id) => emails.get(id) ?? id) } : applies_to;
+    return { ...values, limit: shownOf(row.unit, limit_amount), applies_to: scope, row };
+  });
+}
+
+/** Returns the limit as an export writes it. */
+export function canonicalLimit(limit: string | number): string | number {
+  const amount = typeof limit === 'string' ? parseMoney(limit) : undefined;
+  return amount === undefined ? limit : formatMoney(amount);
+}
+
+/** @param wanted undefined: the file does not state the budgets. @param prune deletes budgets that it does not name */
+export function planBudgets(
+  tenant: TenantId,
+  wanted: readonly WantedBudget[] | undefined,
+  stored: readonly SetupBudget[],
+  prune: boolean,
+  errors: SetupError[],
+): readonly BudgetAction[] {
+  const actions = planResources(budgetResources(tenant), wanted, stored, prune, errors);
+  const places = new Map<string, string>(wanted?.map(({ key, at }) => [key, at]));
+  for (const { name, after } of actions) {
+    if (after === undefined) continue;
+    // Its users are found when the budget is written, because the file may create them.
+    const scope: BudgetScope = 'users' in after.applies_to ? { users: [] } : after.applies_to;
+    errors.push(...valueErrors(requestOf(name, after, scope), places.get(name) ?? ''));
+  }
+  return actions;
+}
+
+function requestOf(name: BudgetName, values: Values, applies_to: BudgetScope): NewBudget {
+  const { unit, limit, period, timezone, per, models, action, alerts, enabled } = values;
+  return { name, unit, limit, period, timezone, applies_to, per, models, action, alerts, enabled };
+}
+
+function valueErrors(request: NewBudget, at: string): readonly SetupError[] {
+  try {
+    readNewBudget(request);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
+    return error.extras.errors.map(({ path, message }) => ({ path: at + path, message }));
+  }
+}
+
+function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, BudgetName> {
+  const read = async (context: ApplyContext, name: BudgetName, values: Values): Promise<BudgetValues> =>
+    readNewBudget(requestOf(name, values, await scopeOf(context, tenant, values.applies_to)));
+  return {
+    type: 'budget',
+    tenant,
+    members: BUDGET_MEMBERS,
+    keyOf: ({ row }) => row.name,
+    create: async (context, name, values) => {
+      const { trx, nowMs, random } = context;
+      const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
+      const row = await writeNewBudget(trx, ref, await read(context, name, values));
+      await record(context, 'create', row, { after: budgetResource(row) });
+    },
+    change: async (context, { row: before }, values) => {
+      const row = await writeBudget(context.trx, before, await read(context, before.name, values));
+      await record(context, 'update', row, { before: budgetResource(before), after: budgetResource(row) });
+    },
+    remove: async (context, { row }) => {
+      await deleteBudgetRow(context.trx, row.id);
+      await record(context, 'delete', row, { before: budgetResource(row) });
+    },
+  };
+}
+
+/** @throws Refusal `invalid_field` for an email address that no user of the tenant has */
+async function scopeOf({ trx, flushUsers }: ApplyContext, tenant: TenantId, scope: SetupScope): Promise<BudgetScope> {
+  if (!('users' in scope)) return scope;
+  await flushUsers();
+  const named = scope.users.map((text) => parseId('usr', text) ?? canonicalEmail(text));
+  const ids = await usersOfEmails(trx, tenant, named);
+  const users = named.map((text): UserId => {
+    const id = ids.get(text) ?? parseId('usr', text);
+    if (id !== undefined) return id;
+    throw invalidField('/applies_to/users', `The tenant ${tenant} has no user with the email address ${text}.`);
+  });
+  return { users };
+}
+
+function record(
+  { audit }: ApplyContext,
+  verb: string,
+  { id, tenant_id }: BudgetRow,
+  states: { readonly before?: object; readonly after?: object },
+): Promise<void> {
+  return audit({ action: `budget.${verb}`, target: { type: 'budget', id }, tenant: tenant_id, ...states });
+}

@@ -1,0 +1,111 @@
+/** The budgets of a setup file. */
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { apply, exported, plan, planLines } from './support.ts';
+
+let fresh: FreshDatabase;
+beforeAll(async () => {
+  fresh = await freshDatabase();
+});
+afterAll(() => fresh?.close());
+beforeEach(async () => {
+  await fresh.db.knex.raw('truncate tenants, users, user_roles, roles, policies, audit_log cascade');
+});
+
+/** As text, because the members have types of names. */
+const acme = (parts: object): string =>
+  JSON.stringify({ version: 1, tenants: [{ id: 'acme', name: 'Acme', ...parts }] });
+const ada = { email: 'ada@acme.test', name: 'Ada', roles: ['developer'] };
+const each = {
+  name: 'each-developer',
+  unit: 'tokens',
+  limit: 1000,
+  period: 'day',
+  timezone: 'Asia/Kolkata',
+  applies_to: { roles: ['developer'] },
+  per: 'user',
+  models: ['gpt-*'],
+  alerts: [0.5, 1],
+} as const;
+const adas = {
+  name: 'of-ada',
+  unit: 'money',
+  limit: '12.5',
+  period: 'month',
+  applies_to: { users: ['Ada@acme.test'] },
+} as const;
+
+async function stored(): Promise<readonly Record<string, unknown>[]> {
+  const { rows } = await fresh.db.knex.raw<{ rows: Record<string, unknown>[] }>('select * from budgets order by name');
+  return rows;
+}
+
+test('are made with the users that the file creates, and the export of the result changes nothing', async () => {
+  await apply(fresh.db, acme({ users: [ada], budgets: [adas, each] }));
+  const { rows } = await fresh.db.knex.raw<{ rows: { id: string }[] }>('select id from users');
+  expect(await stored()).toMatchObject(
+    [
+      { ...each, limit: undefined, limit_amount: 1000, action: 'block', enabled: true, epoch: 0 },
+      { name: 'of-ada', limit_amount: 12_500_000_000, applies_to: { users: [rows[0]?.id] }, per: 'all', models: null },
+    ].map(({ limit: _limit, ...row }: Record<string, unknown>) => row),
+  );
+  const text = await exported(fresh.db);
+  expect(text).toContain('limit: "12.50"');
+  expect(text).toContain('ada@acme.test');
+  expect(await planLines(fresh.db, text)).toEqual([]);
+  const { rows: audit } = await fresh.db.knex.raw<{ rows: { target_type: string }[] }>(
+    `select target_type from audit_log where action = 'budget.create'`,
+  );
+  expect(audit).toEqual([{ target_type: 'budget' }, { target_type: 'budget' }]);
+});
+
+test('are changed member by member, begin a new amount as through the API, and are pruned', async () => {
+  await apply(fresh.db, acme({ users: [ada], budgets: [adas, each] }));
+  const changed = acme({ budgets: [{ name: 'each-developer', limit: 2000, models: null, alerts: null }] });
+  expect(await planLines(fresh.db, changed)).toEqual(['change budget acme/each-developer']);
+  await apply(fresh.db, changed);
+  expect(await stored()).toMatchObject([{ limit_amount: 2000, models: null, alerts: [], epoch: 0 }, {}]);
+  await apply(fresh.db, acme({ budgets: [{ name: 'each-developer', period: 'week' }] }));
+  expect(await stored()).toMatchObject([{ period: 'week', epoch: 1 }, {}]);
+  await apply(fresh.db, acme({ budgets: [adas] }), { prune: true });
+  expect(await stored()).toMatchObject([{ name: 'of-ada' }]);
+});
+
+test('with values that the API refuses are errors at their places, before anything is written', async () => {
+  const planned = await plan(
+    fresh.db,
+    acme({
+      budgets: [
+        { name: 'of-nothing' },
+        { ...adas, limit: 12 },
+        { ...each, timezone: 'Mars/Olympus', models: ['a**********b'] },
+      ],
+    }),
+  );
+  expect('errors' in planned ? planned.errors.map(({ path }) => path) : []).toEqual([
+    ...['unit', 'limit', 'period', 'applies_to'].map((member) => `/tenants/0/budgets/0/${member}`),
+    '/tenants/0/budgets/1/limit',
+    '/tenants/0/budgets/2/timezone',
+    '/tenants/0/budgets/2/models/0',
+  ]);
+});
+
+test('of a user or a role that does not exist, or more than 16 for one request, are refused as a whole', async () => {
+  await expect(apply(fresh.db, acme({ budgets: [adas] }))).rejects.toThrow(
+    'no user with the email address ada@acme.test',
+  );
+  await expect(apply(fresh.db, acme({ budgets: [{ ...each, applies_to: { roles: ['wizard'] } }] }))).rejects.toThrow(
+    'wizard does not exist',
+  );
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ ...each, name: `budget-${i}`, models: null, timezone: null }));
+  await apply(fresh.db, acme({ budgets: many(16), users: [ada] }));
+  const bob = { ...ada, email: 'bob@acme.test', roles: ['analyst'] };
+  const ofBob = { ...each, name: 'of-analysts', models: null, applies_to: { roles: ['analyst'] } };
+  await apply(fresh.db, acme({ budgets: [ofBob], users: [bob] }));
+  await expect(
+    apply(fresh.db, acme({ users: [{ email: bob.email, roles: ['analyst', 'developer'] }] })),
+  ).rejects.toThrow('More than 16 budgets');
+  expect(await stored()).toHaveLength(17);
+});
