@@ -723,6 +723,7 @@ CREATE TABLE token_budgets (
 ) WITH (fillfactor=50);
 CREATE INDEX token_budgets_by_age ON token_budgets USING btree (metering_kept_until(period)) WHERE metering_kept_until(period) IS NOT NULL;
 CREATE INDEX token_budgets_by_budget ON token_budgets USING btree (metering_budget_period(period) COLLATE "C") WHERE starts_with(period, 'bud_'::text);
+CREATE INDEX token_budgets_of_places ON token_budgets USING btree (tenant_id COLLATE "C") WHERE starts_with(period, 'parallel '::text);
 
 CREATE TABLE token_holds (
   tenant_id text NOT NULL,
@@ -732,7 +733,7 @@ CREATE TABLE token_holds (
   changes bigint NOT NULL,
   CONSTRAINT token_holds_pkey PRIMARY KEY (tenant_id, period, holder)
 ) WITH (fillfactor=50);
-CREATE INDEX token_holds_by_holder ON token_holds USING btree (holder);
+CREATE INDEX token_holds_by_holder ON token_holds USING btree (holder COLLATE "C");
 
 CREATE TABLE usage_by_model (
   tenant_id text NOT NULL,
@@ -1736,7 +1737,8 @@ begin
   for reached in
     select c.tenant_id, b.id as budget_id, c.period, a.threshold, c.spent, b.limit_amount
     from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
-    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id = c.tenant_id and b.enabled
+    -- Found by its id, never by the index of the tenant's names.
+    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id collate "C" = c.tenant_id and b.enabled
       and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
     cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(b.alerts)) a
     where c.spent >= a.threshold * b.limit_amount and coalesce(metering_kept_until(c.period) >= current_date, true)
@@ -1815,10 +1817,10 @@ declare
 begin
   lost := array(
     select m.id from metering_holders m
-    where m.seen_at < clock_timestamp() - unseen_ms * interval '1 millisecond' and exists (select from token_holds t where t.holder = m.id)
+    where m.seen_at < clock_timestamp() - unseen_ms * interval '1 millisecond' and exists (select from token_holds t where t.holder collate "C" = m.id)
     order by m.id limit 100 for update of m skip locked);
   for h in
-    select t.tenant_id, t.period, t.holder, t.held from token_holds t where t.holder = any (lost)
+    select t.tenant_id, t.period, t.holder, t.held from token_holds t where t.holder collate "C" = any (lost)
     order by t.tenant_id, t.period, t.holder limit most
   loop
     update token_budgets t set held = t.held - h.held where t.tenant_id = h.tenant_id and t.period = h.period;
@@ -1950,6 +1952,9 @@ begin
     delete from budget_alerts a using counters c where a.tenant_id = c.tenant_id and a.period = c.period
   )
   select count(*) into removed from counters;
+  delete from token_budgets b where b.ctid = any (array(
+    select r.ctid from token_budgets r where starts_with(r.period, 'parallel ') and r.held = 0
+    limit most for update skip locked));
   for ended in
     select e.ctid as place, e.budget_id || '#' || e.epoch as amount from ended_budgets e
     where e.ended_at < clock_timestamp() - interval '8 days' order by e.ended_at limit 100 for update skip locked

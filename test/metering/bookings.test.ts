@@ -301,8 +301,15 @@ describe('counters', () => {
     const tenant = 'tidied';
     for (const id of ['bud_kept', 'bud_reset', 'bud_deleted', 'bud_new'])
       await addBudget(tenant, { id, limit: 1000, alerts: [0.001], epoch: 0 });
+    const held = ['bud_held 2020-11#0', 'parallel key_1 used'];
     const text = `insert into token_budgets (tenant_id, period, spent) select '${tenant}', p, 7 from unnest($1::text[]) p`;
-    const old = ['bud_kept 2020-11-26T14#0', 'bud_kept 2020-W48#0', 'bud_kept/key_1 2020-11#0', '2020-11'];
+    const old = [
+      'bud_kept 2020-11-26T14#0',
+      'bud_kept 2020-W48#0',
+      'bud_kept/key_1 2020-11#0',
+      '2020-11',
+      'parallel key_1 free',
+    ];
     const ended = [
       'bud_reset total#0',
       'bud_reset/key_1 total#0',
@@ -316,10 +323,12 @@ describe('counters', () => {
       'bud_kept 2099-11-26T14#0',
       'bud_new total#0',
     ];
-    await database.db.query({ text, values: [[...old, ...ended, ...current, 'bud_held 2020-11#0']] });
+    await database.db.query({ text, values: [[...old, ...ended, ...current, ...held]] });
     await store.hold({
       ...{ processId: 'holds', sequence: 1, acked: [] },
-      requests: [{ tenant, period: 'bud_held 2020-11#0', quota: 100, requested: 9, changes: 0, confirmed: 0 }],
+      requests: held.map((period) => ({
+        ...{ tenant, period, quota: 100, requested: 9, changes: 0, confirmed: 0 },
+      })),
     });
     await database.db.query({
       text: `insert into budget_alerts (tenant_id, budget_id, period, threshold, spent, limit_amount)
@@ -341,7 +350,7 @@ describe('counters', () => {
     await database.db.query({ text: `update ended_budgets set ended_at = now() - interval '9 days'` });
     await database.db.query({ text: `update budgets set epoch = 1 where id = 'bud_new'` });
     await tidy();
-    expect(await left([...ended, ...current, 'bud_held 2020-11#0'])).toEqual([...current, 'bud_held 2020-11#0']);
+    expect(await left([...ended, ...current, ...held])).toEqual([...current, ...held]);
     expect(new Set(await alerts(tenant))).toEqual(new Set(current.map((period) => `${period} 0.001`)));
     const [row] = await database.db.query({ text: 'select array_agg(budget_id) as waiting from ended_budgets' });
     expect(row?.['waiting']).toEqual(['bud_new']);

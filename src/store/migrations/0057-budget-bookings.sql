@@ -37,7 +37,10 @@ $$;
 
 create index token_budgets_by_budget on token_budgets (metering_budget_period(period) collate "C") where starts_with(period, 'bud_');
 create index token_budgets_by_age on token_budgets (metering_kept_until(period)) where metering_kept_until(period) is not null;
-create index token_holds_by_holder on token_holds (holder);
+-- Places of parallel requests. Their counters have no period.
+create index token_budgets_of_places on token_budgets (tenant_id collate "C") where starts_with(period, 'parallel ');
+-- In an order of its own: a plan that was made for an empty table must not take it in place of the primary key.
+create index token_holds_by_holder on token_holds (holder collate "C");
 
 -- Budgets that were deleted, and amounts that were followed by a new one.
 create table ended_budgets (
@@ -99,7 +102,8 @@ begin
   for reached in
     select c.tenant_id, b.id as budget_id, c.period, a.threshold, c.spent, b.limit_amount
     from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
-    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id = c.tenant_id and b.enabled
+    -- Found by its id, never by the index of the tenant's names.
+    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id collate "C" = c.tenant_id and b.enabled
       and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
     cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(b.alerts)) a
     where c.spent >= a.threshold * b.limit_amount and coalesce(metering_kept_until(c.period) >= current_date, true)
@@ -317,10 +321,10 @@ declare
 begin
   lost := array(
     select m.id from metering_holders m
-    where m.seen_at < clock_timestamp() - unseen_ms * interval '1 millisecond' and exists (select from token_holds t where t.holder = m.id)
+    where m.seen_at < clock_timestamp() - unseen_ms * interval '1 millisecond' and exists (select from token_holds t where t.holder collate "C" = m.id)
     order by m.id limit 100 for update of m skip locked);
   for h in
-    select t.tenant_id, t.period, t.holder, t.held from token_holds t where t.holder = any (lost)
+    select t.tenant_id, t.period, t.holder, t.held from token_holds t where t.holder collate "C" = any (lost)
     order by t.tenant_id, t.period, t.holder limit most
   loop
     update token_budgets t set held = t.held - h.held where t.tenant_id = h.tenant_id and t.period = h.period;
@@ -338,7 +342,7 @@ create or replace function metering_expire_holds(unseen_ms double precision, mos
 $$;
 
 -- Removes counters that no request can be booked to any more, with their alerts: old ones, and those of budgets that ended 8 days ago. A
--- response that continues is corrected within 7 days.
+-- response that continues is corrected within 7 days. Also removes counters of places while no process holds any.
 create function metering_tidy_counters(most integer) returns integer language plpgsql as $$
 declare
   ended record;
@@ -357,6 +361,9 @@ begin
     delete from budget_alerts a using counters c where a.tenant_id = c.tenant_id and a.period = c.period
   )
   select count(*) into removed from counters;
+  delete from token_budgets b where b.ctid = any (array(
+    select r.ctid from token_budgets r where starts_with(r.period, 'parallel ') and r.held = 0
+    limit most for update skip locked));
   for ended in
     select e.ctid as place, e.budget_id || '#' || e.epoch as amount from ended_budgets e
     where e.ended_at < clock_timestamp() - interval '8 days' order by e.ended_at limit 100 for update skip locked
