@@ -37,6 +37,12 @@ const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['test', 'rotate', 'deliveries', 'delete'].map((verb) => [`webhook ${verb}`, [['whk_00000000000000000000000000']]]),
   ),
   'webhook replay': [['whk_00000000000000000000000000', 'dlv_00000000000000000000000000']],
+  ...Object.fromEntries(['get', 'delete'].map((verb) => [`budget ${verb}`, [['some-budget']]])),
+  'budget create': [
+    ['{"name":"b","unit":"tokens","limit":1,"period":"day","applies_to":{"tenant":true}}', ...['--tenant', 'acme']],
+  ],
+  'budget update': [['some-budget', '{}']],
+  'budget reset': [['some-budget', '--reason', 'a test']],
   'audit follow': [['--cursor', 'cursor']],
   apply: [
     ['setup.yaml', '--yes'],
