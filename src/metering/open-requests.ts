@@ -10,6 +10,7 @@
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import type { Charges } from './charge-text.ts';
+import { chargedBatch } from './charged-batch.ts';
 import { estimatedCost } from './cost-estimate.ts';
 import type { SharedParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
@@ -121,7 +122,7 @@ export class OpenRequests {
   #nextNote(): OpenRequestNote | undefined {
     if (this.#fresh.size === 0 && this.#over.length === 0) return undefined;
     const { processId, monotonicMs, reservationTtlMs } = this.#parts;
-    const requests = this.#fresh.values().take(BATCH).toArray();
+    const requests = chargedBatch(this.#fresh.values(), BATCH, ({ charges }) => charges.charges.length);
     const note: Note = {
       number: ++this.#lastNote,
       counters: requests.map(({ counter }) => counter),

@@ -8,6 +8,7 @@
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
+import { chargedBatch } from './charged-batch.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { Settlement, SettlementStore } from './ports.ts';
 
@@ -90,7 +91,9 @@ export class Settler {
 
   async #write(): Promise<void> {
     for (let batch = 0; batch < MAX_BATCHES && this.#queue.length > 0; batch++) {
-      if (!(await this.#book(this.#queue.peek(this.#suspects > 0 ? 1 : BATCH)))) return;
+      const ends = this.#queue.peek(this.#suspects > 0 ? 1 : BATCH);
+      const booked = chargedBatch(ends, BATCH, ({ settlement }) => settlement.charges.length);
+      if (!(await this.#book(booked))) return;
     }
   }
 
