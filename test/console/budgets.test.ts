@@ -124,6 +124,7 @@ describe('what is left of a budget', () => {
       .poll(() => section.textContent())
       .toMatch(/of-allshared with others, the amount is not shown, resets in/);
     expect(await section.textContent()).not.toContain('12');
+    expect(await faultsInEveryLook(page, 'look account')).toEqual([]);
     expect(problems).toEqual([]);
   });
 

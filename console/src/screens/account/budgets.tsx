@@ -6,18 +6,21 @@ import { account as text } from '../../text/en/account.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { Left } from '../budget/left.tsx';
+import styles from './account.module.css';
 
 export function Budgets({ budgets }: { readonly budgets: readonly OwnBudget[] }) {
   const currency = useCurrency();
   return (
     <section>
       <SectionHead title={text.budgets} />
-      <Facts
-        facts={budgets.map((budget) => ({
-          name: budget.name,
-          value: <Left budget={leftOf(budget)} currency={currency} />,
-        }))}
-      />
+      <div className={styles.budgets}>
+        <Facts
+          facts={budgets.map((budget) => ({
+            name: budget.name,
+            value: <Left budget={leftOf(budget)} currency={currency} />,
+          }))}
+        />
+      </div>
     </section>
   );
 }
