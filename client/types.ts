@@ -3068,6 +3068,7 @@ export type Webhook = {
   readonly id: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
+  /** The address that events are sent to. */
   readonly url: string;
   /** Usage events, each counted once by its id. */
   readonly events: readonly string[];
@@ -3101,13 +3102,17 @@ export type WebhookChanges = {
 export type WebhookDelivery = {
   /** The same in every attempt: the header `webhook-id`. */
   readonly id: string;
+  /** The webhook that receives the event. */
   readonly webhook_id: string;
   /** `user` or `api_key`. */
   readonly type: string;
+  /** `waiting` for its first or next attempt, `delivered` or `failed`. */
   readonly state: 'waiting' | 'delivered' | 'failed';
+  /** Attempts since the delivery was made or replayed. */
   readonly attempts: number;
   /** When the resource was created. */
   readonly created_at: string;
+  /** When the last attempt began; null before the first. */
   readonly attempted_at: string | null;
   /** Null: no further attempt is due. */
   readonly next_attempt_at: string | null;
@@ -3154,6 +3159,7 @@ export type WebhookWithSecret = {
   readonly id: string;
   /** The id of the tenant. */
   readonly tenant_id: string;
+  /** The address that events are sent to. */
   readonly url: string;
   /** Usage events, each counted once by its id. */
   readonly events: readonly string[];
@@ -4576,6 +4582,7 @@ export interface Paths {
         readonly cursor?: string | undefined;
         /** `true`: the page also has `total`, or `total_exceeds` beyond 10000 rows. */
         readonly count?: boolean | undefined;
+        /** Only deliveries in this state. */
         readonly state?: 'waiting' | 'delivered' | 'failed' | undefined;
       } | undefined;
       readonly answers: {

@@ -41,7 +41,7 @@ export function banner(parts: BannerParts): string {
     row('HTTP API', `http://${http}`, 'logins and management; Envoy serves /v1/auth and /v1/iam too'),
     ...(admin === undefined ? [] : [row('Metrics', `http://${admin}/metrics`, 'and /readyz, /healthz')]),
     row('Issuer', issuer, 'a small provider of the demo, whose tokens the tenant acme accepts'),
-    row('Events', events, 'what the webhook of acme has received: a locked login is there within seconds'),
+    row('Events', events, 'the latest events of a webhook of acme; a locked login is among them within seconds'),
     row('Upstream ledger', `http://${upstream}/ledger`, 'the usage that the stand-in AI platform reported'),
     '',
     ...administratorRows(parts),

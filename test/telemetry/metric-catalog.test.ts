@@ -43,6 +43,7 @@ test('a process shows every metric of the catalog, with its type and its help, a
   telemetry.watchQuotas(() => []);
   telemetry.sealing();
   telemetry.issuerKeys();
+  telemetry.webhooks();
   telemetry.certificate();
   const text = await telemetry.metrics();
   const shown = [...text.matchAll(/^# HELP (postern_\w+) (.*)\n# TYPE \w+ (\w+)$/gm)];

@@ -59,7 +59,9 @@ const EVENT_OF_ACTION: ReadonlyMap<string, readonly [event: string, result: Audi
 export function patternProblem(pattern: string): string | undefined {
   if (!PATTERN.test(pattern)) return 'An event is a name such as key.revoked, a group such as budget.*, or *.';
   const isKnown = isOfAudit(pattern) || Object.keys(EVENTS).some((event) => selects(pattern, event));
-  return isKnown ? undefined : `There is no such event. Events: ${Object.keys(EVENTS).join(', ')}, audit.<action>.`;
+  return isKnown
+    ? undefined
+    : `This is not an event. The events are ${Object.keys(EVENTS).join(', ')} and audit.<action>.`;
 }
 
 function isOfAudit(pattern: string): boolean {

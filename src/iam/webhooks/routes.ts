@@ -14,7 +14,10 @@ import { getWebhook, listDeliveriesPage, listWebhooksPage } from './read.ts';
 import { deleteWebhook, rotateWebhook, updateWebhook } from './update.ts';
 
 const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
-const deliveries = Type.Object({ ...countedPage, state: Type.Optional(deliveryState) }, closed);
+const deliveries = Type.Object(
+  { ...countedPage, state: Type.Optional({ ...deliveryState, description: 'Only deliveries in this state.' }) },
+  closed,
+);
 
 const WEBHOOK = '/v1/iam/webhooks/:id';
 

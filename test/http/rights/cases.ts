@@ -143,7 +143,15 @@ const PASSED_OVER = new Set([
   'login_addresses',
   ...['audit_unsealed', 'audit_seals', 'audit_chain', 'audit_totals', 'postern_migrations', 'postern_migrations_lock'],
   // Tables of the metering.
-  ...['metering_holders', 'rate_windows', 'settlements', 'settlement_news', 'reservation_renewals', 'open_requests'],
+  ...[
+    'metering_holders',
+    'ended_budgets',
+    'rate_windows',
+    'settlements',
+    'settlement_news',
+    'reservation_renewals',
+    'open_requests',
+  ],
   // States and logout tokens of logins by an issuer that were used.
   'sso_used',
   // The places up to which events are announced.
