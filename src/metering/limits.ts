@@ -73,6 +73,8 @@ const TIDY_MS = 30_000;
 const MIN_HOLD_TTL_MS = 60_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
+/** A request may use 16 budgets, most of them its key's own. */
+const MAX_BUDGETS = 500_000;
 /** The largest number of requests in progress that one process notes in the store. */
 const MAX_OPEN = 100_000;
 /** The longest time that a request may take: an older id settles nothing. The store remembers settled ids longer. */
@@ -114,7 +116,7 @@ export class Limits {
     this.#budgets = new Budgets({
       ...shared,
       holdTtlMs: this.#holdTtlMs,
-      maxBudgets: maxSubjects,
+      maxBudgets: parts.maxSubjects ?? MAX_BUDGETS,
       maxReservations,
       onRenewed: (counter, seenAtMs) => this.#open.renew(counter, seenAtMs),
       awaitsSettlements: () => this.#open.size > 0,

@@ -184,6 +184,21 @@ describe('a settlement', () => {
     answer: 100,
   };
 
+  test('has the cost by the price that the check carried, and keeps that price only where a correction needs it', () => {
+    const usage = { prompt: 10, completion: 20, cached: 5, total: 30, model: 'm-2026' };
+    const price = { version: 3, input: 2e6, output: 5e6, cachedInput: 1e6, cacheWrite: 3e6 };
+    const charge = { unit: 'money', period: 'bud_1 total#0' } as const;
+    const charges = { price, charges: [charge] };
+    const response = { id: 'resp_1', complete: false, background: true };
+    expect(settlementOf(finished({ usage: { ...usage, cacheWrite: 2 } }), reservation, true, charges)).toMatchObject({
+      ...{ cost: 3 * 2 + 5 * 1 + 2 * 3 + 20 * 5, priceVersion: 3, price: undefined, charges: [charge] },
+    });
+    expect(settlementOf(finished({ response }), reservation, true, charges)).toMatchObject({
+      ...{ cost: 11 * 2 + 100 * 5, price, charges: [charge] },
+    });
+    expect(settlementOf(finished({ usage }), reservation, false, charges)).toMatchObject({ cost: 0, charges: [] });
+  });
+
   test('is booked on the day and in the month that the tenant had at the check', () => {
     expect(settlementOf(finished({}), reservation, true)).toMatchObject({ day: '2026-12-01', period: '2026-12' });
     expect(settlementOf(finished({}), { ...reservation, offset: -300 }, true)).toMatchObject({
