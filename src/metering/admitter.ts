@@ -16,6 +16,7 @@ import type { AdmittedRequest, OpenRequests } from './open-requests.ts';
 import type { SharedParts } from './parts.ts';
 import type { CollectionStore } from './ports.ts';
 import type { RateLimits, RateOutcome } from './rate-limits.ts';
+import type { PlannedRate } from './rate-plans.ts';
 import type { RateState } from './rate-state.ts';
 import type { RequestPlan, RequestPlans } from './request-plans.ts';
 import { collectionDigest, type ReservationIds, type ReservationKind } from './reservation-ids.ts';
@@ -38,6 +39,7 @@ interface AdmitterParts extends SharedParts, Estimates {
 }
 
 const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+const NO_RATES: readonly PlannedRate[] = [];
 const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
 /** So that an exhausted budget rejects a request whose cost only its end shows, or that costs nothing. */
 const LEAST = 1;
@@ -52,6 +54,8 @@ interface Passed {
   readonly tokenRate: RateState | undefined;
   /** The tokens that it consumed of its limits per minute. */
   readonly account: Account | undefined;
+  /** Undefined: it is not known, or the check has waited. */
+  readonly plan: RequestPlan | undefined;
   /** The monotonic time, if the check has read it and did not wait since. */
   readonly now: number | undefined;
 }
@@ -70,11 +74,15 @@ export class Admitter {
   admit(request: AdmissionRequest): Decision {
     const now = this.#parts.monotonicMs();
     const reserved = request.metered ? reservationAmount(request, this.#parts) : NO_TOKENS;
-    const outcome = this.#parts.rates.admit(request, tokensOf(reserved), now);
+    const spends = request.metered || request.reportsUsage;
+    const plan = spends ? this.#parts.plans.of(request, this.#parts.nowMs(now)) : undefined;
+    const outcome = this.#parts.rates.admit(request, plan?.rates ?? NO_RATES, tokensOf(reserved), now);
     const decide = (result: RateOutcome, at: number | undefined): Decision => {
       if (result.kind === 'refused') return result;
       const { rate, tokenRate, account } = result;
-      return this.#afterRates({ request, reserved, rate, tokenRate, account, now: at });
+      // A period of the plan may have ended while the check waited.
+      const valid = at === undefined ? undefined : plan;
+      return this.#afterRates({ request, reserved, rate, tokenRate, account, plan: valid, now: at });
     };
     return outcome instanceof Promise ? outcome.then((late) => decide(late, undefined)) : decide(outcome, now);
   }
@@ -97,7 +105,7 @@ export class Admitter {
     const { tenantId: tenant, keyId: key = '', userId: user = '' } = request;
     const nowMs = this.#parts.nowMs(now);
     const { minute, offset } = this.#calendar.at(request.timezone ?? UTC, nowMs);
-    const plan = this.#parts.plans.of(request, nowMs);
+    const plan = passed.plan ?? this.#parts.plans.of(request, nowMs);
     const { holds, price } = plan;
     const accounts = account === undefined ? plan.accounts : [...plan.accounts, account];
     const { id, counter } = this.#parts.ids.issue(minute, kindOf(request, accounts), offset, reserved);

@@ -8,7 +8,7 @@ import type { AdmissionRequest, ModelLimit, RateRefusal } from './admission.ts';
 import type { MeteringCounts } from './counts.ts';
 import { RateAccount } from './rate-account.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
-import { RatePlans } from './rate-plans.ts';
+import type { PlannedRate } from './rate-plans.ts';
 import type { RateSubject } from './rate-subjects.ts';
 import type { RateWindow } from './rate-window.ts';
 
@@ -35,7 +35,6 @@ const OF_KEY: ModelLimit = { level: 'key', ...ALL };
 export class RateLimits {
   readonly #leases: RateLeases;
   readonly #counts: MeteringCounts;
-  readonly #plans = new RatePlans();
 
   constructor(leases: RateLeases, counts: MeteringCounts) {
     this.#leases = leases;
@@ -43,11 +42,17 @@ export class RateLimits {
   }
 
   /**
+   * @param byModel the limits by model that count the request
    * @param tokens the tokens that the request may spend
    * @returns a promise if the check must wait for the store
    */
-  admit(request: AdmissionRequest, tokens: number, now: number): RateOutcome | Promise<RateOutcome> {
-    const subjects = this.#subjectsOf(request, now);
+  admit(
+    request: AdmissionRequest,
+    byModel: readonly PlannedRate[],
+    tokens: number,
+    now: number,
+  ): RateOutcome | Promise<RateOutcome> {
+    const subjects = this.#subjectsOf(request, byModel, now);
     if (!isSome(subjects)) return NO_LIMITS;
     const result = this.#leases.consume(subjects, tokens, now);
     return result instanceof Promise
@@ -55,13 +60,13 @@ export class RateLimits {
       : this.#outcome(result, request, tokens);
   }
 
-  #subjectsOf(request: AdmissionRequest, now: number): RateSubject[] {
+  #subjectsOf(request: AdmissionRequest, byModel: readonly PlannedRate[], now: number): RateSubject[] {
     const { tenantId, tenantRpm, keyId, keyRpm } = request;
     const leases = this.#leases;
     const subjects: RateSubject[] = [];
     if (tenantRpm !== undefined) subjects.push(leases.subject('tenant', tenantId, OF_TENANT, tenantRpm, now));
     if (keyId !== undefined && keyRpm !== undefined) subjects.push(leases.subject('key', keyId, OF_KEY, keyRpm, now));
-    for (const planned of this.#plans.of(request)) {
+    for (const planned of byModel) {
       const { limit, label, name, subject } = planned;
       if (subject === undefined || subject.forgotten) {
         planned.subject = leases.subject('model', name, label, limit, now);

@@ -17,10 +17,13 @@ import { counterName, type Period, periodAt } from './budget-periods.ts';
 import { type Charges, chargeText } from './charge-text.ts';
 import type { Hold } from './hold.ts';
 import type { Charge } from './ports.ts';
+import { type PlannedRate, plannedRate } from './rate-plans.ts';
 
 export interface RequestPlan extends Charges {
   /** In the order in which they refuse: places, the tenant's monthly tokens, then budgets by name. */
   readonly holds: readonly Hold[];
+  /** The limits by model per minute. */
+  readonly rates: readonly PlannedRate[];
   /** The budgets of `holds`. */
   readonly accounts: readonly Account[];
   /** Undefined: there is nothing to carry. */
@@ -85,8 +88,12 @@ export class RequestPlans {
     const holds: Hold[] = [];
     const periods: Period[] = [];
     const charges: Charge[] = [];
+    const rates: PlannedRate[] = [];
     for (const rate of modelRatesOf(tenant, principal, model)) {
-      if (rate.dimension !== 'parallel') continue;
+      if (rate.dimension !== 'parallel') {
+        rates.push(plannedRate(rate));
+        continue;
+      }
       const key = {
         tenant: tenantId,
         period: placesOf(rate),
@@ -115,7 +122,7 @@ export class RequestPlans {
     }
     const price = model === undefined ? undefined : this.#parts.prices().of(model);
     return {
-      ...{ price, charges, holds },
+      ...{ price, charges, holds, rates },
       accounts: holds.map(({ budget }) => budget),
       text: chargeText({ price, charges }),
       startsMs: Math.max(
