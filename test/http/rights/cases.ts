@@ -154,6 +154,8 @@ const PASSED_OVER = new Set([
   ],
   // States and logout tokens of logins by an issuer that were used.
   'sso_used',
+  // The platform's own.
+  'price_lists',
   // The places up to which events are announced.
   ...['webhook_cursor', 'key_end_cursors'],
   // Stored answers to requests with an Idempotency-Key.
