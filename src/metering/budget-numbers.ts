@@ -17,7 +17,7 @@ export const PENDING = 7;
 export const SINCE_MS = 8;
 
 export const NUMBERS = 9;
-/** Of budgets in one array. */
+/** The number of budgets in one array. */
 const CHUNK = 256;
 
 /** The numbers of one budget begin at `at`. */

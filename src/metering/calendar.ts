@@ -1,11 +1,10 @@
 /** Days and months in a tenant's time zone. */
 
 import { minuteOfWeek, WEEK_MINUTES } from '../decision/clock.ts';
+import { periodAt } from './budget-periods.ts';
 
 const MINUTE_MS = 60_000;
 const MAX_ZONES = 4096;
-/** Longer than any month, including changes of the clock. */
-const LONGEST_MONTH_MINUTES = 32 * 1440;
 
 /** One minute of one zone. */
 export interface ZonedMinute {
@@ -36,18 +35,6 @@ function offsetAt(zone: string, minute: number): number {
   return ahead > WEEK_MINUTES / 2 ? ahead - WEEK_MINUTES : ahead;
 }
 
-/** Returns the first minute of the next month. A binary search finds it even if the clock skips midnight. */
-function endOfMonth(zone: string, minute: number, period: string): number {
-  let within = minute;
-  let after = minute + LONGEST_MONTH_MINUTES;
-  while (after - within > 1) {
-    const middle = Math.floor((within + after) / 2);
-    if (periodOf(middle, offsetAt(zone, middle)) === period) within = middle;
-    else after = middle;
-  }
-  return after;
-}
-
 /** Caches the last minute of each zone. */
 export class Calendar {
   readonly #moments = new Map<string, ZonedMinute>();
@@ -56,16 +43,14 @@ export class Calendar {
     const minute = Math.floor(nowMs / MINUTE_MS);
     const known = this.#moments.get(zone);
     if (known !== undefined && known.minute === minute) return known;
-    const moment = this.#read(zone, minute, known);
+    const moment = readMinute(zone, minute);
     if (known === undefined && this.#moments.size >= MAX_ZONES) this.#moments.clear();
     this.#moments.set(zone, moment);
     return moment;
   }
+}
 
-  #read(zone: string, minute: number, known: ZonedMinute | undefined): ZonedMinute {
-    const offset = offsetAt(zone, minute);
-    const period = periodOf(minute, offset);
-    const periodEndsMs = known?.period === period ? known.periodEndsMs : endOfMonth(zone, minute, period) * MINUTE_MS;
-    return { minute, offset, period, periodEndsMs };
-  }
+function readMinute(zone: string, minute: number): ZonedMinute {
+  const { name: period, endsMs = Number.POSITIVE_INFINITY } = periodAt('month', zone, minute * MINUTE_MS);
+  return { minute, offset: offsetAt(zone, minute), period, periodEndsMs: endsMs };
 }
