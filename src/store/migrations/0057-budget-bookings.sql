@@ -66,7 +66,7 @@ create index budget_alerts_by_budget on budget_alerts (budget_id) where budget_i
 
 alter type metering_entry add attribute cost bigint;
 alter type metering_entry add attribute price_version integer;
--- Of a response that is not complete: version, input, output, cached input and cache write, in 10^-9 of the currency for 10^6 tokens.
+-- The price of a response that is not complete: version, input, output, cached input and cache write, in 10^-9 of the currency for 10^6 tokens.
 alter type metering_entry add attribute price bigint[];
 alter type metering_entry add attribute cache_write_tokens bigint;
 -- Each is the unit (m, t or r) and the period of a counter.
