@@ -140,9 +140,11 @@ export class RateLeases {
     for (const subject of subjects) {
       const amount = subject.amountOf(tokens);
       subject.used = true;
+      this.#recent.record(subject, now);
+      // A request that no window can admit must not take the slices of the others.
+      if (amount > subject.limit) continue;
       subject.lastAmount = amount;
       subject.demand.record(amount);
-      this.#recent.record(subject, now);
     }
     const result = this.#try(subjects, tokens, now);
     if (!(result instanceof RateSubject)) return result;

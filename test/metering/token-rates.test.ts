@@ -234,6 +234,8 @@ describe('limits of tokens and of requests in one check', () => {
       const subject = leases.subject('model', 'tenant', TOKENS, limit, world.nowMs);
       expect(leases.consume([subject], tokens)).toMatchObject({ kind: 'refused', subject, state: { limit } });
       expect(world.statements).toBe(before);
+      // Other requests keep their slices.
+      expect(subject.lastAmount).toBe(1);
     }
   });
 
