@@ -701,6 +701,7 @@ test('a database that had users and keys before is listed like one that is new',
     '0049-issuers.sql',
   ])
     await run(name);
+  for (const table of ['users', 'api_keys']) await old.db.knex.raw(`alter table ${table} add column rate_limits jsonb`);
   expect(await old.db.query({ text: 'select feed_position() as position' })).toEqual(before);
   const everywhere: TenantScope = { kind: 'every' };
   const page = { after: undefined, take: 10 };
