@@ -253,10 +253,10 @@ describe('GET /v1/iam/permissions', () => {
 
   test('comes in pages, and a cursor belongs to its pattern', async () => {
     const first = await call('GET', '/v1/iam/permissions?limit=2&pattern=admin:*');
-    expect(named(rows(first))).toEqual(['admin:issuers', 'admin:keys']);
+    expect(named(rows(first))).toEqual(['admin:budgets', 'admin:issuers']);
     const cursor = text(first.json, 'next_cursor');
     const second = await call('GET', `/v1/iam/permissions?limit=2&pattern=admin:*&cursor=${cursor}`);
-    expect(named(rows(second))).toEqual(['admin:policies', 'admin:roles']);
+    expect(named(rows(second))).toEqual(['admin:keys', 'admin:policies']);
     expect(outcome(await call('GET', `/v1/iam/permissions?limit=2&cursor=${cursor}`))).toBe('400 invalid_parameter');
   });
 
