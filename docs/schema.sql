@@ -504,6 +504,7 @@ CREATE TABLE budgets (
   CONSTRAINT budgets_unit_check CHECK (unit = ANY (ARRAY['money'::text, 'tokens'::text, 'requests'::text])),
   CONSTRAINT budgets_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
+CREATE INDEX budgets_by_any_name ON budgets USING btree (name COLLATE "C", tenant_id COLLATE "C");
 CREATE UNIQUE INDEX budgets_by_name ON budgets USING btree (tenant_id, name);
 
 CREATE TABLE budget_alerts (

@@ -21,7 +21,7 @@ test('the guide to directories names every setting below ldap', () => {
  * Blocks that are no configuration of Postern: setup files, values of the chart, objects of Kubernetes, and
  * directories, which have tests of their own.
  */
-const OTHER_PAGES = ['declarative.md', 'kubernetes.md', 'ldap.md', 'webhooks.md'];
+const OTHER_PAGES = ['budgets.md', 'declarative.md', 'kubernetes.md', 'ldap.md', 'webhooks.md'];
 
 const DOCS = new URL('../../docs/', import.meta.url);
 const configurations = readdirSync(DOCS)

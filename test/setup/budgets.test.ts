@@ -1,5 +1,6 @@
 /** The budgets of a setup file. */
 
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, exported, plan, planLines } from './support.ts';
@@ -108,4 +109,10 @@ test('of a user or a role that does not exist, or more than 16 for one request, 
     apply(fresh.db, acme({ users: [{ email: bob.email, roles: ['analyst', 'developer'] }] })),
   ).rejects.toThrow('More than 16 budgets');
   expect(await stored()).toHaveLength(17);
+});
+
+test('of the guide are a setup file', async () => {
+  const guide = await readFile(new URL('../../docs/budgets.md', import.meta.url), 'utf8');
+  await apply(fresh.db, /```yaml\n(.*?)```/s.exec(guide)?.[1] ?? '');
+  expect(await stored()).toMatchObject([{ name: 'ada' }, { name: 'each-key', per: 'key' }]);
 });
