@@ -1,8 +1,9 @@
 /**
- * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota, keys or own runs only that
+ * Do limits hold over many servers, and what do they cost? BENCH_LIMITS=gate, rates, quota, keys, own or budgets runs only that
  * part. Ends with exit code 1 when a bound of docs/limits.md was passed or a goal missed.
  */
 
+import { budgetsOfKeys } from './limits-budgets.ts';
 import { gateWithLimits } from './limits-gate.ts';
 import { manyKeys } from './limits-many-keys.ts';
 import { ownRates } from './limits-own-rates.ts';
@@ -16,6 +17,7 @@ const PARTS = {
   quota: quotaUnderStreams,
   keys: manyKeys,
   own: ownRates,
+  budgets: budgetsOfKeys,
 };
 
 export async function limits(): Promise<void> {

@@ -38,7 +38,9 @@ const numbers = Array.from({ length: KEYS }, (_, index) => index);
 const indexOf = new Map(numbers.map((index) => [hash('sha256', keyText(index), 'hex'), index]));
 const prices = compilePrices({
   version: 1,
-  prices: [{ models: 'llama-*', input: 200_000_000, output: 600_000_000, cachedInput: undefined, cacheWrite: undefined }],
+  prices: [
+    { models: 'llama-*', input: 200_000_000, output: 600_000_000, cachedInput: undefined, cacheWrite: undefined },
+  ],
 });
 
 const UNITS = ['money', 'tokens', 'requests'] as const;
@@ -62,7 +64,12 @@ function budget(index: number): BudgetRecord {
 }
 
 const RATES: readonly RateLimitRule[] = ['llama-3-8b', 'llama-3-*', 'llama-*', '*', 'a-*', 'b-*', 'c-*', 'd-*'].map(
-  (glob) => ({ models: [glob], requests_per_minute: 50_000_000, tokens_per_minute: 2_000_000_000, parallel: 1_000_000 }),
+  (glob) => ({
+    models: [glob],
+    requests_per_minute: 50_000_000,
+    tokens_per_minute: 2_000_000_000,
+    parallel: 1_000_000,
+  }),
 );
 
 /** The same keys and tenants, with these budgets and limits by model. */
