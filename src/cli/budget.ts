@@ -6,8 +6,8 @@ import { fieldSentence } from '../domain/problem-details.ts';
 import { validatorOf } from '../http/validation.ts';
 import {
   budgetOfName,
-  createAsOperator,
-  deleteAsOperator,
+  createBudgetAsOperator,
+  deleteBudgetAsOperator,
   resetAsOperator,
   showAsOperator,
   updateAsOperator,
@@ -77,7 +77,7 @@ export async function budgetCreateCommand(args: Arguments): Promise<number> {
   const tenant = tenantOption(args);
   if (tenant === undefined) throw new UsageError('Give the tenant of the budget with --tenant.');
   const request = bodyOf(newBudget, text);
-  return printed(await withStore(args, (store) => createAsOperator(partsOf(store), tenant, request)));
+  return printed(await withStore(args, (store) => createBudgetAsOperator(partsOf(store), tenant, request)));
 }
 
 /** Changes the members of a JSON object, and prints the budget. */
@@ -107,7 +107,7 @@ export async function budgetResetCommand(args: Arguments): Promise<number> {
 export async function budgetDeleteCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args);
   await withStore(args, async (store) =>
-    deleteAsOperator(partsOf(store), await budgetOfName(store.db.knex, name, tenantOption(args))),
+    deleteBudgetAsOperator(partsOf(store), await budgetOfName(store.db.knex, name, tenantOption(args))),
   );
   process.stdout.write(`Deleted: ${name}.\n`);
   return 0;

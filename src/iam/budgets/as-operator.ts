@@ -50,7 +50,7 @@ export async function showAsOperator(
 }
 
 /** @throws Refusal as `createBudget`; `not_found` for an unknown tenant */
-export async function createAsOperator(
+export async function createBudgetAsOperator(
   parts: OperatorParts,
   tenant: TenantId,
   request: NewBudget,
@@ -90,7 +90,7 @@ export async function resetAsOperator(parts: OperatorParts, ref: BudgetRef, reas
 }
 
 /** @throws Refusal `not_found` */
-export async function deleteAsOperator(parts: OperatorParts, ref: BudgetRef): Promise<void> {
+export async function deleteBudgetAsOperator(parts: OperatorParts, ref: BudgetRef): Promise<void> {
   await changed(parts, ref, 'delete', async (trx, audit) => {
     const before = await held(trx, ref);
     await deleteBudgetRow(trx, before.id);
