@@ -65,6 +65,9 @@ const ACME = {
       max_age_seconds: 60,
     },
   ],
+  webhooks: [
+    { url: 'https://hooks.acme.example/a', events: ['key.*', 'audit.*'], description: 'On-call', enabled: false },
+  ],
   users: [
     {
       email: 'ada@acme.test',
@@ -92,6 +95,7 @@ describe('a file that names a part of what there is', () => {
     ['its users alone', { id: 'acme', users: [{ email: 'ada@acme.test' }] }],
     ['its roles alone', { id: 'acme', roles: [{ name: 'small' }] }],
     ['its issuers alone', { id: 'acme', issuers: [{ name: 'keycloak' }] }],
+    ['its webhooks alone', { id: 'acme', webhooks: [{ url: 'https://hooks.acme.example/a' }] }],
     ['its policies alone', { id: 'acme', policies: [{ name: 'office-hours' }] }],
     ['one quota', { id: 'acme', quotas: { max_users: 50 }, settings: {} }],
   ])('leaves everything else as it is, also with --prune: %s', async (_, tenant) => {
@@ -107,6 +111,7 @@ describe('a file that names a part of what there is', () => {
         roles: [{ name: 'small', permissions: ['chat:read'] }],
         policies: [{ name: 'office-hours', description: 'By day.' }],
         issuers: [{ name: 'keycloak', max_age_seconds: 120 }],
+        webhooks: [{ url: 'https://hooks.acme.example/a', enabled: true }],
         users: [{ email: 'ada@acme.test', department: 'S' }],
       }),
     );
@@ -117,6 +122,7 @@ describe('a file that names a part of what there is', () => {
       roles: [{ ...ACME.roles[0], permissions: ['chat:read'] }],
       policies: [{ ...ACME.policies[0], description: 'By day.', applies_to: 'roles' }],
       issuers: [{ ...ACME.issuers[0], max_age_seconds: 120 }],
+      webhooks: [{ ...ACME.webhooks[0], enabled: true }],
       users: [{ ...ACME.users[0], department: 'S' }],
     });
   });
