@@ -132,6 +132,26 @@ test('of requests that are sent at once, exactly those pass that fit, in one pro
   }
 });
 
+test('an amount that a request spent admits no other one, in any unit, wherever the end of the request is reported', async () => {
+  const limits = { money: 150_000, tokens: 10, requests: 1 } as const;
+  for (const unit of ['money', 'tokens', 'requests'] as const) {
+    for (const reporter of [0, 1]) {
+      const tenant = tenantOf([budget('a', { unit, limit: limits[unit] })]);
+      const { world, send } = worldOf(tenant, 2);
+      await send({ model: 'gpt-1' });
+      const [request] = world.running;
+      if (request === undefined) throw new Error('the first request was refused');
+      world.end(reporter, request, { total: 10, model: 'gpt-1' });
+      for (let i = 0; i < 8; i++) {
+        await world.live(100);
+        world.admit(0, { tenant, principal: KEY, keyId: KEY.id, metered: true, askedTokens: 10, model: 'gpt-1' });
+      }
+      await world.live(300);
+      expect([unit, reporter, world.running.length, world.refused.length]).toEqual([unit, reporter, 1, 8]);
+    }
+  }
+});
+
 test('the end of a request books each unit once, by the price at the check, with cached and written tokens apart', async () => {
   const budgets = [
     budget('a', { unit: 'money', limit: 1e9 }),
