@@ -72,6 +72,8 @@ describe('the configuration', () => {
         budgetHeader: false,
         reservationTtlMs: 30_000,
       },
+      prices: { currency: 'USD' },
+      webhooks: { allowedHosts: [] },
       usage: { source: 'envoy', eventsTenants: [] },
       directories: [],
       log: { level: 'info', decisions: { to: 'stdout', file: undefined, allowOneIn: 1000 } },
