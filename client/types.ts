@@ -78,7 +78,7 @@ export type ApiKeyChanges = {
   readonly name?: string | null;
   /** A message for people. */
   readonly description?: string;
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes?: readonly string[];
@@ -342,7 +342,7 @@ export type Budget = {
     readonly users?: readonly string[];
     /** The names of the roles. */
     readonly roles?: readonly string[];
-    /** Up to 16 pairs of strings. No decision reads them. */
+    /** The keys that have all of these pairs. */
     readonly metadata?: Readonly<Record<string, string>>;
   };
   /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
@@ -1150,7 +1150,7 @@ export type ImportedApiKeys = {
     readonly name?: string | null;
     /** A message for people. */
     readonly description: string;
-    /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+    /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
     readonly metadata?: Readonly<Record<string, string>> | null;
     /** Permission patterns that the key is limited to. */
     readonly scopes: readonly string[];
@@ -1543,7 +1543,7 @@ export type Me = {
   readonly budgets: readonly OwnBudget[];
 };
 
-/** Pairs of text. No decision reads them. */
+/** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. */
 export type Metadata = Readonly<Record<string, string>>;
 
 export type ModelRateLimit = {
@@ -1582,7 +1582,7 @@ export type NewApiKey = {
   readonly name?: string | null;
   /** A message for people. */
   readonly description: string;
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Permission patterns that the key is limited to. */
   readonly scopes: readonly string[];
@@ -1855,7 +1855,7 @@ export type NewTenant = {
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
@@ -1866,7 +1866,7 @@ export type NewUser = {
   readonly name: string;
   /** The user's department. */
   readonly department?: string | null;
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
   readonly rate_limits?: readonly RateLimitRule[] | null;
@@ -2735,7 +2735,7 @@ export type TenantChanges = {
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
   };
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };
 
@@ -2978,7 +2978,7 @@ export type UserChanges = {
   readonly name?: string;
   /** The user's department. */
   readonly department?: string | null;
-  /** Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them. */
+  /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
   /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
   readonly rate_limits?: readonly RateLimitRule[] | null;

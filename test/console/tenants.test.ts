@@ -41,12 +41,22 @@ function changesSent(
 async function requestsOf(path: string): Promise<readonly string[]> {
   const { page } = await stand.asAdmin({ path: '/console/account' });
   const asked: string[] = [];
+  const underWay = new Set<object>();
+  const isCall = (url: string): boolean => new URL(url).pathname.startsWith('/v1/iam/');
   page.on('request', (request) => {
+    if (!isCall(request.url())) return;
     const { pathname, search } = new URL(request.url());
-    if (pathname.startsWith('/v1/iam/')) asked.push(`${request.method()} ${pathname}${search}`);
+    asked.push(`${request.method()} ${pathname}${search}`);
+    underWay.add(request);
   });
+  page.on('requestfinished', (request) => underWay.delete(request));
+  page.on('requestfailed', (request) => underWay.delete(request));
+  // On a busy machine, the network is idle before the scripts of the page ask for anything.
+  const first = page.waitForResponse((response) => isCall(response.url()));
   await page.goto(path);
+  await first;
   await page.waitForLoadState('networkidle');
+  await expect.poll(async () => underWay.size + (await page.locator('[aria-busy="true"]').count())).toBe(0);
   return asked;
 }
 

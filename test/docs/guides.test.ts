@@ -348,14 +348,27 @@ describe.skipIf(missing !== undefined)(
       await run(commands.join('\n'));
     });
 
+    it('docs/webhooks.md', async () => {
+      const output = await run([login(), ...own('docs/webhooks.md')].join('\n'));
+      expect(output).toMatch(/"secret":"whsec_[^"]+"/);
+    });
+
     it('docs/cli.md', async () => {
       writeFileSync(join(folder, 'postern.yaml'), '{}\n');
+      const receiver = environment['POSTERN_DEMO_ISSUER_LISTEN'] ?? '';
+      // The webhook of the demo has a receiver that answers.
+      const prepared = `export POSTERN_WEBHOOKS_ALLOWED_HOSTS='["${receiver}"]'
+        WEBHOOK=$(postern webhook list --tenant acme | grep -F 'http://${receiver}/' | cut -d ' ' -f 1)
+        postern budget create '${blocks('docs/budgets.md', 'json')[0]}' --tenant acme
+`;
       const commands = own('docs/cli.md')
         .join('\n')
         .replace(/usr_\w{26}/, '$$SUBJECT')
+        .replaceAll(/whk_\w{26}/g, '$$WEBHOOK')
+        .replace(/dlv_\w{26}/, '$$(postern webhook deliveries $$WEBHOOK | awk \'NR == 1 { print $$1 }\')')
         .replace('admin@example.com', 'admin@localhost')
         .replace('postern explain', 'explain explain');
-      await run([login(), developer(), setupFile(), commands].join('\n'));
+      await run([login(), developer(), setupFile(), prepared, commands].join('\n'));
     });
 
     it('every page with commands is run here, or has only commands that cannot be', () => {
@@ -373,6 +386,7 @@ describe.skipIf(missing !== undefined)(
         'errors',
         'first-day',
         'identity',
+        'webhooks',
       ];
       for (const page of pages) {
         if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);

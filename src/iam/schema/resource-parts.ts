@@ -45,7 +45,7 @@ export const metadataPairs = component(
   Type.Unsafe<Record<string, string>>({
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: 'Pairs of text. No decision reads them.',
+    description: 'Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them.',
   }),
 );
 

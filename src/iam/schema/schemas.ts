@@ -39,7 +39,7 @@ const MAX_METADATA_PAIRS = 16;
 export const metadata = Type.Unsafe<Metadata | null>({
   type: ['object', 'null'],
   description:
-    'Pairs of text. No decision reads them. An update replaces all pairs. Null or an empty object removes them.',
+    'Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them.',
   maxProperties: MAX_METADATA_PAIRS,
   propertyNames: { type: 'string', minLength: 1, maxLength: 64, pattern: '(?<!\\\\)$' },
   additionalProperties: { type: 'string', maxLength: 512 },
