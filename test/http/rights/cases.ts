@@ -154,8 +154,6 @@ const PASSED_OVER = new Set([
   ],
   // States and logout tokens of logins by an issuer that were used.
   'sso_used',
-  // The platform's own.
-  'price_lists',
   // The places up to which events are announced.
   ...['webhook_cursor', 'key_end_cursors'],
   // Stored answers to requests with an Idempotency-Key.
@@ -165,6 +163,8 @@ const PASSED_OVER = new Set([
 /** How rows of tables without a tenant belong to one. */
 const OF_TENANT: Readonly<Record<string, string>> = {
   tenants: 'id like :tenants',
+  // The platform's own, which no case may change.
+  price_lists: 'true',
   user_logins: 'user_id in (select id from users where tenant_id like :tenants)',
   sessions: 'user_id in (select id from users where tenant_id like :tenants)',
   one_time_tokens: 'user_id in (select id from users where tenant_id like :tenants)',

@@ -35,6 +35,8 @@ const BUDGET = {
   applies_to: { metadata: { new: 'yes' } },
 };
 
+const PRICES = { prices: [{ models: 'new-*', input: '1', output: '2', per: 1_000_000 }] };
+
 const SAMPLES: Readonly<Record<string, SampleOf>> = {
   changePassword: () => ({ body: { old_password: PASSWORD, new_password: 'a field of wet trombones' } }),
   endSessions: () => ({}),
@@ -101,6 +103,8 @@ const SAMPLES: Readonly<Record<string, SampleOf>> = {
   deleteBudget: onBudget,
   resetBudget: withBody(onBudget, { reason: 'a test' }),
   previewBudget: () => ({ body: BUDGET }),
+  setPrices: () => ({ body: PRICES }),
+  patchPrices: () => ({ body: PRICES }),
   recordUsage: () => ({ body: { events: [usageEvent()] } }),
   explain: question,
   simulate: question,
