@@ -191,6 +191,8 @@ describe('a file that names a part of what there is', () => {
 });
 
 type Members = Readonly<Record<string, unknown>>;
+/** Lists that say one thing as a whole. */
+const WHOLE = ['required_claims', 'rate_limits'];
 /** By which a thing is known, and what a new one needs. */
 const KEPT = ['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources', 'issuer', 'audiences'];
 /** Members that say one thing together. */
@@ -207,7 +209,7 @@ function part(value: unknown, takes: (place: string) => boolean, place = ''): un
     Object.entries(value).flatMap(([name, member]) => {
       const at = `${place}/${name}`;
       const nested =
-        (Array.isArray(member) && member.every(isMembers) && member.length > 0 && name !== 'required_claims') ||
+        (Array.isArray(member) && member.every(isMembers) && member.length > 0 && !WHOLE.includes(name)) ||
         /^(?:settings|quotas)$/.test(name);
       if (nested) return [[name, part(member, takes, at)]];
       return KEPT.includes(name) || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`)
