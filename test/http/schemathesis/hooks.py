@@ -64,6 +64,10 @@ def before_call(context, case, kwargs):
         case.body.pop("time", None)
     if operation == "recordUsage":
         case.body["events"] = [recent(event) for event in case.body["events"]]
+    if operation in ("createBudget", "previewBudget", "updateBudget", "patchBudget"):
+        case.body = countable(case.body)
+    if operation in ("createWebhook", "updateWebhook", "patchWebhook"):
+        case.body = reachable(case.body)
     if operation in ("setPrices", "patchPrices"):
         case.body["prices"] = list({price["models"]: exact(price) for price in case.body["prices"]}.values())
     if operation in ("createUser", "recordUsage") and case.headers:
@@ -87,6 +91,25 @@ def recent(event):
     """The event as one of now, its tokens adding up."""
     event = {name: value for name, value in event.items() if name not in ("cached_tokens", "cache_write_tokens", "total_tokens")}
     return {**event, "time": datetime.now(timezone.utc).isoformat()}
+
+
+def countable(budget):
+    """The budget with a limit in its unit, of callers that there are."""
+    budget = dict(budget)
+    if "limit" in budget or "unit" in budget:
+        unit = budget.setdefault("unit", "money")
+        budget["limit"] = "1.5" if unit == "money" else 3
+    if "applies_to" in budget:
+        scope = known(budget["applies_to"])
+        # Keys and users get their ids when they are created.
+        budget["applies_to"] = {"tenant": True} if scope.keys() & {"keys", "users"} else scope
+    return budget
+
+
+def reachable(webhook):
+    """The webhook with an address and events that there are."""
+    real = {"url": f"https://{uuid4()}.example/events", "events": ["key.*", "budget.threshold"]}
+    return {name: real.get(name, value) for name, value in webhook.items()}
 
 
 def exact(price):
