@@ -61,6 +61,7 @@ describe('a correct login', () => {
       roles: ['developer'],
       permissions: ['agents:*', 'chat:*', 'embeddings:*', 'rag:*'],
       platform_admin: false,
+      budgets: [],
     });
     expect(await auditOf(stand.db)).toEqual([
       { actor: id, tenant: 'acme', action: 'auth.login', target: id, result: 'success', address: '127.0.0.1' },

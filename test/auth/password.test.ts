@@ -114,6 +114,7 @@ describe('changing the own password', () => {
       roles: [],
       permissions: ['chat:write', 'admin:*'],
       platform_admin: false,
+      budgets: [],
     });
   });
 });

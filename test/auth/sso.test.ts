@@ -1,7 +1,7 @@
 /** The login to the console by an issuer, as a browser walks through it. Each failure has a login beside it that works. */
 
 import { createHmac, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseId } from '../../src/domain/ids.ts';
 import { newState, sealState } from '../../src/iam/sso/state.ts';
 import { type Harness, startHarness, unique } from '../http/harness.ts';
@@ -438,8 +438,11 @@ describe('the beginning of a login', () => {
           headers: { 'x-forwarded-for': address },
         }),
       );
+    // The limit is by time: on a busy machine, an address may send two more for each second that the test takes.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+    onTestFinished(() => clock.mockRestore());
     const ends = new Set<string>();
-    for (let i = 0; i < 150; i++) ends.add(await start('192.0.2.1'));
+    for (let i = 0; i < 130; i++) ends.add(await start('192.0.2.1'));
     expect(ends).toEqual(new Set([failedWith('unknown_issuer'), failedWith('too_many_attempts')]));
     expect(await start('192.0.2.2')).toBe(failedWith('unknown_issuer'));
     await stand.close();
