@@ -330,9 +330,9 @@ export type Budget = {
   readonly limit: string | number;
   /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
-  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  /** The time zone of the calendar periods. Null: the tenant's, or else UTC. */
   readonly timezone: string | null;
-  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
+  /** The callers whose requests count. It has one member. */
   readonly applies_to: {
     /** Every request in the tenant. */
     readonly tenant?: boolean;
@@ -342,7 +342,7 @@ export type Budget = {
     readonly users?: readonly string[];
     /** The names of the roles. */
     readonly roles?: readonly string[];
-    /** The keys that have all of these pairs. */
+    /** Keys with all of these pairs in their metadata. */
     readonly metadata?: Readonly<Record<string, string>>;
   };
   /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
@@ -353,7 +353,7 @@ export type Budget = {
   readonly action: 'block' | 'report';
   /** Fractions of the limit that are announced when they are reached. */
   readonly alerts: readonly number[];
-  /** Whether the policy is in force. */
+  /** Whether requests count and can be blocked. Default: true. */
   readonly enabled: boolean;
   readonly state?: BudgetState;
   /** When the resource was created. */
@@ -371,7 +371,7 @@ export type BudgetChanges = {
   readonly limit?: string | number;
   /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total';
-  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  /** The time zone of the calendar periods. Null: the tenant's, or else UTC. */
   readonly timezone?: string | null;
   /** The callers whose requests count: exactly one member. Those of `users` and `roles` are these users and the keys that they own. */
   readonly applies_to?: {
@@ -394,7 +394,7 @@ export type BudgetChanges = {
   readonly action?: 'block' | 'report';
   /** Fractions of the limit. Each that is reached is announced once in a period. */
   readonly alerts?: readonly number[];
-  /** Whether the policy is in force. */
+  /** Whether requests count and can be blocked. Default: true. */
   readonly enabled?: boolean;
 };
 
@@ -1549,6 +1549,7 @@ export type Metadata = Readonly<Record<string, string>>;
 export type ModelRateLimit = {
   /** Globs of model names; `*` matches any characters. */
   readonly models: readonly string[];
+  /** Whether `limit` is of requests or tokens per minute, or of requests at the same time. */
   readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
   /** Null: there is no limit. */
   readonly limit: number | null;
@@ -1628,7 +1629,7 @@ export type NewBudget = {
   readonly limit: string | number;
   /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
-  /** The time zone of the tenant, such as `Europe/Berlin`. */
+  /** The time zone of the calendar periods. Null: the tenant's, or else UTC. */
   readonly timezone?: string | null;
   /** The callers whose requests count: exactly one member. Those of `users` and `roles` are these users and the keys that they own. */
   readonly applies_to: {
@@ -1651,7 +1652,7 @@ export type NewBudget = {
   readonly action?: 'block' | 'report';
   /** Fractions of the limit. Each that is reached is announced once in a period. */
   readonly alerts?: readonly number[];
-  /** Whether the policy is in force. */
+  /** Whether requests count and can be blocked. Default: true. */
   readonly enabled?: boolean;
 };
 
@@ -1890,9 +1891,9 @@ export type NewWebhook = {
   readonly url: string;
   /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
   readonly events: readonly string[];
-  /** A message for people. */
+  /** A text for people. Null: none. */
   readonly description?: string | null;
-  /** Whether the policy is in force. */
+  /** Whether events are sent to it. Default: true. */
   readonly enabled?: boolean;
 };
 
@@ -3070,11 +3071,11 @@ export type Webhook = {
   readonly tenant_id: string;
   /** The address that events are sent to. */
   readonly url: string;
-  /** Usage events, each counted once by its id. */
+  /** The events that are sent, by name or by group. */
   readonly events: readonly string[];
-  /** A message for people. */
+  /** A text for people. Null: none. */
   readonly description: string | null;
-  /** Whether the policy is in force. */
+  /** Whether events are sent to it. Default: true. */
   readonly enabled: boolean;
   /** Why the server disabled the webhook. Null: it did not. */
   readonly disabled_reason: string | null;
@@ -3093,9 +3094,9 @@ export type WebhookChanges = {
   readonly url?: string;
   /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
   readonly events?: readonly string[];
-  /** A message for people. */
+  /** A text for people. Null: none. */
   readonly description?: string | null;
-  /** Whether the policy is in force. */
+  /** Whether events are sent to it. Default: true. */
   readonly enabled?: boolean;
 };
 
@@ -3104,7 +3105,7 @@ export type WebhookDelivery = {
   readonly id: string;
   /** The webhook that receives the event. */
   readonly webhook_id: string;
-  /** `user` or `api_key`. */
+  /** The name of the event. */
   readonly type: string;
   /** `waiting` for its first or next attempt, `delivered` or `failed`. */
   readonly state: 'waiting' | 'delivered' | 'failed';
@@ -3161,11 +3162,11 @@ export type WebhookWithSecret = {
   readonly tenant_id: string;
   /** The address that events are sent to. */
   readonly url: string;
-  /** Usage events, each counted once by its id. */
+  /** The events that are sent, by name or by group. */
   readonly events: readonly string[];
-  /** A message for people. */
+  /** A text for people. Null: none. */
   readonly description: string | null;
-  /** Whether the policy is in force. */
+  /** Whether events are sent to it. Default: true. */
   readonly enabled: boolean;
   /** Why the server disabled the webhook. Null: it did not. */
   readonly disabled_reason: string | null;
@@ -4372,13 +4373,13 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of the name, in any case. */
         readonly q?: string | undefined;
-        /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
+        /** Only budgets in this unit. */
         readonly unit?: 'money' | 'tokens' | 'requests' | undefined;
-        /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
+        /** Only budgets with this period. */
         readonly period?: 'hour' | 'day' | 'week' | 'month' | 'total' | undefined;
-        /** `report`: requests are counted, and none is blocked. Default: block. */
+        /** Only budgets with this `action`. */
         readonly action?: 'block' | 'report' | undefined;
-        /** Only policies that are, or are not, in force. */
+        /** Only budgets that are, or are not, in force. */
         readonly enabled?: boolean | undefined;
       } | undefined;
       readonly answers: {

@@ -102,6 +102,7 @@ const shownScope = Type.Unsafe<BudgetScope>({
     roles: { type: 'array', items: { type: 'string' } },
     metadata: { type: 'object', additionalProperties: { type: 'string' } },
   },
+  description: 'The callers whose requests count. It has one member.',
 });
 
 const models = Type.Unsafe<readonly string[] | null>({
@@ -187,6 +188,11 @@ export const action = Type.Unsafe<'block' | 'report'>({
   ...oneOf('block', 'report'),
   description: '`report`: requests are counted, and none is blocked. Default: block.',
 });
+const timezone = {
+  description: "The time zone of the calendar periods. Null: the tenant's, or else UTC.",
+  examples: ['Europe/Berlin'],
+};
+const enabled = Type.Boolean({ description: 'Whether requests count and can be blocked. Default: true.' });
 
 export const budget = {
   id: column(
@@ -205,8 +211,8 @@ export const budget = {
   limit_amount: hidden<number>(),
   limit: derived(shownAmount('Of money: a decimal text.'), { accepts: amountLimit, changes: true }),
   period: column(period, { accepts: period, changes: true }),
-  timezone: column(nullable(text), {
-    accepts: Type.Optional(nullable(title(64))),
+  timezone: column(nullable(Type.String(timezone)), {
+    accepts: Type.Optional(nullable({ ...title(64), ...timezone })),
     changes: true,
   }),
   applies_to: column(shownScope, { accepts: appliesTo, changes: true }),
@@ -231,7 +237,7 @@ export const budget = {
       changes: true,
     },
   ),
-  enabled: column(Type.Boolean(), { accepts: Type.Optional(Type.Boolean()), changes: true }),
+  enabled: column(enabled, { accepts: Type.Optional(enabled), changes: true }),
   epoch: hidden<number>(),
   state: derived(Type.Optional(budgetState)),
   created_at: column(instant),

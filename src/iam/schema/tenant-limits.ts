@@ -54,7 +54,10 @@ export const TenantLimits = component(
         'ModelRateLimit',
         Type.Object({
           models: texts,
-          dimension: oneOf(...RATE_DIMENSIONS),
+          dimension: {
+            ...oneOf(...RATE_DIMENSIONS),
+            description: 'Whether `limit` is of requests or tokens per minute, or of requests at the same time.',
+          },
           ...limit,
         }),
       ),

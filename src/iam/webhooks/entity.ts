@@ -41,6 +41,9 @@ const patterns = Type.Unsafe<readonly string[]>(
 
 export const MAX_URL_LENGTH = 2048;
 
+const enabled = Type.Boolean({ description: 'Whether events are sent to it. Default: true.' });
+const note = { description: 'A text for people. Null: none.' };
+
 export const webhook = {
   id: column(webhookId),
   tenant_id: column(tenantId),
@@ -52,9 +55,18 @@ export const webhook = {
     }),
     changes: true,
   }),
-  events: column(texts, { accepts: patterns, changes: true }),
-  description: column(nullable(text), { accepts: Type.Optional(nullable(title(200))), changes: true }),
-  enabled: column(Type.Boolean(), { accepts: Type.Optional(Type.Boolean()), changes: true }),
+  events: column(
+    Type.Unsafe<readonly string[]>({ ...texts, description: 'The events that are sent, by name or by group.' }),
+    {
+      accepts: patterns,
+      changes: true,
+    },
+  ),
+  description: column(nullable(Type.String(note)), {
+    accepts: Type.Optional(nullable({ ...title(200), ...note })),
+    changes: true,
+  }),
+  enabled: column(enabled, { accepts: Type.Optional(enabled), changes: true }),
   disabled_reason: column(
     nullable(Type.String({ description: 'Why the server disabled the webhook. Null: it did not.' })),
   ),
@@ -120,7 +132,7 @@ export const delivery = {
     }),
   ),
   webhook_id: column(webhookId),
-  type: column(Type.String({ examples: ['key.revoked', TEST_EVENT] })),
+  type: column(Type.String({ description: 'The name of the event.', examples: ['key.revoked', TEST_EVENT] })),
   state: column(deliveryState),
   attempts: column(Type.Integer({ minimum: 0 })),
   created_at: column(instant),
