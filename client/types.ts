@@ -326,7 +326,7 @@ export type Budget = {
   readonly name: string;
   /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';
-  /** Of money: a decimal text. */
+  /** A decimal text for money, otherwise a number. */
   readonly limit: string | number;
   /** The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself. */
   readonly period: 'hour' | 'day' | 'week' | 'month' | 'total';
@@ -342,7 +342,7 @@ export type Budget = {
     readonly users?: readonly string[];
     /** The names of the roles. */
     readonly roles?: readonly string[];
-    /** Keys with all of these pairs in their metadata. */
+    /** The keys that have all of these pairs. */
     readonly metadata?: Readonly<Record<string, string>>;
   };
   /** `all`: the callers share the amount. `key`, `user`: each has its own. Default: all. */
@@ -828,7 +828,7 @@ export type ExplainedBudget = {
   readonly action: 'block' | 'report';
   /** The key or user whose own amount it is. Null: a shared one. */
   readonly caller: string | null;
-  /** Of money: a decimal text. Null without `usage:read`, unless the amount is that of the caller alone. */
+  /** A decimal text for money, otherwise a number. Null without `usage:read`, unless the amount is that of the caller alone. */
   readonly limit: string | number | null;
   /** Booked in the period. Null as `limit`. */
   readonly spent: string | number | null;
@@ -1989,7 +1989,7 @@ export type OwnBudget = {
   readonly models: readonly string[] | null;
   /** The end of the period. Null: it has none. */
   readonly resets_at: string | null;
-  /** Of money: a decimal text. */
+  /** A decimal text for money, otherwise a number. */
   readonly limit?: string | number;
   /** Booked in the period. */
   readonly spent?: string | number;

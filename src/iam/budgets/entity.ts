@@ -209,7 +209,7 @@ export const budget = {
   }),
   unit: column(unit, { accepts: unit, changes: true }),
   limit_amount: hidden<number>(),
-  limit: derived(shownAmount('Of money: a decimal text.'), { accepts: amountLimit, changes: true }),
+  limit: derived(shownAmount('A decimal text for money, otherwise a number.'), { accepts: amountLimit, changes: true }),
   period: column(period, { accepts: period, changes: true }),
   timezone: column(nullable(Type.String(timezone)), {
     accepts: Type.Optional(nullable({ ...title(64), ...timezone })),
@@ -244,7 +244,7 @@ export const budget = {
   updated_at: column(instant),
 };
 
-const own = { limit: shownAmount('Of money: a decimal text.'), ...amounts };
+const own = { limit: shownAmount('A decimal text for money, otherwise a number.'), ...amounts };
 
 /** A budget as the caller whose requests it counts sees it. */
 export const ownBudget = component(

@@ -215,7 +215,7 @@ const explainedBudget = component(
     action: budget.action.shows,
     caller: nullable(Type.String({ description: 'The key or user whose own amount it is. Null: a shared one.' })),
     limit: amount(
-      'Of money: a decimal text. Null without `usage:read`, unless the amount is that of the caller alone.',
+      'A decimal text for money, otherwise a number. Null without `usage:read`, unless the amount is that of the caller alone.',
     ),
     spent: amount('Booked in the period. Null as `limit`.'),
     reserved: amount('Set aside for requests in progress, and fetched ahead of need. Null as `limit`.'),
