@@ -7,6 +7,7 @@ import { isPermission, isPermissionPattern } from '../../src/decision/permission
 import { isResourcePattern, parseConditions } from '../../src/decision/validate.ts';
 import { parsePolicyName, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { DAY_NAMES } from '../../src/domain/records.ts';
+import { isStorable } from '../../src/domain/storable.ts';
 import { shows } from '../../src/http/answers.ts';
 import { type Endpoint, NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
@@ -170,7 +171,7 @@ function local(schema: unknown): Json {
 
 describe('the description of names and patterns accepts exactly the texts that the use cases accept', () => {
   const character = fc.constantFrom(
-    ...'aZ09-_*:/. \u0000\u007fé😀'.split(''),
+    ...'aZ09-_*:/.\\ \u0000\u007fé😀'.split(''),
     'models/',
     'agents/',
     'collections/',
@@ -185,6 +186,7 @@ describe('the description of names and patterns accepts exactly the texts that t
     ['a permission pattern', grammar.PERMISSION_PATTERN, isPermissionPattern],
     ['a permission', grammar.PERMISSION, isPermission],
     ['a resource pattern', grammar.RESOURCE_PATTERN, isResourcePattern],
+    ['a key of metadata', grammar.METADATA_KEY, (text) => /[^\\]$/.test(text) && isStorable(text)],
   ])('%s', (_what, pattern, accepts) => {
     const described = new RegExp(pattern, 'u');
     fc.assert(

@@ -30,7 +30,7 @@ import {
 import { aName, RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
-import { closed, oneOf, title } from '../schema/schemas.ts';
+import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
 
 /** Most keys, users or roles that one budget selects, and most models. */
 const MAX_SELECTED = 1000;
@@ -72,7 +72,7 @@ const scopeWith = (users: object) => ({
       description: 'Keys with all of these pairs in their metadata.',
       minProperties: 1,
       maxProperties: 16,
-      propertyNames: { type: 'string', minLength: 1, maxLength: 64, pattern: '(?<!\\\\)$' },
+      propertyNames: metadataKey,
       additionalProperties: { type: 'string', maxLength: 512 },
     }),
   },

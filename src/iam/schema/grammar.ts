@@ -9,6 +9,9 @@ import { MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../identity/password-rules.ts';
 import { asksAlso } from './keywords.ts';
 
+/** A key of metadata, as a name in JSON that the server reads and stores. */
+export const METADATA_KEY = '^[^\\u0000]*[^\\u0000\\\\]$';
+
 /** Names of roles and policies. */
 export const NAME = '^[a-z][a-z0-9_-]{0,62}$';
 export const TENANT_ID_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$';

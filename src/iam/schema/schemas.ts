@@ -5,7 +5,14 @@ import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decisi
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
 import { MAX_COUNTED, MAX_CURSOR_LENGTH, MAX_LIMIT } from '../list/list.ts';
-import { aName, aPermissionPattern, aResourcePattern, RESOURCE_NAME, TENANT_ID_PATTERN } from './grammar.ts';
+import {
+  aName,
+  aPermissionPattern,
+  aResourcePattern,
+  METADATA_KEY,
+  RESOURCE_NAME,
+  TENANT_ID_PATTERN,
+} from './grammar.ts';
 import { asksAlso } from './keywords.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
@@ -35,13 +42,21 @@ export const description = visibleText(2000);
 
 const MAX_METADATA_PAIRS = 16;
 
+export const metadataKey = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 64,
+  pattern: '(?<!\\\\)$',
+  ...asksAlso({ pattern: METADATA_KEY }),
+};
+
 /** Pairs that people attach to a key, a user or a tenant; null = none. */
 export const metadata = Type.Unsafe<Metadata | null>({
   type: ['object', 'null'],
   description:
     'Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them.',
   maxProperties: MAX_METADATA_PAIRS,
-  propertyNames: { type: 'string', minLength: 1, maxLength: 64, pattern: '(?<!\\\\)$' },
+  propertyNames: metadataKey,
   additionalProperties: { type: 'string', maxLength: 512 },
 });
 
