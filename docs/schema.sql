@@ -1324,13 +1324,14 @@ $function$;
 CREATE OR REPLACE FUNCTION public.metering_beat(holder_id text)
  RETURNS void
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
 AS $function$
 begin
-  update metering_holders set seen_at = clock_timestamp()
-  where id = holder_id and seen_at < clock_timestamp() - interval '1 second';
-  if not found then
-    insert into metering_holders (id) values (holder_id) on conflict do nothing;
-  end if;
+  perform metering_introduce(holder_id);
+  update metering_holders m set seen_at = clock_timestamp()
+  where m.ctid = any (array(
+    select o.ctid from metering_holders o
+    where o.id = holder_id and o.seen_at < clock_timestamp() - interval '1 second' for update skip locked));
 end
 $function$;
 
@@ -1620,6 +1621,72 @@ CREATE OR REPLACE FUNCTION public.metering_expire_holds(unseen_ms double precisi
  LANGUAGE sql
 AS $function$
   select metering_release_lost_holds(unseen_ms, most)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_hold_tokens(holder_id text, holder_turn bigint, tenants text[], periods text[], quotas bigint[], wants bigint[], sums bigint[], confirmed bigint[])
+ RETURNS TABLE(ask integer, given bigint, own bigint, used bigint, settled bigint)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  locked integer;
+begin
+  insert into metering_holders as m (id, turn) values (holder_id, holder_turn)
+  on conflict (id) do update set turn = excluded.turn, seen_at = clock_timestamp() where m.turn < excluded.turn;
+  if not found then
+    raise exception 'a later word of this holder was heard already' using errcode = 'PM001';
+  end if;
+  if exists (
+    select from unnest(tenants, periods) as a(tenant, period)
+    where not exists (select from token_budgets b where b.tenant_id = a.tenant and b.period = a.period offset 0))
+  then
+    insert into token_budgets as b (tenant_id, period)
+    select a.tenant, a.period from unnest(tenants, periods) as a(tenant, period) order by 1, 2
+    on conflict (tenant_id, period) do update set spent = b.spent;
+  end if;
+  perform from (select a.tenant, a.period from unnest(tenants, periods) as a(tenant, period) order by 1, 2) a
+  cross join lateral (select from token_budgets b where b.tenant_id = a.tenant and b.period = a.period for update) b;
+  get diagnostics locked = row_count;
+  if locked < cardinality(tenants) then
+    raise exception 'a counter was removed meanwhile' using errcode = 'serialization_failure';
+  end if;
+  return query
+    with asked as materialized (
+      select a.n, a.tenant, a.period, a.quota, a.want, a.sum, b.spent, b.held, coalesce(h.held, 0) as mine, h.place,
+        greatest(a.sum - coalesce(h.changes, a.confirmed), -coalesce(h.held, 0)) as change
+      from unnest(tenants, periods, quotas, wants, sums, confirmed) with ordinality
+        as a(tenant, period, quota, want, sum, confirmed, n)
+      cross join lateral (
+        select o.spent, o.held from token_budgets o where o.tenant_id = a.tenant and o.period = a.period offset 0) b
+      left join lateral (
+        select o.held, o.changes, o.ctid as place from token_holds o
+        where o.tenant_id = a.tenant and o.period = a.period and o.holder = holder_id offset 0) h on true
+    ), allowed as materialized (
+      select a.*, greatest(0, least(a.want, a.quota - a.spent - a.held - a.change)) as more from asked a
+    ), granted as materialized (
+      select a.*, a.change + a.more as difference, a.mine + a.change + a.more as kept from allowed a
+    ), counted as (
+      insert into token_budgets (tenant_id, period, held)
+      select g.tenant, g.period, g.held + g.difference from granted g where g.difference <> 0
+      on conflict (tenant_id, period) do update set held = excluded.held
+    ), returned as (
+      delete from token_holds h where h.ctid = any (array(select g.place from granted g where g.kept = 0 and g.place is not null))
+    ), holding as (
+      insert into token_holds as h (tenant_id, period, holder, held, changes)
+      select g.tenant, g.period, holder_id, g.kept, g.sum from granted g where g.kept <> 0
+      on conflict (tenant_id, period, holder) do update set held = excluded.held, changes = excluded.changes
+    )
+    select cast(g.n as integer), g.more, g.kept, g.spent + g.held + g.difference, g.spent from granted g;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.metering_introduce(holder_id text)
+ RETURNS void
+ LANGUAGE sql
+ SET enable_seqscan TO 'off'
+AS $function$
+  insert into metering_holders (id) select holder_id where not exists (select from metering_holders m where m.id = holder_id)
+  on conflict do nothing
 $function$;
 
 CREATE OR REPLACE FUNCTION public.metering_lease_rates(subjects text[], numbers bigint[], limits bigint[], wants bigint[], changes bigint[])

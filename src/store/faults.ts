@@ -28,6 +28,11 @@ export function isRetryable(error: unknown): boolean {
   return RETRYABLE_STATES.has(sqlState(error) ?? '');
 }
 
+/** Reports whether the database serves, but another transaction kept a row locked for too long. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error instanceof Fault ? error.cause : error) === '55P03';
+}
+
 /**
  * Returns the error for a statement's caller. An error that the statement caused (a violated constraint, an invalid
  * value) stays as it is. Every other error is a Fault: the statement did not run, or its outcome is unknown.

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { StoreClock } from '../../src/domain/store-clock.ts';
 import { newCounts } from '../../src/metering/counts.ts';
+import type { Settlement } from '../../src/metering/ports.ts';
 import { RateLeases } from '../../src/metering/rate-leases.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -18,6 +20,18 @@ beforeAll(async () => {
   database = await freshDatabase();
 });
 afterAll(() => database.close());
+
+function chargedEnd(processId: string, counter: number, periods: readonly string[]): Settlement {
+  return {
+    ...{ processId, counter, held: false, tenant: 'orders', period: '2026-11', day: '2026-11-21' },
+    ...{ model: '', key: '', user: '', prompt: 1, completion: 0, cached: 0, cacheWrite: 0, total: 1 },
+    ...{ cost: 0, priceVersion: 0, price: undefined, estimated: false, books: true },
+    charges: periods.map((period) => ({ unit: 'tokens', period })),
+    collections: undefined,
+    collection: undefined,
+    response: undefined,
+  };
+}
 
 async function counted(text: string): Promise<number> {
   const [row] = await database.db.query({ text });
@@ -53,6 +67,70 @@ describe('in memory', () => {
 
 describe('in PostgreSQL', () => {
   conformance(() => postgresUnderTest(database));
+
+  test('leases and settlements do not wait for a statement for holds of the same process', async () => {
+    const processId = 'd'.repeat(16);
+    const pool = openMetering(database.db);
+    const store = postgresMetering(pool);
+    await store.lease(processId, []);
+    await database.db.query({
+      text: `update metering_holders set seen_at = seen_at - interval '2 seconds' where id = $1`,
+      values: [processId],
+    });
+    const holds = new pg.Client({ connectionString: database.url });
+    await holds.connect();
+    try {
+      await holds.query('begin');
+      await holds.query('select from metering_hold_tokens($1, 1, $2, $3, $4, $4, $4, $4)', [processId, [], [], []]);
+      const { processes } = await store.lease(processId, [
+        { subject: 'a', window: 1, limit: 10, requested: 1, report: 0 },
+      ]);
+      expect(processes).toBeGreaterThan(0);
+      expect(await store.settle(processId, [])).toEqual({ booked: 0, unknownProcesses: [] });
+    } finally {
+      await holds.end();
+      await pool.close();
+    }
+  });
+
+  test('concurrent holds and bookings of new and old counters lock them in one order', async () => {
+    const conflicts: string[] = [];
+    const watched: Pick<typeof database.db, 'query'> = {
+      query: (statement) =>
+        database.db.query(statement).catch((error: unknown) => {
+          conflicts.push(String(error));
+          throw error;
+        }),
+    };
+    const store = postgresMetering(watched);
+    const processes = ['e', 'f'].map((letter) => letter.repeat(16));
+    await Promise.all(processes.map((processId) => store.lease(processId, [])));
+    let counter = 0;
+    const work = async (processId: string, isSettler: boolean, shift: number): Promise<void> => {
+      for (let round = 1; round <= 20; round++) {
+        // Each round has counters that no statement has written yet.
+        const periods = Array.from(
+          { length: 30 },
+          (_, i) => `bud_${(7 * i + shift) % 30}x${i % 3 === 0 ? round : 0} 2026-11#0`,
+        );
+        if (isSettler) await store.settle(processId, [chargedEnd(processId, counter++, periods)]);
+        else {
+          const asks = { tenant: 'orders', quota: 1e9, requested: 5, changes: 0, confirmed: 0 };
+          const requests = periods.map((period) => ({ ...asks, period }));
+          await store.hold({ processId, sequence: round, requests, acked: [] });
+        }
+      }
+    };
+    await Promise.all(
+      processes.flatMap((processId, i) => [work(processId, false, 11 * i), work(processId, true, 5 + 13 * i)]),
+    );
+    expect(conflicts).toEqual([]);
+    const [sums] = await database.db.query({
+      text: `select sum(held)::float8 as held, (select sum(held)::float8 from token_holds where tenant_id = 'orders') as holds
+        from token_budgets where tenant_id = 'orders'`,
+    });
+    expect(sums?.['held']).toBe(sums?.['holds']);
+  });
 
   test('collections are released as the naive twin releases them, one by one and in batches', async () => {
     const step = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 4 }));

@@ -6,13 +6,14 @@ import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
 
 const SETTLE = {
   name: 'metering_settle',
-  // In this order, so that the settler's own reservations are never unknown, even right after a failover to a standby
-  // that lagged.
+  // The settler is introduced first, so that its own reservations are never unknown, even right after a failover to a
+  // standby that lagged. Its sign of life comes last, because its statements for holds wait while that row is locked.
   text: `
     select s.booked,
       (select coalesce(json_agg(distinct e.holder), '[]'::json) from jsonb_to_recordset($2::jsonb) as e(holder text)
-       where not exists (select from metering_holders h where h.id = e.holder) and e.holder <> $1) as unknown_holders
-    from (select metering_beat($1) offset 0) b, lateral metering_settle($1, $2::jsonb) s`,
+       where not exists (select from metering_holders h where h.id = e.holder) and e.holder <> $1) as unknown_holders,
+      metering_beat($1) as beat
+    from (select metering_introduce($1) offset 0) b, lateral metering_settle($1, $2::jsonb) s`,
 };
 
 export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<SettleResult> {

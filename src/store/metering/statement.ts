@@ -2,7 +2,7 @@
 
 import { Fault } from '../../domain/errors.ts';
 import type { Database } from '../database.ts';
-import { isRetryable, statementError } from '../faults.ts';
+import { isLockTimeout, isRetryable, statementError } from '../faults.ts';
 import type { Row, Statement } from '../pool.ts';
 
 export type Queries = Pick<Database, 'query'>;
@@ -20,7 +20,9 @@ export async function firstRow(db: Queries, statement: Statement): Promise<Row> 
       if (row === undefined) throw new Fault('the database returned no rows');
       return row;
     } catch (error) {
-      if (!isRetryable(error)) throw error;
+      // Statements of other processes on the same rows are no outage. Each kind of statement has a connection of its own, so it
+      // may wait again.
+      if (!isRetryable(error) && !isLockTimeout(error)) throw error;
       if (attempt === ATTEMPTS)
         throw new Fault('the statement conflicted with other statements in every attempt', {
           cause: statementError(error),

@@ -10,7 +10,7 @@ const HOLD = {
   name: 'metering_hold_tokens',
   text: `
     with granted as materialized (
-      select * from metering_lease_tokens($1, $2, $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+      select * from metering_hold_tokens($1, $2, $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
     ), told as materialized (
       select coalesce(json_agg(json_build_object('given', given, 'own', own, 'used', least(used, ${Number.MAX_SAFE_INTEGER}), 'settled', settled) order by ask),
         '[]'::json) as grants
