@@ -36,6 +36,7 @@ const COMMANDS = {
   },
   'client:types': (node) => run(node, ['scripts/client-types.ts']),
   image: (node) => run(node, ['scripts/image-layout.ts', ...args], { cwd: process.env.INIT_CWD }),
+  'release-prices': (node) => run(node, ['scripts/release-prices.ts', ...args]),
   release: async (node) => {
     const built = await buildConsole(node);
     return built === 0 ? run(node, ['scripts/release.ts', ...args], { cwd: process.env.INIT_CWD }) : built;

@@ -43,7 +43,7 @@ it('an unknown command is refused in one sentence', async () => {
   });
   expect(code).toBe(1);
   expect(output.trim()).toBe(
-    'There is no command "nothing"; there are demo, postern, bench, test, test:deploy, check, format, docs, chart, schema, console:build, console:size, screenshots, client:types, image, release.',
+    'There is no command "nothing"; there are demo, postern, bench, test, test:deploy, check, format, docs, chart, schema, console:build, console:size, screenshots, client:types, image, release-prices, release.',
   );
 });
 
