@@ -1891,7 +1891,7 @@ export type NewWebhook = {
   readonly url: string;
   /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
   readonly events: readonly string[];
-  /** A text for people. Null: none. */
+  /** A text for the console and for lists. Null: none. */
   readonly description?: string | null;
   /** Whether events are sent to it. Default: true. */
   readonly enabled?: boolean;
@@ -3073,7 +3073,7 @@ export type Webhook = {
   readonly url: string;
   /** The events that are sent, by name or by group. */
   readonly events: readonly string[];
-  /** A text for people. Null: none. */
+  /** A text for the console and for lists. Null: none. */
   readonly description: string | null;
   /** Whether events are sent to it. Default: true. */
   readonly enabled: boolean;
@@ -3094,7 +3094,7 @@ export type WebhookChanges = {
   readonly url?: string;
   /** Events, groups such as `budget.*`, or `*`. Events: - `budget.threshold`: A budget has reached one of its alerts. - `budget.reset`: A budget was reset. - `quota.threshold`: The tenant has used 80 % or all of its monthly tokens. - `key.expiring`: An API key expires in 14 days, 7 days or 1 day. - `key.expired`: An API key has expired. - `key.revoked`: An API key was revoked. - `login.locked`: Failed logins have locked the account of a user, for all addresses or for one. - `session.reuse_detected`: A refresh token was used twice. Its session has ended. - `issuer.keys_stale`: The keys of an issuer are too old to be used. Its tokens are answered 503. - `audit.chain_broken`: The chain of the audit log is broken. Only webhooks of the first tenant receive it. - `audit.<action>`: any other row of the tenant's audit log, for example `audit.role.update`. It needs `audit:read` as well. */
   readonly events?: readonly string[];
-  /** A text for people. Null: none. */
+  /** A text for the console and for lists. Null: none. */
   readonly description?: string | null;
   /** Whether events are sent to it. Default: true. */
   readonly enabled?: boolean;
@@ -3164,7 +3164,7 @@ export type WebhookWithSecret = {
   readonly url: string;
   /** The events that are sent, by name or by group. */
   readonly events: readonly string[];
-  /** A text for people. Null: none. */
+  /** A text for the console and for lists. Null: none. */
   readonly description: string | null;
   /** Whether events are sent to it. Default: true. */
   readonly enabled: boolean;

@@ -211,7 +211,7 @@ describe('one user', () => {
     expect(await row('finetuning:write').textContent()).toContain('by hand');
     expect(await row('chat:write').textContent()).toContain('office-hours denies at night');
     expect(await row('chat:read').textContent()).toContain('nothing');
-    await page.getByText(/Not given:.*admin:\* \(6\)/).waitFor();
+    await page.getByText(/Not given:.*admin:\* \(8\)/).waitFor();
     const { body } = await manage('GET', '/v1/iam/permissions?limit=1&count=true');
     await page.getByText(new RegExp(`^\\d+ of ${String(body['total'])} actions$`)).waitFor();
     expect(problems).toEqual([]);

@@ -72,6 +72,7 @@ export const usageOf = (prompt: number, completion: number, cached = 0, model = 
   prompt,
   completion,
   cached,
+  cacheWrite: 0,
   total: prompt + completion,
   model,
 });

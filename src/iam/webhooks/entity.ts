@@ -42,7 +42,7 @@ const patterns = Type.Unsafe<readonly string[]>(
 export const MAX_URL_LENGTH = 2048;
 
 const enabled = Type.Boolean({ description: 'Whether events are sent to it. Default: true.' });
-const note = { description: 'A text for people. Null: none.' };
+const note = { description: 'A text for the console and for lists. Null: none.' };
 
 export const webhook = {
   id: column(webhookId),
