@@ -21,8 +21,11 @@ export const NO_CHARGES: Charges = Object.freeze({ price: undefined, charges: Ob
 
 /** The longest text of charges, in characters. */
 export const MAX_CHARGES_TEXT = 8192;
-/** Beyond the budgets that can count one request. */
-const MAX_CHARGES = 64;
+/**
+ * The largest number of budgets that a text carries. More than those of a request that writes admit: roles that a login
+ * gives may add some.
+ */
+export const MAX_CHARGES = 64;
 
 const PRICE = /^p(\d{1,10}),(\d{1,16}),(\d{1,16}),(\d{1,16}),(\d{1,16})$/;
 const PERIOD = /^bud_[0-9a-z]{26}(?:\/[a-z]{3}_[0-9a-z]{26})? [0-9A-Za-z+-]{1,24}#\d{1,10}$/;

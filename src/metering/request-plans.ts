@@ -10,11 +10,12 @@ import { budgetCallerOf, budgetsOf, shareOf } from '../decision/budgets.ts';
 import type { Principal, TenantView } from '../decision/model.ts';
 import { type ModelRate, modelRatesOf } from '../decision/model-rates.ts';
 import type { PriceTable } from '../decision/prices.ts';
+import { Fault } from '../domain/errors.ts';
 import type { Account } from './account.ts';
 import type { AdmissionRequest } from './admission.ts';
 import type { BudgetKey, PeriodBudget } from './budget.ts';
 import { counterName, type Period, periodAt } from './budget-periods.ts';
-import { type Charges, chargeText } from './charge-text.ts';
+import { type Charges, chargeText, MAX_CHARGES } from './charge-text.ts';
 import type { Hold } from './hold.ts';
 import type { Charge } from './ports.ts';
 import { type PlannedRate, plannedRate } from './rate-plans.ts';
@@ -56,7 +57,7 @@ export class RequestPlans {
     this.#parts = parts;
   }
 
-  /** Throws a Fault if too many budgets are in use. */
+  /** Throws a Fault if too many budgets are in use, and if more count the request than its end can be booked to. */
   of(request: AdmissionRequest, nowMs: number): RequestPlan {
     const plans = this.#plansOf(request);
     const { model } = request;
@@ -120,6 +121,7 @@ export class RequestPlans {
       const budget = this.#parts.find({ ...charge, tenant: tenantId, endsMs: endOf(period) });
       holds.push({ budget, limit, cause: { kind: 'budget', record } });
     }
+    if (charges.length > MAX_CHARGES) throw new Fault(`more than ${MAX_CHARGES} budgets count one request`);
     const price = model === undefined ? undefined : this.#parts.prices().of(model);
     return {
       ...{ price, charges, holds, rates },

@@ -116,6 +116,19 @@ describe('a refusal', () => {
   });
 });
 
+test('a request that more budgets count than its end can be booked to is a fault, and never admitted', async () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_none, i) => budget(`b${i}`, { id: makeId('bud', i, bytes(0)) }));
+  for (const [count, running] of [
+    [64, 1],
+    [65, 0],
+  ] as const) {
+    const { world, send } = worldOf(tenantOf(many(count)));
+    await send();
+    expect([world.running.length, world.refused.length, world.faults]).toEqual([running, 0, 1 - running]);
+  }
+});
+
 test('of requests that are sent at once, exactly those pass that fit, in one process or in three', async () => {
   for (const processes of [1, 3]) {
     const tenant = tenantOf([
