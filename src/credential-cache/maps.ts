@@ -29,6 +29,7 @@ import {
   toCachedUser,
   weightOfKey,
   weightOfSession,
+  weightOfUser,
 } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
@@ -116,7 +117,8 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
     users: new ReadThroughCache({
       ...credentials,
       load: (id) => source.user(id),
-      compile: (record, id) => inOneStep(() => ({ value: toCachedUser(record, id, interner), weight: 1 })),
+      compile: (record, id) =>
+        inOneStep(() => ({ value: toCachedUser(record, id, interner), weight: weightOfUser(record) })),
     }),
     sessions: new ReadThroughCache({
       ...credentials,

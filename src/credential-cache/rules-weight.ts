@@ -5,7 +5,9 @@
 
 import { conditionOf, ENTRY_BYTES } from '../decision/condition-table.ts';
 import type {
+  BudgetRecord,
   PolicyRecord,
+  RateLimitRule,
   ResourceConstraints,
   RoleRecord,
   StoredConditions,
@@ -16,6 +18,8 @@ import type { Steps } from '../domain/steps.ts';
 const TENANT_BYTES = 2048;
 const ROLE_BYTES = 640;
 const POLICY_BYTES = 1024;
+const BUDGET_BYTES = 768;
+const RATE_RULE_BYTES = 256;
 /** One text in a list and in a set, without its characters. */
 const TEXT_BYTES = 112;
 /** One star of a glob: the literal piece behind it. */
@@ -75,9 +79,25 @@ export function* weightOfPolicies(policies: readonly PolicyRecord[]): Steps<numb
   return bytes;
 }
 
-/** Estimates the bytes of a compiled tenant, one role or policy for each step. */
-export function* weightOfTenant({ roles, policies }: TenantRecord): Steps<number> {
-  let bytes = TENANT_BYTES;
+function bytesOfBudget({ name, models, appliesTo }: BudgetRecord): number {
+  const selected = Object.values(appliesTo).flatMap((value: unknown) => {
+    if (Array.isArray(value)) return value.map(String);
+    return typeof value === 'object' && value !== null ? Object.entries(value).flat().map(String) : [];
+  });
+  return BUDGET_BYTES + bytesOfTexts([name]) + bytesOfTexts(models) + bytesOfTexts(selected);
+}
+
+function bytesOfRates(rules: readonly RateLimitRule[] = []): number {
+  return rules.reduce((bytes, { models }) => bytes + RATE_RULE_BYTES + bytesOfTexts(models), 0);
+}
+
+/** Estimates the bytes of a compiled tenant, one role, policy or budget for each step. */
+export function* weightOfTenant({ roles, policies, budgets = [], settings }: TenantRecord): Steps<number> {
+  let bytes = TENANT_BYTES + bytesOfRates(settings.rate_limits);
+  for (const budget of budgets) {
+    bytes += bytesOfBudget(budget);
+    yield;
+  }
   for (const role of roles) {
     bytes += bytesOfRole(role);
     yield;

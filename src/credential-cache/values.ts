@@ -96,6 +96,11 @@ export function weightOfKey({ scopes, constraints, metadata = {}, rateLimits = [
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
+/** Returns the units of capacity that a user takes. An administrator of its tenant chooses its limits by model. */
+export function weightOfUser({ rateLimits = [] }: UserRecord): number {
+  return 1 + Math.floor(bytesOf(rateLimits.flatMap(({ models }) => models)) / UNIT_BYTES);
+}
+
 /** @param id the requested id, so that the row's copy of it need not be kept */
 export function toCachedUser(record: UserRecord, id: UserId, interner: Interner): CachedUser {
   const roles = interner.roles(record.roles);

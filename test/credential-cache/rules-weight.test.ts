@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { weightOfPolicies } from '../../src/credential-cache/rules-weight.ts';
+import { weightOfPolicies, weightOfTenant } from '../../src/credential-cache/rules-weight.ts';
 import type { PolicyConditions } from '../../src/decision/condition-table.ts';
-import { parsePolicyName } from '../../src/domain/ids.ts';
-import type { PolicyRecord } from '../../src/domain/records.ts';
+import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
+import type { BudgetRecord, PolicyRecord, TenantRecord } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { must } from '../support/world.ts';
 
@@ -36,5 +36,43 @@ describe('the estimated memory of a policy is at least what its lists take', () 
     ['1,000 networks', { ip_address: { in: list(1000, '10.0.0.1') } }, 1000 * 180],
   ])('%s', (_what, conditions, bytes) => {
     expect(weightOf(conditions) - always).toBeGreaterThanOrEqual(bytes);
+  });
+});
+
+describe('the estimated memory of a tenant', () => {
+  const tenant: TenantRecord = {
+    ...{
+      id: must(parseTenantId('acme'), 'tenant id'),
+      status: 'active',
+      settings: {},
+      quotas: {},
+      roles: [],
+      policies: [],
+    },
+  };
+  const bytesOf = (parts: Partial<TenantRecord>): number =>
+    finish(weightOfTenant({ ...tenant, ...parts })) - finish(weightOfTenant(tenant));
+
+  // bench/micro/budget-memory.ts measures 661 bytes for each.
+  test('counts its budgets and their lists', () => {
+    const budget: BudgetRecord = {
+      ...{
+        id: makeId('bud', 0, Buffer.alloc(10)),
+        name: 'team',
+        unit: 'money',
+        limit: 1,
+        period: 'day',
+        timezone: undefined,
+      },
+      ...{ appliesTo: { tenant: true }, per: 'all', models: undefined, action: 'block', epoch: 0 },
+    };
+    const ids = Array.from({ length: 500 }, (_none, i) => makeId('key', i, Buffer.alloc(10)));
+    expect(bytesOf({ budgets: Array.from({ length: 1000 }, () => budget) })).toBeGreaterThanOrEqual(1000 * 661);
+    expect(bytesOf({ budgets: [{ ...budget, appliesTo: { keys: ids } }] })).toBeGreaterThanOrEqual(500 * 31);
+  });
+
+  test('counts its limits by model', () => {
+    const models = Array.from({ length: 16 }, (_none, i) => `${i}`.padEnd(256, 'x'));
+    expect(bytesOf({ settings: { rate_limits: [{ models, parallel: 1 }] } })).toBeGreaterThanOrEqual(16 * 256);
   });
 });

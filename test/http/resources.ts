@@ -41,7 +41,7 @@ export function newBody(kind: Kind): object {
         period: 'month',
         applies_to: { metadata: { number: String(n) } },
       };
-    // Sends nothing: no event is of a tenant that nobody changes.
+    // Sends nothing: its events are those of a tenant without changes.
     case 'webhooks':
       return { url: `https://hooks.example/${n}`, events: ['key.*'] };
     default:
