@@ -57,8 +57,9 @@ describe('a webhook', () => {
     await dialog.getByRole('button', { name: 'Close' }).click();
     const row = page.getByRole('row', { name: /webhook\.test/ });
     await row.filter({ hasText: 'no answer' }).click();
+    const replayed = page.waitForResponse((response) => response.url().endsWith('/replay'));
     await drawer.getByRole('button', { name: 'Replay' }).click();
-    await drawer.getByText('Waiting').waitFor();
+    expect((await replayed).ok()).toBe(true);
     await page.keyboard.press('Escape');
 
     await page.getByRole('button', { name: 'More actions' }).click();

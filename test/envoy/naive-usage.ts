@@ -74,7 +74,7 @@ function noteUsage(usage: unknown, names: readonly string[], told: Map<string, n
   }
   const prompt = PROMPT.flatMap((name): [string, number][] => {
     const value = usage[name];
-    return isCount(value) ? [[name, value]] : [];
+    return isCount(value) ? [[name, value + 0]] : [];
   });
   const reportsInput = prompt.some(
     ([name, count]) => (name === 'prompt_tokens' || name === 'input_tokens') && count > 0,
