@@ -334,6 +334,13 @@ CREATE UNLOGGED TABLE open_requests (
   CONSTRAINT open_requests_pkey PRIMARY KEY (holder, note)
 );
 
+CREATE UNLOGGED TABLE other_gate_denials (
+  client_request_id text COLLATE "C" NOT NULL,
+  time timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT other_gate_denials_pkey PRIMARY KEY (client_request_id)
+);
+CREATE INDEX other_gate_denials_by_time ON other_gate_denials USING btree ("time");
+
 CREATE TABLE pending_responses (
   tenant_id text NOT NULL,
   response_id text NOT NULL,
@@ -388,11 +395,16 @@ CREATE UNLOGGED TABLE recent_decisions (
   detail text NOT NULL,
   facts jsonb NOT NULL,
   first_of text COLLATE "C",
+  shadow boolean DEFAULT false NOT NULL,
+  client_request_id text COLLATE "C",
+  would_deny text COLLATE "C",
+  would_allow text COLLATE "C",
   CONSTRAINT recent_decisions_pkey PRIMARY KEY (request_id),
   CONSTRAINT recent_decisions_outcome_check CHECK (outcome = ANY (ARRAY['allow'::text, 'deny'::text])),
   CONSTRAINT recent_decisions_principal_type_check CHECK (principal_type = ANY (ARRAY['user'::text, 'api_key'::text]))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, autovacuum_analyze_threshold=5000);
 CREATE UNIQUE INDEX recent_decisions_firsts ON recent_decisions USING btree (tenant_id, first_of) WHERE first_of IS NOT NULL;
+CREATE INDEX recent_decisions_in_shadow ON recent_decisions USING btree (tenant_id, outcome, request_id) WHERE shadow;
 CREATE INDEX recent_decisions_of_tenants ON recent_decisions USING btree (tenant_id, outcome, request_id);
 
 CREATE TABLE replicas (
@@ -442,6 +454,16 @@ CREATE TABLE settlements (
   CONSTRAINT settlements_pkey PRIMARY KEY (holder, block)
 ) WITH (fillfactor=50);
 CREATE INDEX settlements_by_time ON settlements USING btree (settled_at);
+
+CREATE TABLE shadow_decision_counts (
+  tenant_id text COLLATE "C" NOT NULL,
+  minute timestamp with time zone NOT NULL,
+  code text COLLATE "C" NOT NULL,
+  route text COLLATE "C" NOT NULL,
+  decisions bigint NOT NULL,
+  CONSTRAINT shadow_decision_counts_pkey PRIMARY KEY (tenant_id, minute, code, route)
+);
+CREATE INDEX shadow_decision_counts_by_minute ON shadow_decision_counts USING btree (minute);
 
 CREATE TABLE signing_keys (
   kid text NOT NULL,
@@ -640,9 +662,17 @@ CREATE TABLE policies (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   octets integer DEFAULT 0 NOT NULL,
+  mode text DEFAULT 'enforce'::text NOT NULL,
+  reports boolean DEFAULT false NOT NULL,
   CONSTRAINT policies_pkey PRIMARY KEY (id),
   CONSTRAINT policies_applies_to_check CHECK (applies_to = ANY (ARRAY['everyone'::text, 'roles'::text])),
   CONSTRAINT policies_effect_check CHECK (effect = ANY (ARRAY['allow'::text, 'deny'::text])),
+  CONSTRAINT policies_mode_check CHECK (mode = ANY (ARRAY['enforce'::text, 'report'::text])),
+  CONSTRAINT policies_report_without_effect CHECK (
+CASE mode
+    WHEN 'report'::text THEN NOT enabled
+    ELSE NOT reports
+END),
   CONSTRAINT policies_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE INDEX policies_by_bare_name ON policies USING btree (name);
