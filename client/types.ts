@@ -882,6 +882,12 @@ export type ExplainedDecision = {
   readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
+  /** `true`: the check was in shadow mode, and its decision changed nothing. */
+  readonly shadow: boolean;
+  /** The `x-request-id` of a request in shadow mode, by which Envoy names it. */
+  readonly client_request_id: string | null;
+  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known. */
+  readonly other: 'allow' | 'deny' | null;
   /** The request as explain and simulate take it; null if the record is not exact. */
   readonly request: {
     /** The id of the user or key. */
@@ -2375,6 +2381,12 @@ export type RecentDecision = {
   readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
   readonly sampled: boolean;
+  /** `true`: the check was in shadow mode, and its decision changed nothing. */
+  readonly shadow: boolean;
+  /** The `x-request-id` of a request in shadow mode, by which Envoy names it. */
+  readonly client_request_id: string | null;
+  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known. */
+  readonly other: 'allow' | 'deny' | null;
 };
 
 export type RecentDecisions = {
@@ -2811,6 +2823,61 @@ export type TokenPair = {
   readonly expires_in: number;
   /** Absent if the refresh token is sent as a cookie. */
   readonly refresh_token?: string;
+};
+
+export type Trial = {
+  /** The beginning of the period. */
+  readonly from: string;
+  /** The end of the period. */
+  readonly to: string;
+  /** `*` for all tenants together, and for requests without a known principal. */
+  readonly tenant_id: string;
+  readonly total: DecisionTotals;
+  /** The decisions that are recorded. All following numbers count these. */
+  readonly recorded: {
+    /** The number of allowed requests. */
+    readonly allow: number;
+    /** The number of denied requests. */
+    readonly deny: number;
+  };
+  /** Allows and denials of `total` beyond the bounds of the record. Above 0, the record is a sample. */
+  readonly not_recorded: number;
+  /** How often the two gates decided a request differently. */
+  readonly differences: {
+    /** Requests that this server would have denied and the other gate allowed. */
+    readonly denied_here: number;
+    /** Requests that this server would have allowed and the other gate denied. */
+    readonly denied_there: number;
+  };
+  /** The time of the last report of the access log that names the other gate's denials, to the minute. Null: none has ever come, so the other gate's outcome is not known. */
+  readonly other_gate_reported_at: string | null;
+  /** The requests that this server would have denied, by reason. The largest number first. */
+  readonly denied_by_code: readonly {
+    /** The error code, for programs. */
+    readonly code: string;
+    /** The policy that would have denied. */
+    readonly policy: string | null;
+    /** The number of requests. */
+    readonly count: number;
+    /** Those that the other gate decided otherwise, as far as its outcome is known. */
+    readonly differing: number;
+  }[];
+  /** The same by principal, at most 50. Null: no principal was known. */
+  readonly denied_by_principal: readonly {
+    /** The principal that sent the request. */
+    readonly principal: {
+      /** `user` or `api_key`. */
+      readonly type: 'user' | 'api_key';
+      /** The id of the user or key. */
+      readonly id: string;
+      /** With `include=names`: its current name. Null: there is none, or the caller may not read it. */
+      readonly name?: string | null;
+    } | null;
+    /** The number of requests. */
+    readonly count: number;
+    /** Those that the other gate decided otherwise, as far as its outcome is known. */
+    readonly differing: number;
+  }[];
 };
 
 export type Usage = {
@@ -4783,6 +4850,8 @@ export interface Paths {
         readonly cursor?: string | undefined;
         /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
+        /** `true`: decisions in shadow mode, which changed nothing. `false`: decisions that the gate enforced. Default: false. */
+        readonly shadow?: boolean | undefined;
         /** The first minute. Default: one hour before `to`. */
         readonly from?: string | undefined;
         /** The end of the time span. A minute that begins at this time is excluded. Default: now. */
@@ -4798,8 +4867,25 @@ export interface Paths {
       };
     };
   };
+  readonly '/v1/iam/decisions/trial': {
+    /** Show which requests the server would have denied in shadow mode, by reason and principal, and how often another gate decided otherwise. */
+    readonly GET: {
+      readonly query?: {
+        /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
+        readonly tenant_id?: string | undefined;
+        /** The first minute. Default: 24 hours before `to`. */
+        readonly from?: string | undefined;
+        /** The end of the time span, excluded. Default: now. */
+        readonly to?: string | undefined;
+      } | undefined;
+      readonly answers: {
+        /** The numbers of the time span. */
+        readonly '200': Trial;
+      };
+    };
+  };
   readonly '/v1/iam/decisions/recent': {
-    /** List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last 24 hours, newest first. At most 1,000 denials, as many sampled allows, and 10,000 first allows of a tenant are kept. */
+    /** List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last 24 hours, newest first. At most 1,000 denials, as many sampled allows, and 10,000 first allows of a tenant are kept, and apart from these 10,000 denials and as many allows in shadow mode. */
     readonly GET: {
       readonly query?: {
         /** The number of rows of a page. Default: 50. */
@@ -4810,6 +4896,12 @@ export interface Paths {
         readonly count?: boolean | undefined;
         /** The same as X-Tenant-ID. Platform administrators may send * for all tenants. */
         readonly tenant_id?: string | undefined;
+        /** `true`: decisions in shadow mode, which changed nothing. `false`: decisions that the gate enforced. Default: false. */
+        readonly shadow?: boolean | undefined;
+        /** With `shadow=true`: the outcome of the other gate. */
+        readonly other?: 'allow' | 'deny' | undefined;
+        /** With `shadow=true`. `true`: decisions whose outcome is not that of the other gate. `false`: the others. */
+        readonly differs?: boolean | undefined;
         /** Only decisions with this outcome. */
         readonly outcome?: 'allow' | 'deny' | undefined;
         /** `allow`, or the code of the denial. */

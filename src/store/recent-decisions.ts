@@ -35,12 +35,12 @@ const WRITE = {
     with given as materialized (
       select * from jsonb_to_recordset($1::jsonb) as t(request_id text, time timestamptz, tenant_id text, outcome text, code text,
         sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
-        client_ip text, policy text, detail text, facts jsonb, first_of text)
+        client_ip text, policy text, detail text, facts jsonb, first_of text, shadow boolean, client_request_id text)
     ), stored as (
       insert into recent_decisions select * from given order by tenant_id, first_of on conflict do nothing
     ), used as (
       select principal_id as key_id, permission, max(cast(time at time zone 'UTC' as date)) as used_on from given
-      where outcome = 'allow' and principal_type = 'api_key' and principal_id is not null and permission is not null
+      where outcome = 'allow' and not shadow and principal_type = 'api_key' and principal_id is not null and permission is not null
       group by principal_id, permission
     )
     insert into key_permissions_used as u (key_id, permission, last_used_on)

@@ -33,6 +33,10 @@ export interface RecentDecisionRow {
   readonly facts: RecordedFacts;
   /** Unique in the tenant: names the day, principal, route and model that this is the first allow of. Null: none. */
   readonly first_of: string | null;
+  /** The check changed nothing. */
+  readonly shadow: boolean;
+  /** Envoy's `x-request-id` of a check in shadow mode. */
+  readonly client_request_id: string | null;
 }
 
 /** Facts for the explanation only. */
@@ -109,6 +113,8 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
       altered: some !== resources,
     },
     first_of: null,
+    shadow: false,
+    client_request_id: null,
     bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
   };
 }

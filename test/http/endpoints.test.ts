@@ -696,6 +696,12 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     ask: () => asRoot('GET', '/v1/iam/decisions'),
     shows: () => ({ tenant_id: 'default', total: { allow: 0, deny: 0, fault: 0 }, data: [], has_more: false }),
   },
+  getTrial: {
+    guarantee: 'the summary of a trial is shown',
+    status: 200,
+    ask: () => asRoot('GET', '/v1/iam/decisions/trial'),
+    shows: () => ({ tenant_id: 'default', total: { allow: 0, deny: 0, fault: 0 }, other_gate_reported_at: null }),
+  },
   listRecentDecisions: {
     guarantee: 'recorded decisions are listed',
     status: 200,

@@ -108,7 +108,9 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
     'require_stream_usage locked metadata monthly_tokens_used name new_password old_password password path period permission permissions quotas rate_limit_rpm rate_limits',
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings sort status strict time to'),
-  ...plain('code include interval near_limit notices outcome route unused_days wider_than_used without_expiry'),
+  ...plain(
+    'code differs include interval near_limit notices other outcome route shadow unused_days wider_than_used without_expiry',
+  ),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
   ...plain('algorithms audiences ca jwks jwks_uri kind leeway_seconds max_age_seconds required_claims sso'),

@@ -79,6 +79,9 @@ describe('recent decisions', () => {
       policy: 'no-chat',
       budget: null,
       sampled: false,
+      shadow: false,
+      client_request_id: null,
+      other: null,
     });
   });
 

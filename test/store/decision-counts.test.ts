@@ -16,7 +16,7 @@ import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 const MINUTE = 60_000;
 const NOON = Date.UTC(2026, 5, 1, 12);
 const ALL = { from: new Date(0), to: new Date(NOON * 2) };
-const MINUTES = { interval: 'minute', by: 'code_and_route' } as const;
+const MINUTES = { shadow: false, interval: 'minute', by: 'code_and_route' } as const;
 
 let fresh: FreshDatabase;
 const started: DecisionCounts[] = [];
@@ -100,7 +100,9 @@ test('upkeep deletes only counts older than the retention, in batches', async ()
   const old = (minutes: number) => now - KEPT_DAYS * 86_400_000 - minutes * MINUTE;
   tally.putBack([some('a', 1, old(2)), some('b', 2, old(2)), some('c', 3, old(3)), some('d', 4, now)]);
   await counts.flush();
-  expect([await pruneDecisions(fresh.db.knex, 2), await pruneDecisions(fresh.db.knex, 2)]).toEqual([2, 1]);
+  expect([await pruneDecisions(fresh.db.knex, false, 2), await pruneDecisions(fresh.db.knex, false, 2)]).toEqual([
+    2, 1,
+  ]);
   expect((await stored()).map(([, , count]) => count)).toEqual([4]);
 });
 
@@ -113,7 +115,7 @@ test('upkeep joins minutes older than three days into hours, in batches, without
   await counts.flush();
   const joined: number[] = [];
   do {
-    joined.push(await joinOldMinutes(fresh.db.knex, 3));
+    joined.push(await joinOldMinutes(fresh.db.knex, false, 3));
   } while (joined.at(-1) !== 0);
   expect(joined).toEqual([3, 1, 0]);
   expect(await stored()).toEqual([

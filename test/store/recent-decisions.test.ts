@@ -233,7 +233,7 @@ describe('what is kept', () => {
     );
     await storeDecisions(fresh.db, rows);
     const young = rows.slice(0, 3).map((row) => row.request_id);
-    const listed = await listRecent(fresh.db.knex, EVERY, {}, { after: undefined, take: 100 }, NOON);
+    const listed = await listRecent(fresh.db.knex, EVERY, { shadow: false }, { after: undefined, take: 100 }, NOON);
     expect(listed.map((row) => row.request_id)).toEqual(young);
     const oldId = parseId('req', rows[3]?.request_id ?? '');
     expect(oldId && (await findRecent(fresh.db.knex, EVERY, oldId, NOON))).toBeUndefined();

@@ -33,6 +33,8 @@ export function decisionRow({ atMs = Date.now(), facts, ...more }: DecisionSpec 
     detail: 'Denied in a test.',
     facts: { tenant: null, upgrade: false, reason: null, asked_tokens: null, altered: false, ...facts },
     first_of: null,
+    shadow: false,
+    client_request_id: null,
     ...more,
   };
 }

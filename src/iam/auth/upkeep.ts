@@ -15,7 +15,7 @@ import { pruneUses } from '../api-keys/permission-use-queries.ts';
 import { pruneEndedKeys } from '../api-keys/queries.ts';
 import { pruneResponses } from '../change/queries.ts';
 import { joinOldMinutes, pruneDecisions } from '../decisions/count-queries.ts';
-import { pruneExcessRecent, pruneOldRecent, RECENT_BOUNDS } from '../decisions/recent-queries.ts';
+import { pruneExcessRecent, pruneOldRecent, pruneOtherDenials, RECENT_BOUNDS } from '../decisions/recent-queries.ts';
 import { pruneRotatedDigests } from '../explain/ended-queries.ts';
 import { forgetDeletedRole } from '../roles/queries.ts';
 import { pruneSessions } from '../sessions/queries.ts';
@@ -58,10 +58,12 @@ const USUAL: UpkeepPlan = {
     (trx) => pruneUsed(trx, ROWS),
     (trx) => pruneResponses(trx, ROWS),
     (trx) => pruneEvents(trx, ROWS),
-    (trx) => pruneDecisions(trx, ROWS),
+    (trx) => pruneDecisions(trx, false, ROWS),
+    (trx) => pruneDecisions(trx, true, ROWS),
     (trx) => pruneUses(trx, ROWS),
     (trx) => pruneRotatedDigests(trx, ROWS),
-    (trx) => joinOldMinutes(trx, ROWS),
+    (trx) => joinOldMinutes(trx, false, ROWS),
+    (trx) => joinOldMinutes(trx, true, ROWS),
     (trx) => expireDeliveries(trx, ROWS),
     (trx) => pruneDeliveries(trx, ROWS),
   ],
@@ -75,6 +77,8 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
     async (trx) => pruneOldRecent(trx, (await databaseTime(trx)).date.getTime(), ROWS),
     (trx) => pruneExcessRecent(trx, 'sampled', RECENT_BOUNDS.sampled, ROWS),
     (trx) => pruneExcessRecent(trx, 'first_allows', RECENT_BOUNDS.first_allows, ROWS),
+    (trx) => pruneExcessRecent(trx, 'shadow', RECENT_BOUNDS.shadow, ROWS),
+    (trx) => pruneOtherDenials(trx, ROWS),
   ],
   everyMs: 10_000,
 };

@@ -11,6 +11,8 @@ export interface TimeSpan {
 }
 
 export interface Grouping {
+  /** Decisions in shadow mode, or enforced ones. */
+  readonly shadow: boolean;
   readonly interval: GroupInterval;
   /** `code` sums the routes of each code, `outcome` the codes of each outcome. */
   readonly by: 'code_and_route' | 'code' | 'outcome';
@@ -50,6 +52,7 @@ const COLUMNS: Readonly<Record<Grouping['by'], string>> = {
   code: `code, '' as route`,
   outcome: `${CODE_OF_OUTCOME} as code, '' as route`,
 };
+const tableOf = (shadow: boolean): string => (shadow ? 'shadow_decision_counts' : 'decision_counts');
 const COUNT = 'cast(sum(decisions) as bigint) as count';
 const inSpan = (scope: TenantScope): string =>
   `minute >= :from and minute < :to and ${scopeCondition(scope, 'tenant_id')}`;
@@ -59,7 +62,7 @@ export async function listDecisions(
   q: Queryable,
   scope: TenantScope,
   span: TimeSpan,
-  { interval, by }: Grouping,
+  { shadow, interval, by }: Grouping,
   page: { readonly after: DecisionPosition | undefined; readonly take: number },
 ): Promise<readonly DecisionRow[]> {
   const { after, take } = page;
@@ -67,48 +70,55 @@ export async function listDecisions(
   const start = interval === 'minute' ? 'minute' : `date_trunc('${interval}', minute, 'UTC')`;
   const what = COLUMNS[by];
   // Rows before the position's interval belong to earlier groups.
-  const begun = after === undefined ? '' : 'and decision_counts.minute >= :minute';
+  const begun = after === undefined ? '' : 'and counts.minute >= :minute';
   const { rows } = await q.raw<{ rows: DecisionRow[] }>(
     `select minute, code, route, ${COUNT} from (
-       select ${start} as minute, ${what}, decisions from decision_counts where ${inSpan(scope)} ${begun}) as started
+       select ${start} as minute, ${what}, decisions from ${tableOf(shadow)} as counts where ${inSpan(scope)} ${begun}) as started
      ${following} group by minute, code, route order by minute, ${WHAT} limit :take`,
     { ...scopeBinding(scope), ...span, ...after, take },
   );
   return rows;
 }
 
-export async function sumDecisions(q: Queryable, scope: TenantScope, span: TimeSpan): Promise<readonly DecisionSum[]> {
+export async function sumDecisions(
+  q: Queryable,
+  scope: TenantScope,
+  span: TimeSpan,
+  shadow: boolean,
+): Promise<readonly DecisionSum[]> {
   const { rows } = await q.raw<{ rows: DecisionSum[] }>(
-    `select code, ${COUNT} from decision_counts where ${inSpan(scope)} group by code`,
+    `select code, ${COUNT} from ${tableOf(shadow)} where ${inSpan(scope)} group by code`,
     { ...scopeBinding(scope), ...span },
   );
   return rows;
 }
 
 /** @returns the number of deleted rows, at most `batch` */
-export async function pruneDecisions(q: Queryable, batch: number): Promise<number> {
+export async function pruneDecisions(q: Queryable, shadow: boolean, batch: number): Promise<number> {
+  const table = tableOf(shadow);
   const { rowCount } = await q.raw<{ rowCount: number }>(
-    `delete from decision_counts where ctid = any(array(
-       select ctid from decision_counts where minute < clock_timestamp() - interval '${KEPT_DAYS} days' order by minute limit :batch))`,
+    `delete from ${table} where ctid = any(array(
+       select ctid from ${table} where minute < clock_timestamp() - interval '${KEPT_DAYS} days' order by minute limit :batch))`,
     { batch },
   );
   return rowCount;
 }
 
 /** Joins old rows to the row of their hour. Returns the number of joined rows, at most `batch`. */
-export async function joinOldMinutes(q: Queryable, batch: number): Promise<number> {
+export async function joinOldMinutes(q: Queryable, shadow: boolean, batch: number): Promise<number> {
+  const table = tableOf(shadow);
   const { rows } = await q.raw<{ rows: { joined: number }[] }>(
     `with joined as (
-       delete from decision_counts where ctid = any(array(
-         select ctid from decision_counts
+       delete from ${table} where ctid = any(array(
+         select ctid from ${table}
          where minute < clock_timestamp() - interval '${MINUTES_KEPT_DAYS} days' and minute <> date_trunc('hour', minute, 'UTC')
          order by minute limit :batch))
        returning tenant_id, date_trunc('hour', minute, 'UTC') as hour, code, route, decisions
      ), written as (
-       insert into decision_counts (tenant_id, minute, code, route, decisions)
+       insert into ${table} as counts (tenant_id, minute, code, route, decisions)
        select tenant_id, hour, code, route, sum(decisions) from joined
        group by tenant_id, hour, code, route order by tenant_id, hour, code, route
-       on conflict (tenant_id, minute, code, route) do update set decisions = decision_counts.decisions + excluded.decisions
+       on conflict (tenant_id, minute, code, route) do update set decisions = counts.decisions + excluded.decisions
      )
      select count(*)::int as joined from joined`,
     { batch },

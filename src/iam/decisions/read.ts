@@ -29,9 +29,9 @@ export async function readDecisions(
 ): Promise<DecisionsReport> {
   const { knex } = parts.db;
   const scope = scopeOf(caller);
-  const { interval = 'minute', group_by: by = 'code_and_route' } = query;
-  const grouping: Grouping = { interval, by };
-  const span = spanOf(query, caller.nowMs);
+  const { interval = 'minute', group_by: by = 'code_and_route', shadow = false } = query;
+  const grouping: Grouping = { shadow, interval, by };
+  const span = spanOf(query, caller.nowMs, HOUR_MS);
   const [{ data, has_more, next_cursor }, sums] = await Promise.all([
     paged<DecisionRow, DecisionsOfMinute>(
       caller,
@@ -42,24 +42,24 @@ export async function readDecisions(
       ({ minute, code, route }) => [minute.toISOString(), `${code} ${route}`],
       (row) => rowOf(row, grouping),
     ),
-    sumDecisions(knex, scope, span),
+    sumDecisions(knex, scope, span, shadow),
   ]);
   return {
     from: span.from.toISOString(),
     to: span.to.toISOString(),
     tenant_id: caller.everyTenant ? '*' : caller.tenant,
     interval,
-    total: totalOf(sums),
+    total: decisionTotals(sums),
     data: [...data],
     has_more,
     next_cursor,
   };
 }
 
-/** Returns the whole minutes from `from`, by default an hour before `to`, until `to`, by default now. */
-function spanOf({ from, to }: CountQuery, nowMs: number): TimeSpan {
+/** Returns the whole minutes from `from`, by default `defaultMs` before `to`, until `to`, by default now. */
+export function spanOf({ from, to }: Pick<CountQuery, 'from' | 'to'>, nowMs: number, defaultMs: number): TimeSpan {
   const toMs = to === undefined ? nowMs : instantIn('to', to);
-  const fromMs = from === undefined ? toMs - HOUR_MS : instantIn('from', from);
+  const fromMs = from === undefined ? toMs - defaultMs : instantIn('from', from);
   return { from: new Date(Math.floor(fromMs / MINUTE_MS) * MINUTE_MS), to: new Date(toMs) };
 }
 
@@ -89,7 +89,7 @@ function rowOf({ minute, code, route, count }: DecisionRow, { by }: Grouping): D
   };
 }
 
-function totalOf(sums: readonly DecisionSum[]): DecisionsReport['total'] {
+export function decisionTotals(sums: readonly DecisionSum[]): DecisionsReport['total'] {
   const total = { allow: 0, deny: 0, fault: 0 };
   for (const { code, count } of sums) total[outcomeKind(code)] += count;
   return total;

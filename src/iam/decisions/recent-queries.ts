@@ -9,9 +9,16 @@ import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
 export interface StoredDecision extends Omit<RecentDecisionRow, 'time' | 'code'> {
   readonly time: Date;
   readonly code: string;
+  /** The other gate's outcome for a request in shadow mode. Null: not known. */
+  readonly other: 'allow' | 'deny' | null;
 }
 
 export interface RecentFilter {
+  /** Decisions in shadow mode, or enforced ones. */
+  readonly shadow: boolean;
+  readonly other?: 'allow' | 'deny';
+  /** Whether the other gate's outcome is known and differs. */
+  readonly differs?: boolean;
   readonly outcome?: 'allow' | 'deny';
   readonly code?: string;
   /** The id of a user or a key. */
@@ -34,6 +41,7 @@ export const RECENT_HOURS = 24;
 export const RECENT_BOUNDS: Readonly<Record<RecentKind, RecentBounds>> = {
   sampled: { perGroup: 1000, total: 100_000 },
   first_allows: { perGroup: 10_000, total: 100_000 },
+  shadow: { perGroup: 10_000, total: 100_000 },
 };
 
 const KEPT_MS = RECENT_HOURS * 3_600_000;
@@ -47,16 +55,30 @@ function firstIdOf(ms: number): RequestId {
 /** The time of an id has 48 bits. */
 const MAX_ID_MS = 2 ** 48 - 1;
 
+/**
+ * The other gate denied a request if Envoy's access log reports it. Otherwise it allowed the request, or its answer has
+ * not been reported yet. Without a request id, its answer cannot be found.
+ */
+const OTHER = `case
+  when client_request_id is null then null
+  when exists (select from other_gate_denials denied where denied.client_request_id = recent.client_request_id) then 'deny'
+  else 'allow' end`;
+/** Null if the other gate's outcome is not known. */
+const DIFFERS = `(${OTHER}) <> outcome`;
+const ROWS = `recent.*, ${OTHER} as other`;
+
 const CONDITIONS = {
+  other: `(${OTHER}) = :other`,
+  differs: `coalesce(${DIFFERS}, false) = :differs`,
   outcome: 'outcome = :outcome',
   code: 'code = :code',
   principal: 'principal_id = :principal',
   route: 'route = :route',
   fromMs: 'request_id >= :from',
   toMs: 'request_id < :to',
-} as const satisfies Record<keyof RecentFilter, string>;
+} as const satisfies Record<Exclude<keyof RecentFilter, 'shadow'>, string>;
 
-function isFilter(name: string): name is keyof RecentFilter {
+function isFilter(name: string): name is keyof typeof CONDITIONS {
   return name in CONDITIONS;
 }
 
@@ -74,7 +96,7 @@ export async function listRecent(
   const { sql, bindings } = matching(scope, filter, nowMs);
   const after = page.after?.[0];
   const { rows } = await q.raw<{ rows: StoredDecision[] }>(
-    `select * ${sql} ${after === undefined ? '' : 'and request_id < :after'} order by request_id desc limit :take`,
+    `select ${ROWS} ${sql} ${after === undefined ? '' : 'and request_id < :after'} order by request_id desc limit :take`,
     { ...bindings, ...(after === undefined ? {} : { after }), take: page.take },
   );
   return rows;
@@ -94,23 +116,29 @@ export async function countRecent(
 
 /** Returns the conditions of a list, for all of its pages: a statement without its beginning. */
 function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): NamedQuery {
-  const { fromMs, toMs, ...texts } = filter;
+  const { fromMs, toMs, shadow, ...values } = filter;
   const names = Object.keys(filter).filter(isFilter);
   const conditions = [
     scopeCondition(scope, 'tenant_id'),
     'request_id >= :oldest',
+    ofMode(shadow),
     ...names.map((name) => CONDITIONS[name]),
   ];
   return {
-    sql: `from recent_decisions where ${conditions.join(' and ')}`,
+    sql: `from recent_decisions as recent where ${conditions.join(' and ')}`,
     bindings: {
       ...scopeBinding(scope),
-      ...texts,
+      ...values,
       ...(fromMs === undefined ? {} : { from: firstIdOf(fromMs) }),
       ...(toMs === undefined ? {} : { to: firstIdOf(toMs) }),
       oldest: firstIdOf(nowMs - KEPT_MS),
     },
   };
+}
+
+/** A literal condition, because the index of decisions in shadow mode is partial. */
+function ofMode(shadow: boolean): string {
+  return shadow ? 'shadow' : 'not shadow';
 }
 
 /** Returns the decision of a request; undefined if it is not recorded, too old, or outside the scope. */
@@ -121,7 +149,7 @@ export async function findRecent(
   nowMs: number,
 ): Promise<StoredDecision | undefined> {
   const { rows } = await q.raw<{ rows: StoredDecision[] }>(
-    `select * from recent_decisions where request_id = :requestId and request_id >= :oldest and ${scopeCondition(scope, 'tenant_id')}`,
+    `select ${ROWS} from recent_decisions as recent where request_id = :requestId and request_id >= :oldest and ${scopeCondition(scope, 'tenant_id')}`,
     { ...scopeBinding(scope), requestId, oldest: firstIdOf(nowMs - KEPT_MS) },
   );
   return rows[0];
@@ -164,11 +192,12 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
 }
 
 /** Decisions with bounds of their own. */
-type RecentKind = 'sampled' | 'first_allows';
+type RecentKind = 'sampled' | 'first_allows' | 'shadow';
 
 const OF_KIND: Readonly<Record<RecentKind, string>> = {
-  sampled: 'first_of is null',
+  sampled: 'first_of is null and not shadow',
   first_allows: 'first_of is not null',
+  shadow: 'shadow',
 };
 
 /**
@@ -202,4 +231,64 @@ export async function pruneExcessRecent(
     { cap, batch },
   );
   return rowCount;
+}
+
+/** Removes the other gate's denials of more than 24 hours ago. Returns the number of removed rows, at most `batch`. */
+export async function pruneOtherDenials(q: Queryable, batch: number): Promise<number> {
+  const { rowCount } = await q.raw<{ rowCount: number }>(
+    `delete from other_gate_denials where client_request_id = any(array(
+       select client_request_id from other_gate_denials
+       where time < clock_timestamp() - interval '${RECENT_HOURS} hours' order by time limit :batch))`,
+    { batch },
+  );
+  return rowCount;
+}
+
+/** Recorded decisions in shadow mode with the same outcome and reason. */
+export interface TrialGroup {
+  readonly outcome: 'allow' | 'deny';
+  readonly code: string;
+  readonly policy: string | null;
+  readonly count: number;
+  /** Those that the other gate decided otherwise. */
+  readonly differing: number;
+}
+
+/** Recorded denials in shadow mode of one principal. */
+export interface DeniedPrincipal {
+  readonly type: 'user' | 'api_key' | null;
+  readonly id: string | null;
+  readonly count: number;
+  readonly differing: number;
+}
+
+export interface TrialGroups {
+  /** The largest first. */
+  readonly reasons: readonly TrialGroup[];
+  /** The largest first, at most `most`. */
+  readonly principals: readonly DeniedPrincipal[];
+}
+
+/** Groups the recorded decisions in shadow mode of a time span. */
+export async function readTrial(
+  q: Queryable,
+  scope: TenantScope,
+  filter: Pick<RecentFilter, 'fromMs' | 'toMs'>,
+  nowMs: number,
+  most: number,
+): Promise<TrialGroups> {
+  const { sql, bindings } = matching(scope, { ...filter, shadow: true }, nowMs);
+  const counts = `count(*)::int as count, (count(*) filter (where ${DIFFERS}))::int as differing`;
+  const [reasons, principals] = await Promise.all([
+    q.raw<{ rows: TrialGroup[] }>(
+      `select outcome, code, policy, ${counts} ${sql} group by outcome, code, policy order by count desc, code, policy`,
+      bindings,
+    ),
+    q.raw<{ rows: DeniedPrincipal[] }>(
+      `select principal_type as type, principal_id as id, ${counts} ${sql} and outcome = 'deny'
+       group by principal_type, principal_id order by count desc, principal_id limit :most`,
+      { ...bindings, most },
+    ),
+  ]);
+  return { reasons: reasons.rows, principals: principals.rows };
 }

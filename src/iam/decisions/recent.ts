@@ -63,8 +63,12 @@ function isPosition(after: readonly string[]): boolean {
   return id !== undefined && more.length === 0 && parseId('req', id) !== undefined;
 }
 
-function filterOf({ outcome, code, principal, route, from, to }: RecentQuery): RecentFilter {
+function filterOf(query: RecentQuery): RecentFilter {
+  const { shadow = false, other, differs, outcome, code, principal, route, from, to } = query;
   return {
+    shadow,
+    ...(other === undefined ? {} : { other }),
+    ...(differs === undefined ? {} : { differs }),
     ...(outcome === undefined ? {} : { outcome }),
     ...(code === undefined ? {} : { code }),
     ...(principal === undefined ? {} : { principal }),
@@ -93,5 +97,8 @@ export function recentResource(row: StoredDecision): RecentResource {
     policy: row.policy,
     budget: row.facts.budget ?? null,
     sampled: row.sampled,
+    shadow: row.shadow,
+    client_request_id: row.client_request_id,
+    other: row.other,
   };
 }

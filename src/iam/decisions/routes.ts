@@ -11,7 +11,16 @@ import { KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
 import { listRecentPage } from './recent.ts';
 import { RECENT_BOUNDS, RECENT_HOURS } from './recent-queries.ts';
-import { countFilters, Decisions, explainedDecision, recentDecisions, recentFilters } from './schemas.ts';
+import {
+  countFilters,
+  Decisions,
+  explainedDecision,
+  recentDecisions,
+  recentFilters,
+  Trial,
+  trialFilters,
+} from './schemas.ts';
+import { reportTrial } from './trial.ts';
 
 export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [
@@ -31,11 +40,24 @@ export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
 }
 
 const RECENT = '/v1/iam/decisions/recent';
-const { sampled, first_allows: firsts } = RECENT_BOUNDS;
-const BOUNDS = `At most ${sampled.perGroup.toLocaleString('en-US')} denials, as many sampled allows, and ${firsts.perGroup.toLocaleString('en-US')} first allows of a tenant are kept.`;
+const { sampled, first_allows: firsts, shadow } = RECENT_BOUNDS;
+const BOUNDS = `At most ${sampled.perGroup.toLocaleString('en-US')} denials, as many sampled allows, and ${firsts.perGroup.toLocaleString('en-US')} first allows of a tenant are kept, and apart from these ${shadow.perGroup.toLocaleString('en-US')} denials and as many allows in shadow mode.`;
 
 export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[] {
   return [
+    callerEndpoint({
+      method: 'GET',
+      path: '/v1/iam/decisions/trial',
+      operationId: 'getTrial',
+      summary:
+        'Show which requests the server would have denied in shadow mode, by reason and principal, and how often another gate decided otherwise.',
+      permission: 'audit:read',
+      body: NOTHING,
+      query: trialFilters,
+      answers: shows('The numbers of the time span.', Trial),
+      refusals: [],
+      handler: async ({ caller, query }) => ({ status: 200, body: await reportTrial(parts, caller, query) }),
+    }),
     callerEndpoint({
       method: 'GET',
       path: RECENT,

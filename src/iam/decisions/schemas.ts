@@ -24,10 +24,18 @@ export function instantIn(param: 'from' | 'to', text: string): number {
   throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, { param });
 }
 
+const shadow = Type.Optional(
+  Type.Boolean({
+    description:
+      '`true`: decisions in shadow mode, which changed nothing. `false`: decisions that the gate enforced. Default: false.',
+  }),
+);
+
 export const countFilters = Type.Object(
   {
     ...page,
     ...tenantFilter,
+    shadow,
     from: instant('The first minute. Default: one hour before `to`.'),
     to: instant('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
     interval: Type.Optional(
@@ -78,26 +86,32 @@ const DecisionsOfMinute = component(
 
 export type DecisionsOfMinute = Static<typeof DecisionsOfMinute>;
 
+const reportedSpan = {
+  from: Type.String({ format: 'date-time' }),
+  to: Type.String({ format: 'date-time' }),
+  tenant_id: Type.String({
+    description: '`*` for all tenants together, and for requests without a known principal.',
+  }),
+};
+
+const DecisionTotals = component(
+  'DecisionTotals',
+  Type.Object({
+    allow: count,
+    deny: count,
+    fault: Type.Integer({
+      minimum: 0,
+      description: 'Requests that the server answered with 503 because it could not decide them.',
+    }),
+  }),
+);
+
 export const Decisions = component(
   'Decisions',
   Type.Object({
-    from: Type.String({ format: 'date-time' }),
-    to: Type.String({ format: 'date-time' }),
-    tenant_id: Type.String({
-      description: '`*` for all tenants together, and for requests without a known principal.',
-    }),
+    ...reportedSpan,
     interval: oneOf(...INTERVALS),
-    total: component(
-      'DecisionTotals',
-      Type.Object({
-        allow: count,
-        deny: count,
-        fault: Type.Integer({
-          minimum: 0,
-          description: 'Requests that the server answered with 503 because it could not decide them.',
-        }),
-      }),
-    ),
+    total: DecisionTotals,
     data: Type.Array(DecisionsOfMinute, {
       description: 'One row for each minute, hour or day and each code and route, code, or outcome. Oldest first.',
     }),
@@ -116,6 +130,19 @@ export const recentFilters = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
+    shadow,
+    other: Type.Optional(
+      Type.Unsafe<'allow' | 'deny'>({
+        ...oneOf('allow', 'deny'),
+        description: 'With `shadow=true`: the outcome of the other gate.',
+      }),
+    ),
+    differs: Type.Optional(
+      Type.Boolean({
+        description:
+          'With `shadow=true`. `true`: decisions whose outcome is not that of the other gate. `false`: the others.',
+      }),
+    ),
     outcome: Type.Optional(oneOf('allow', 'deny')),
     code: filterText(64, '`allow`, or the code of the denial.'),
     principal: filterText(64, 'The id of a user or a key.'),
@@ -127,8 +154,23 @@ export const recentFilters = Type.Object(
   closed,
 );
 
+/** The principals of one summary of a trial. */
+export const MAX_TRIAL_PRINCIPALS = 50;
+
 const text = Type.String();
 const perhapsText = nullable(Type.String());
+
+const principal = Type.Object({
+  type: oneOf('user', 'api_key'),
+  id: text,
+  name: Type.Optional(
+    nullable(
+      Type.String({
+        description: 'With `include=names`: its current name. Null: there is none, or the caller may not read it.',
+      }),
+    ),
+  ),
+});
 
 const decision = {
   request_id: Type.String({
@@ -140,19 +182,7 @@ const decision = {
   outcome: oneOf('allow', 'deny'),
   code: Type.String({ description: '`allow`, or the code of the denial.', examples: ['denied_by_policy'] }),
   detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
-  principal: nullable(
-    Type.Object({
-      type: oneOf('user', 'api_key'),
-      id: text,
-      name: Type.Optional(
-        nullable(
-          Type.String({
-            description: 'With `include=names`: its current name. Null: there is none, or the caller may not read it.',
-          }),
-        ),
-      ),
-    }),
-  ),
+  principal: nullable(principal),
   method: nullable(Type.String({ description: 'Null if the server could not read the check.' })),
   path: nullable(
     Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' }),
@@ -167,6 +197,16 @@ const decision = {
   budget: nullable(Type.String({ description: 'The id of the budget without room for the request.' })),
   sampled: Type.Boolean({
     description: '`true`: the server did not record other decisions of the tenant with this outcome at that time.',
+  }),
+  shadow: Type.Boolean({ description: '`true`: the check was in shadow mode, and its decision changed nothing.' }),
+  client_request_id: nullable(
+    Type.String({ description: 'The `x-request-id` of a request in shadow mode, by which Envoy names it.' }),
+  ),
+  other: Type.Unsafe<'allow' | 'deny' | null>({
+    type: ['string', 'null'],
+    enum: ['allow', 'deny', null],
+    description:
+      "The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known.",
   }),
 };
 
@@ -219,3 +259,69 @@ export const explainedDecision = component(
     }),
   }),
 );
+
+export const trialFilters = Type.Object(
+  {
+    ...tenantFilter,
+    from: instant('The first minute. Default: 24 hours before `to`.'),
+    to: instant('The end of the time span, excluded. Default: now.'),
+  },
+  closed,
+);
+
+const differing = Type.Integer({
+  minimum: 0,
+  description: 'Those that the other gate decided otherwise, as far as its outcome is known.',
+});
+
+export const Trial = component(
+  'Trial',
+  Type.Object({
+    ...reportedSpan,
+    total: DecisionTotals,
+    recorded: Type.Object(
+      { allow: count, deny: count },
+      { description: 'The decisions that are recorded. All following numbers count these.' },
+    ),
+    not_recorded: Type.Integer({
+      minimum: 0,
+      description: 'Allows and denials of `total` beyond the bounds of the record. Above 0, the record is a sample.',
+    }),
+    differences: Type.Object(
+      {
+        denied_here: Type.Integer({
+          minimum: 0,
+          description: 'Requests that this server would have denied and the other gate allowed.',
+        }),
+        denied_there: Type.Integer({
+          minimum: 0,
+          description: 'Requests that this server would have allowed and the other gate denied.',
+        }),
+      },
+      { description: 'How often the two gates decided a request differently.' },
+    ),
+    other_gate_reported_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          "The time of the last report of the access log that names the other gate's denials, to the minute. Null: none has ever come, so the other gate's outcome is not known.",
+      }),
+    ),
+    denied_by_code: Type.Array(
+      Type.Object({
+        code: Type.String({ examples: ['insufficient_permission'] }),
+        policy: nullable(Type.String({ description: 'The policy that would have denied.' })),
+        count,
+        differing,
+      }),
+      { description: 'The requests that this server would have denied, by reason. The largest number first.' },
+    ),
+    denied_by_principal: Type.Array(Type.Object({ principal: nullable(principal), count, differing }), {
+      maxItems: MAX_TRIAL_PRINCIPALS,
+      description: `The same by principal, at most ${MAX_TRIAL_PRINCIPALS}. Null: no principal was known.`,
+    }),
+  }),
+);
+
+export type TrialQuery = Readonly<Static<typeof trialFilters>>;
+export type TrialReport = Static<typeof Trial>;

@@ -170,7 +170,13 @@ async function recordedDecisions(
 ): Promise<readonly RecordedRequest[]> {
   const rows = await Promise.all(
     (['allow', 'deny'] as const).map((outcome) =>
-      listRecent(knex, { kind: 'one', tenant }, { outcome }, { after: undefined, take: MAX_RECORDED }, nowMs),
+      listRecent(
+        knex,
+        { kind: 'one', tenant },
+        { shadow: false, outcome },
+        { after: undefined, take: MAX_RECORDED },
+        nowMs,
+      ),
     ),
   );
   const exact = rows

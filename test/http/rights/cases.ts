@@ -137,7 +137,17 @@ export async function makeCase(h: Harness, caller: Case['caller'], platformAdmin
 
 /** Tables that a rejected request may write, or that have no data of tenants. */
 const PASSED_OVER = new Set([
-  ...['changes', 'feed_state', 'meta', 'replicas', 'signing_keys', 'decision_counts', 'recent_decisions'],
+  ...[
+    'changes',
+    'feed_state',
+    'meta',
+    'replicas',
+    'signing_keys',
+    'decision_counts',
+    'recent_decisions',
+    'shadow_decision_counts',
+    'other_gate_denials',
+  ],
   // The server counts an attempt before it checks the password.
   'login_failures',
   'login_addresses',
