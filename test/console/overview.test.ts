@@ -156,7 +156,9 @@ describe('what needs care', () => {
   it('lists a policy that applies to no principal and a pattern that matches no permission, each with its link', async () => {
     const tab = await opened();
     const entries = care(tab).getByRole('listitem');
-    await expect.poll(() => entries.filter({ hasText: 'allow-batch' }).textContent()).toContain('applies to nobody');
+    await expect
+      .poll(() => entries.filter({ hasText: 'allow-batch' }).textContent())
+      .toContain('applies to no request');
     expect(await entries.filter({ hasText: 'rag:querry' }).textContent()).toContain('Nearest: rag:query');
     await tab.page.getByRole('link', { name: 'Open analyst-eu' }).click();
     await tab.page.getByRole('heading', { level: 1, name: 'analyst-eu' }).waitFor();

@@ -24,7 +24,7 @@ describe('the list of policies', () => {
     await page.getByRole('row', { name: 'list-deny' }).waitFor();
     expect(await page.getByRole('row', { name: 'list-allow' }).count()).toBe(0);
     await page.getByRole('radiogroup', { name: 'Effect' }).getByRole('radio', { name: 'All', exact: true }).click();
-    await page.getByRole('row', { name: 'list-allow' }).getByText('nobody', { exact: true }).waitFor();
+    await page.getByRole('row', { name: 'list-allow' }).getByText('no role', { exact: true }).waitFor();
     await page.getByRole('radio', { name: 'Off', exact: true }).click();
     await expect.poll(() => page.getByRole('row', { name: 'list-' }).count()).toBe(1);
     await page.getByText('Off. When on, it denies chat history on models/list-only to everyone.').waitFor();
@@ -141,7 +141,7 @@ describe('the editor of a policy', () => {
       applies_to: 'roles',
     });
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/attached-here' });
-    await page.getByText('to nobody, because no role is attached.').waitFor();
+    await page.getByText('to no role yet, because none is attached.').waitFor();
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
     await page.getByRole('option', { name: 'developer' }).click();
     await page.getByText('Denies chat history to developers.').waitFor();
@@ -204,7 +204,7 @@ describe('the editor of a policy', () => {
     await page.getByText('It allows when all resources of a request match.').waitFor();
     await chooseAction(page, 'chat:read');
     await page.getByRole('radio', { name: 'Holders of roles' }).click();
-    await page.getByText('Attached to no role: the policy binds nobody until you choose one.').waitFor();
+    await page.getByText('The policy is attached to no role. It applies to no request until you choose one.').waitFor();
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('auditors-of');
     await page.getByRole('option', { name: 'auditors-of-chat' }).click();
     await page.getByText('Allows chat history to holders of auditors-of-chat.').waitFor();

@@ -227,7 +227,7 @@ describe('the sentence of a policy', () => {
     ['Denies chat to everyone.', {}],
     ['Denies nothing yet to everyone.', { actions: [] }],
     [
-      'Allows everything to nobody, because no role is attached.',
+      'Allows everything to no role yet, because none is attached.',
       { effect: 'allow', actions: ['*'], applies_to: 'roles' },
     ],
     [

@@ -165,10 +165,10 @@ function Noted({ noticed }: { readonly noticed: NoticedResource }) {
         icon={<Mark name="care" />}
         name={
           <>
-            <b>{name}</b> {text.bindsNobody}
+            <b>{name}</b> {text.withoutRoles}
           </>
         }
-        second={text.bindsNobodySays}
+        second={text.withoutRolesSays}
         end={end}
       />
     );

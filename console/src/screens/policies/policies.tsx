@@ -113,5 +113,5 @@ function Effect({ policy: { effect, enabled } }: { readonly policy: Policy }) {
 function Audience({ policy }: { readonly policy: Policy }) {
   const { applies_to: appliesTo, attached_roles: roles, global: isGlobal } = policy;
   if (appliesTo === 'everyone') return <>{isGlobal ? text.isGlobal : text.everyone}</>;
-  return roles.length === 0 ? <State tone="care">{text.nobody}</State> : <Tags values={roles} />;
+  return roles.length === 0 ? <State tone="care">{text.noRoleAttached}</State> : <Tags values={roles} />;
 }

@@ -51,6 +51,6 @@ function resourcePieces(resources: readonly string[]): readonly Piece[] {
 
 function audiencePieces(appliesTo: PolicyFields['applies_to'], roles: readonly string[]): readonly Piece[] {
   if (appliesTo === 'everyone') return [plain(` ${text.to} `), strong(text.everyone)];
-  if (roles.length === 0) return [plain(` ${text.to} `), strong(text.nobody), plain(text.nobodyWhy)];
+  if (roles.length === 0) return [plain(` ${text.to} `), strong(text.noRole), plain(text.noRoleWhy)];
   return [plain(` ${text.to} `), ...list(roles.map((role) => text.holders[role] ?? text.holdersOf(role)))];
 }

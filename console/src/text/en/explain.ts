@@ -10,7 +10,7 @@ export const explain = {
   key: 'API key',
   findUser: 'Name, e-mail or usr_ id',
   findKey: 'Name, prefix or key_ id',
-  noneFound: 'Nobody of this tenant is found by that.',
+  noneFound: 'No user of this tenant matches.',
   noKeyFound: 'No key of this tenant is found by that.',
   searching: 'Searching',
   method: 'Method',

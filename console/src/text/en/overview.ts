@@ -107,8 +107,8 @@ export const overview = {
   unpricedSays: (requests: string) =>
     requests === '1' ? '1 request of this month costs 0' : `${requests} requests of this month cost 0`,
   toSpend: 'Spend',
-  bindsNobody: 'applies to nobody',
-  bindsNobodySays: 'It is attached to no role',
+  withoutRoles: 'applies to no request',
+  withoutRolesSays: 'It is attached to no role',
   doesNothing: 'has no effect beside other rules',
   in: 'in',
   kinds: { role: 'role', policy: 'policy', key: 'key' },

@@ -65,8 +65,8 @@ export const summary = {
   networks: (n: number) => `${n} networks`,
   to: 'to',
   everyone: 'everyone',
-  nobody: 'nobody',
-  nobodyWhy: ', because no role is attached',
+  noRole: 'no role yet',
+  noRoleWhy: ', because none is attached',
   holders: {
     admin: 'admins',
     'tenant-admin': 'tenant-admins',
@@ -98,7 +98,7 @@ export const policies = {
   nameTaken: 'A policy with this name already exists, in this tenant or for all tenants.',
   appliesTo: 'Applies to',
   everyone: 'everyone',
-  nobody: 'nobody',
+  noRoleAttached: 'no role',
   isGlobal: 'all tenants',
   isOff: 'Off',
   actions: 'Actions',
@@ -116,7 +116,7 @@ export const policies = {
   roles: 'Roles',
   rolesPick: 'Search by name or description',
   noRole: 'No role matches.',
-  noRolesYet: 'Attached to no role: the policy binds nobody until you choose one.',
+  noRolesYet: 'The policy is attached to no role. It applies to no request until you choose one.',
   resources: 'Resources',
   resourcesHint: '* for all, or models/…, collections/… or agents/… with a name or a pattern such as models/gpt-*.',
   resourcesHow: {
