@@ -35,12 +35,14 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* metadata of an object. Takes {root, name, component, wave?, namespace?, labels?, annotations?}. */}}
+{{/* metadata of an object. Takes {root, name, component, wave?, namespace?, cluster?, labels?, annotations?}. */}}
 {{- define "postern.metadata" -}}
 {{- $root := .root -}}
 metadata:
   name: {{ .name }}
+  {{- if not .cluster }}
   namespace: {{ .namespace | default $root.Release.Namespace }}
+  {{- end }}
   labels:
     {{- include "postern.labels" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}

@@ -219,6 +219,11 @@ const VALUES: JsonSchema = object({
       listener: NAME,
       clientSecret: NAME,
       corsOrigins: TEXTS,
+      admission: object({
+        enabled: FLAG,
+        namespaces: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$' } },
+        actions: { type: 'array', items: words('Deny', 'Warn', 'Audit'), minItems: 1 },
+      }),
     }),
   }),
   tests: object({ enabled: FLAG }),

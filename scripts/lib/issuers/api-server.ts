@@ -14,6 +14,8 @@ const READY_LIMIT_MS = 180_000;
 const POLL_MS = 250;
 const KEPT_OUTPUT_CHARS = 2_048;
 
+type Caller = 'administrator' | 'anonymous' | { readonly user: string };
+
 export interface ApiServer extends AsyncDisposable {
   /** `https://localhost:PORT`: also the issuer of its tokens. */
   readonly url: string;
@@ -21,8 +23,12 @@ export interface ApiServer extends AsyncDisposable {
   readonly host: string;
   /** The authority of its certificate, PEM. */
   readonly ca: string;
-  /** Sends a request as cluster administrator, or as anonymous. Throws unless the status is one of success. */
-  call(method: string, path: string, body?: object, as?: 'administrator' | 'anonymous'): Promise<unknown>;
+  /** The bearer token of the cluster administrator. */
+  readonly token: string;
+  /**
+   * Sends a request as cluster administrator, as anonymous, or as a user. Throws unless the status is one of success.
+   */
+  call(method: string, path: string, body?: object, as?: Caller): Promise<unknown>;
 }
 
 /** @param folder has `kube-apiserver` and `etcd` */
@@ -66,13 +72,17 @@ export async function startApiServer(folder: string): Promise<ApiServer> {
     `--service-account-key-file=${await file('sa.pub', signing.publicKey.export({ type: 'spki', format: 'pem' }).toString())}`,
   ]);
   const call: ApiServer['call'] = (method, path, body, as = 'administrator') =>
-    send(`${url}${path}`, authority.certPem, method, body, as === 'administrator' ? token : undefined);
+    send(`${url}${path}`, authority.certPem, method, body, {
+      ...(as === 'anonymous' ? {} : { authorization: `Bearer ${token}` }),
+      ...(typeof as === 'object' ? { 'impersonate-user': as.user } : {}),
+    });
   await untilReady(() => call('GET', '/readyz'), output);
   const running = starting.move();
   return {
     url,
     host: `localhost:${port}`,
     ca: authority.certPem,
+    token,
     call,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -135,13 +145,13 @@ async function send(
   ca: string,
   method: string,
   body: object | undefined,
-  token: string | undefined,
+  caller: Readonly<Record<string, string>>,
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
   const headers = {
     accept: 'application/json, application/jwk-set+json',
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...caller,
   };
   const sent = request(url, { method, headers, ca, agent: false }, (response) => {
     const chunks: Buffer[] = [];

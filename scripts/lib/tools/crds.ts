@@ -1,6 +1,7 @@
 /** The custom resource definitions of what the chart makes resources for, as schemas that refuse unknown members. */
 
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { cached, must, type ToolSearch } from './cache.ts';
@@ -53,6 +54,30 @@ export function findCrds(): Promise<ToolSearch> {
     }
     await rm(join(folder, UNPACKED), { recursive: true, force: true });
   });
+}
+
+/** The definitions of these kinds as a cluster gets them, with their rules in CEL. Throws if Go cannot have the modules. */
+export async function crdObjects(names: readonly string[]): Promise<readonly object[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-crds-'));
+  try {
+    const found: object[] = [];
+    for (const source of CRD_SOURCES) {
+      const module = await moduleFolder(source, folder);
+      for (const path of source.paths) {
+        for (const file of await yamlFiles(join(module, path))) {
+          const text = await readFile(file, 'utf8');
+          if (!names.some((name) => text.includes(`name: ${name}\n`))) continue;
+          for (const doc of parseAllDocuments(text)) {
+            const one: { readonly metadata: { readonly name: string } } | null = doc.toJS();
+            if (one !== null && names.includes(one.metadata.name)) found.push(one);
+          }
+        }
+      }
+    }
+    return found;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Go refuses to unpack a module for a newer Go than it is, and leaves its archive all the same. */

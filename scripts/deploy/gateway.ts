@@ -1,0 +1,146 @@
+/** No route past the check: the chart's admission policy on a real API server. */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
+import { OWNER, POLICY_CASES, type PolicyCase } from '../lib/gateway/admission.ts';
+import { type ApiServer, startApiServer } from '../lib/issuers/api-server.ts';
+import { must } from '../lib/tools/cache.ts';
+import { crdObjects } from '../lib/tools/crds.ts';
+import { findHelm } from '../lib/tools/helm.ts';
+import { findKubeApiserver, KUBE_APISERVER_VERSION } from '../lib/tools/kube-apiserver.ts';
+import { manifestsOf } from '../lib/tools/manifests.ts';
+
+const CHART = join(import.meta.dirname, '../../helm/postern');
+const NAMESPACES = ['ai', 'other'];
+const READY_LIMIT_MS = 60_000;
+const POLL_MS = 200;
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+
+function policiesOf(namespace: string): string {
+  return `/apis/gateway.envoyproxy.io/v1alpha1/namespaces/${namespace}/securitypolicies`;
+}
+
+function securityPolicy(name: string, spec: object): object {
+  return { apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'SecurityPolicy', metadata: { name }, spec };
+}
+
+/** Polls until the call succeeds: the API server serves a definition or a policy some time after it took it. */
+async function untilDone(work: () => Promise<unknown>): Promise<void> {
+  for (const deadline = performance.now() + READY_LIMIT_MS; ; await sleep(POLL_MS)) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+  }
+}
+
+/** The namespaces, their owner, and the definition of a SecurityPolicy with its rules. */
+async function prepare(kubernetes: ApiServer): Promise<void> {
+  for (const definition of await crdObjects(['securitypolicies.gateway.envoyproxy.io']))
+    await kubernetes.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const apiGroup = 'rbac.authorization.k8s.io';
+  await kubernetes.call('POST', `${rbac}/clusterroles`, {
+    metadata: { name: 'owner' },
+    rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+  });
+  for (const namespace of NAMESPACES) {
+    await untilDone(() => kubernetes.call('POST', '/api/v1/namespaces', { metadata: { name: namespace } }));
+    await kubernetes.call('POST', `${rbac}/namespaces/${namespace}/rolebindings`, {
+      metadata: { name: 'owner' },
+      roleRef: { apiGroup, kind: 'ClusterRole', name: 'owner' },
+      subjects: [{ apiGroup, kind: 'User', name: OWNER }],
+    });
+    await untilDone(() => kubernetes.call('GET', policiesOf(namespace), undefined, { user: OWNER }));
+  }
+}
+
+/** Policies that exist before the admission policy does, as in a cluster that installs it later. */
+async function createBefore(kubernetes: ApiServer): Promise<void> {
+  for (const [index, { before, namespace = 'ai' }] of POLICY_CASES.entries()) {
+    if (before !== undefined)
+      await kubernetes.call('POST', policiesOf(namespace), securityPolicy(`case-${index}`, before));
+  }
+}
+
+async function installPolicy(kubernetes: ApiServer, helm: string): Promise<void> {
+  const text = await must(helm, [
+    ...['template', 'postern', CHART, '--namespace', 'postern', '--show-only', 'templates/gateway-admission.yaml'],
+    ...['--values', join(CHART, 'ci/minimal-values.yaml'), '--set', 'mesh.envoyGateway.admission.enabled=true'],
+    ...['--set', 'mesh.envoyGateway.admission.namespaces={ai,routes}'],
+  ]);
+  for (const one of manifestsOf(text))
+    await kubernetes.call(
+      'POST',
+      `${ADMISSION}/${one.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings'}`,
+      one,
+    );
+  const empty = securityPolicy('probe', {
+    targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'a' }],
+  });
+  await untilDone(async () => {
+    const answer = await answerTo(() => kubernetes.call('POST', `${policiesOf('ai')}?dryRun=All`, empty));
+    if (answer !== 'refused') throw new Error('the policy is not in force');
+  });
+}
+
+/** Throws if the API server refused for another reason than the chart's policy. */
+async function answerTo(call: () => Promise<unknown>): Promise<'admitted' | 'refused'> {
+  try {
+    await call();
+    return 'admitted';
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    if (text.includes("ValidatingAdmissionPolicy 'postern-postern-gateway'") && text.includes(': 403 '))
+      return 'refused';
+    throw error;
+  }
+}
+
+async function answerOf(kubernetes: ApiServer, index: number, one: PolicyCase): Promise<string> {
+  const { before, spec, namespace = 'ai', by } = one;
+  const as = by ?? { user: OWNER };
+  const name = `case-${index}`;
+  const path = `${policiesOf(namespace)}/${name}`;
+  if (before === undefined && spec !== undefined)
+    return answerTo(() => kubernetes.call('POST', policiesOf(namespace), securityPolicy(name, spec), as));
+  if (spec === undefined) return answerTo(() => kubernetes.call('DELETE', path, undefined, as));
+  const now = await kubernetes.call('GET', path);
+  return answerTo(() => kubernetes.call('PUT', path, { ...asObject(now), spec }, as));
+}
+
+function asObject(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {};
+}
+
+async function refusesBypasses(): Promise<CheckOutcome> {
+  const found = await findKubeApiserver();
+  if (found.kind === 'missing') return { kind: 'unavailable', says: found.message };
+  const helm = await findHelm();
+  if (helm.kind === 'missing') return { kind: 'unavailable', says: helm.message };
+  await using kubernetes = await startApiServer(found.path);
+  await prepare(kubernetes);
+  await createBefore(kubernetes);
+  await installPolicy(kubernetes, join(helm.path, 'helm'));
+  const wrong: string[] = [];
+  for (const [index, one] of POLICY_CASES.entries()) {
+    const answer = await answerOf(kubernetes, index, one);
+    if (answer !== one.answer) wrong.push(`${one.name}: ${answer}`);
+  }
+  return wrong.length === 0
+    ? { kind: 'ok', says: `${POLICY_CASES.length} policies, each refused or admitted as documented` }
+    : { kind: 'failed', says: wrong.join('; ') };
+}
+
+export const checks: readonly Check[] = [
+  {
+    name: 'the admission policy of the chart refuses every SecurityPolicy that would remove the check, and admits the others',
+    tool: { name: 'kube-apiserver', version: KUBE_APISERVER_VERSION },
+    // As for the tokens of ServiceAccounts: no package brings the API server.
+    optional: true,
+    run: refusesBypasses,
+  },
+];
