@@ -363,7 +363,7 @@ export type Budget = {
 };
 
 export type BudgetChanges = {
-  /** The name. */
+  /** Unique in the tenant. The server removes surrounding blanks. */
   readonly name?: string;
   /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit?: 'money' | 'tokens' | 'requests';
@@ -1627,7 +1627,7 @@ export type NewApiKey = {
 };
 
 export type NewBudget = {
-  /** The name. */
+  /** Unique in the tenant. The server removes surrounding blanks. */
   readonly name: string;
   /** The unit of the amounts: money in the currency of the prices, tokens, or requests. */
   readonly unit: 'money' | 'tokens' | 'requests';

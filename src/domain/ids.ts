@@ -1,5 +1,7 @@
 /** Branded identifiers. A string becomes one only in its parser here, and later code does not check it again. */
 
+import { VISIBLE_TEXT } from './visible-text.ts';
+
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
@@ -24,6 +26,8 @@ export type KeyDigest = Branded<'KeyDigest'>;
 
 const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+/** Text that a person types, without control characters and lone surrogates. */
+const BUDGET_NAME = new RegExp(`${VISIBLE_TEXT}[^\\p{Cc}\\p{Cs}]{1,64}$`, 'u');
 const DIGEST = /^[0-9a-f]{64}$/;
 
 export function parseTenantId(text: string): TenantId | undefined {
@@ -42,8 +46,10 @@ export function parseIssuerName(text: string): IssuerName | undefined {
   return NAME.test(text) ? (text as IssuerName) : undefined;
 }
 
+/** Returns the name without surrounding blanks, in the composed form of Unicode, so that equal names are equal texts. */
 export function parseBudgetName(text: string): BudgetName | undefined {
-  return NAME.test(text) ? (text as BudgetName) : undefined;
+  const name = text.trim().normalize('NFC');
+  return BUDGET_NAME.test(name) ? (name as BudgetName) : undefined;
 }
 
 export function parseKeyDigest(text: string): KeyDigest | undefined {

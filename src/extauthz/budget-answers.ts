@@ -31,7 +31,8 @@ function amountOf(unit: BudgetUnit, amount: number): number | string {
 
 /**
  * Returns the value of the header: `"team-a"; remaining=12.50; unit=money; reset=3600`, with the seconds until the
- * amount is reset. The grammar of names has no character that a header needs to quote.
+ * amount is reset. The name is a string of structured fields (RFC 9651, section 3.3.3), or a display string (3.3.8) if
+ * it has other characters than printable ASCII: `%"caf%c3%a9"`.
  */
 export function budgetHeaderValue(
   { name, unit, remaining, resetsAt }: Pick<BudgetState, 'name' | 'unit' | 'remaining' | 'resetsAt'>,
@@ -41,5 +42,16 @@ export function budgetHeaderValue(
   const amount =
     showsAmounts && remaining !== undefined ? `; remaining=${amountOf(unit, remaining)}; unit=${unit}` : '';
   const seconds = resetsAt === undefined ? undefined : Math.max(0, Math.ceil((Date.parse(resetsAt) - nowMs) / 1000));
-  return `"${name}"${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
+  return `${quotedName(name)}${amount}${seconds === undefined ? '' : `; reset=${seconds}`}`;
+}
+
+const PRINTABLE_ASCII = /^[ -~]*$/;
+
+function quotedName(name: string): string {
+  if (PRINTABLE_ASCII.test(name)) return `"${name.replaceAll(/["\\]/g, '\\$&')}"`;
+  const escaped = (byte: number): string =>
+    byte < 0x20 || byte > 0x7e || byte === 0x25 || byte === 0x22
+      ? `%${byte.toString(16).padStart(2, '0')}`
+      : String.fromCharCode(byte);
+  return `%"${Array.from(Buffer.from(name), escaped).join('')}"`;
 }

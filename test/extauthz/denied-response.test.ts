@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/errors.ts';
-import { makeId, parsePolicyName } from '../../src/domain/ids.ts';
+import { makeId, parseBudgetName, parsePolicyName } from '../../src/domain/ids.ts';
 import { anthropicProblemDetails, problemDetails } from '../../src/domain/problem-details.ts';
 import { budgetHeaderValue } from '../../src/extauthz/budget-answers.ts';
 import {
@@ -200,6 +200,23 @@ describe('the header about what is left of a budget', () => {
     expect(budgetHeaderValue(BUDGET, false, nowMs)).toBe('"team-a"; reset=3600');
     const forever = { ...BUDGET, unit: 'requests', remaining: 7, resetsAt: undefined } as const;
     expect(budgetHeaderValue(forever, true, nowMs)).toBe('"team-a"; remaining=7; unit=requests');
+  });
+
+  test('quotes any name that a budget can have as a structured field, in printable ASCII', () => {
+    const nameOf = (item: string): string =>
+      item.startsWith('%')
+        ? decodeURIComponent(item.slice(2, -1))
+        : item.slice(1, -1).replaceAll(/\\(["\\])/g, (_, escaped: string) => escaped);
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'aZ0 "\\%;,=é漢🎈e\u0301'), minLength: 1 }), (text) => {
+        const name = parseBudgetName(text);
+        if (name === undefined) return;
+        const value = budgetHeaderValue({ ...BUDGET, name }, false, nowMs);
+        expect(value).toMatch(/^(?:"(?:[ !#-[\]-~]|\\["\\])*"|%"(?:[ !#$&-~]|%[0-9a-f]{2})*"); reset=3600$/);
+        expect(nameOf(value.slice(0, -'; reset=3600'.length))).toBe(name);
+      }),
+      { examples: [['say "hi" \\'], ['100%"é'], ['Research, EMEA']] },
+    );
   });
 });
 

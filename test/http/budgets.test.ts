@@ -140,7 +140,10 @@ describe('a budget', () => {
     ['an amount beyond nine million', { limit: '9000000.000000001' }, 'limit'],
     ['an amount of money that is a number', { limit: 10 }, 'limit'],
     ['tokens as a text', { unit: 'tokens', limit: '10' }, 'limit'],
-    ['a name with a space', { name: 'two words' }, 'name'],
+    ['a blank name', { name: ' \t ' }, 'name'],
+    ['a name with a control character', { name: 'two\nlines' }, 'name'],
+    ['a name with a hidden character', { name: 'two\u202ewords' }, 'name'],
+    ['a name of 65 characters', { name: 'n'.repeat(65) }, 'name'],
     ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone'],
     ['two selectors', { applies_to: { tenant: true, metadata: { a: 'b' } } }, 'applies_to'],
     ['no selector', { applies_to: {} }, 'applies_to'],
@@ -166,6 +169,15 @@ describe('a budget', () => {
     await made();
     expect(failed(await create())).toEqual(['409 already_exists']);
     expect(outcome(await create({}, theirs.token))).toBe('201');
+  });
+
+  test('has any name that a person types, found in any case and unique however its accents are written', async () => {
+    const typed = `Équipe ${n}: R&D, 50 %`;
+    const id = await made({ name: `  ${typed.normalize('NFD')} ` });
+    expect((await get(id)).json).toMatchObject({ name: typed });
+    expect(failed(await create({ name: typed }))).toEqual(['409 already_exists']);
+    const found = await h.api('GET', `${BUDGETS}?q=${encodeURIComponent(typed.toUpperCase())}`, { as: boss.token });
+    expect(rows(found).map((row) => row['id'])).toEqual([id]);
   });
 
   test('begins a new amount with another unit, period, zone or share, and keeps it with any other change', async () => {

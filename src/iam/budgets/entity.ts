@@ -27,7 +27,7 @@ import {
   resourceOf,
   shownBy,
 } from '../schema/entity.ts';
-import { aName, RESOURCE_NAME } from '../schema/grammar.ts';
+import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
@@ -204,7 +204,13 @@ export const budget = {
   ),
   tenant_id: column(tenantId),
   name: column(Type.Unsafe<BudgetName>(Type.String()), {
-    accepts: Type.Unsafe<string>(Type.String({ maxLength: 64, ...aName })),
+    accepts: Type.Unsafe<string>(
+      Type.String({
+        maxLength: 64,
+        description: 'Unique in the tenant. The server removes surrounding blanks.',
+        ...aBudgetName,
+      }),
+    ),
     changes: true,
   }),
   unit: column(unit, { accepts: unit, changes: true }),

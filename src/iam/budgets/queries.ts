@@ -33,7 +33,7 @@ export interface BudgetFilter {
 
 /** SQL conditions on `budgets`. The bindings have the names of the filter's members. */
 const CONDITIONS: Readonly<Record<keyof BudgetFilter, string>> = {
-  q: 'position(lower(:q) in name) > 0',
+  q: 'position(lower(:q) in lower(name)) > 0',
   unit: 'unit = :unit',
   period: 'period = :period',
   action: 'action = :action',

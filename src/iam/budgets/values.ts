@@ -5,7 +5,7 @@ import { type BudgetName, parseBudgetName, parseId, parseRoleName } from '../../
 import { formatMoney, MAX_MONEY, NANO, parseMoney } from '../../domain/money.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { BudgetScope } from '../../domain/records.ts';
-import { NAME_FORM, throwIfInvalid } from '../caller/refusals.ts';
+import { BUDGET_NAME_FORM, throwIfInvalid } from '../caller/refusals.ts';
 import type { BudgetChanges, BudgetValues, NewBudget } from './entity.ts';
 
 const MAX_NANO = BigInt(MAX_MONEY) * NANO;
@@ -52,7 +52,7 @@ export function beginsNewAmount(before: BudgetValues, after: BudgetValues): bool
 function nameOf(text: string, errors: FieldError[]): BudgetName {
   const name = parseBudgetName(text);
   if (name !== undefined) return name;
-  errors.push({ path: '/name', message: NAME_FORM });
+  errors.push({ path: '/name', message: BUDGET_NAME_FORM });
   return '' as BudgetName;
 }
 

@@ -40,6 +40,8 @@ export function invalidFields(errors: readonly FieldError[]): Refusal {
   });
 }
 
+export const BUDGET_NAME_FORM =
+  'A name must be 1 to 64 characters, of which one is not blank, without control and hidden characters.';
 export const NAME_FORM = 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.';
 
 export function invalidField(path: string, message: string): Refusal {

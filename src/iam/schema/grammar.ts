@@ -19,6 +19,8 @@ export const TENANT_ID_PATTERN = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const PERMISSION_PATTERN = '^(\\*|(\\*|[a-z][a-z0-9_-]*):(\\*|[a-z][a-z0-9_-]*))$';
 /** One permission, without wildcards. */
 export const PERMISSION = '^[a-z][a-z0-9_-]*:[a-z][a-z0-9_-]*$';
+const HIDDEN =
+  '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb';
 const LITERAL = '[^*\\u0000-\\u001f\\u007f-\\u009f]*';
 const GLOB = `${LITERAL}(\\*${LITERAL}){0,${MAX_STARS}}`;
 /** Longest `<kind>/<glob>`, in characters. */
@@ -29,6 +31,12 @@ export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})
 export const RESOURCE_NAME = `^(?!$)${GLOB}$`;
 
 export const aName = asksAlso({ pattern: NAME });
+/** Text that a person types: not blank, without control characters. The server removes surrounding blanks. */
+export const aBudgetName = asksAlso({
+  minLength: 1,
+  pattern: `^[^${HIDDEN}]*[^\\s${HIDDEN}][^${HIDDEN}]*$`,
+  examples: ['Research, EMEA'],
+});
 export const aTenantId = asksAlso({ pattern: TENANT_ID_PATTERN });
 export const aPermissionPattern = asksAlso({ pattern: PERMISSION_PATTERN, maxLength: MAX_PATTERN_LENGTH });
 export const aPermission = asksAlso({ pattern: PERMISSION, maxLength: MAX_PATTERN_LENGTH });

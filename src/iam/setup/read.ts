@@ -19,7 +19,7 @@ import {
 } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
-import { NAME_FORM } from '../caller/refusals.ts';
+import { BUDGET_NAME_FORM, NAME_FORM } from '../caller/refusals.ts';
 import { EVERYONE_WITHOUT_ROLES } from '../policies/rules.ts';
 import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { settingsErrors } from '../tenants/entity.ts';
@@ -200,7 +200,7 @@ class Reader {
   #budget(document: BudgetDocument, at: string, tenant: TenantId): readonly WantedBudget[] {
     const key = parseBudgetName(document.name);
     if (key === undefined) {
-      this.#report(`${at}/name`, NAME_FORM);
+      this.#report(`${at}/name`, BUDGET_NAME_FORM);
       return [];
     }
     this.#once(`budget ${tenant} ${key}`, `${at}/name`, 'A budget with this name');

@@ -54,14 +54,14 @@ export const NEW_BUDGET: BudgetFields = {
 };
 
 export const MAX_MODELS = 100;
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+const NAME = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 const MAX_MONEY = 9_000_000;
 const MONEY = /^\d{1,7}(?:\.\d{1,9})?$/;
 const COUNT = /^\d{1,15}$/;
 
 /** Reports whether the server takes the text as the name of a budget. */
 export function isBudgetName(name: string): boolean {
-  return NAME.test(name);
+  return NAME.test(name.trim());
 }
 
 export function fieldsOf(budget: Budget): BudgetFields {

@@ -49,9 +49,8 @@ export function BudgetForm({ draft, set, error, isTaken, isNew }: BudgetFormProp
         onChange={(value) => set({ name: value })}
         hint={text.nameHint}
         error={malformed ?? (isTaken ? text.taken : fieldError(error, '/name'))}
-        maxLength={63}
+        maxLength={64}
         autoComplete="off"
-        isMono
         isRequired
         autoFocus={isNew}
       />

@@ -22,9 +22,8 @@ export const budgets = {
   unmatchedSays: 'The search looks at names.',
 
   name: 'Name',
-  nameHint:
-    'Clients see it when the budget blocks a request. Lower-case letters, digits, _ and -, beginning with a letter.',
-  nameFault: 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
+  nameHint: 'Clients see it when the budget blocks a request.',
+  nameFault: 'A name must be 1 to 64 characters, without control characters.',
   nameNeeded: 'The budget needs a name.',
   taken: 'Another budget has this name.',
   amount: 'Amount',
