@@ -110,7 +110,7 @@ const LONG_MEMBER = problem(`The name of a member must have at most ${MAX_RESOUR
 const NOT_UTF8 = problem('The body is not valid UTF-8.');
 const AFTER_END = problem('The body has more data after the JSON object. Send only the object.');
 const UNCERTAIN_MEMBER = problem(
-  'The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in the name of a member as "\\u0021".',
+  'The proxy sends bodies as text, in which an exclamation mark or U+FFFD can replace bytes that are not UTF-8. In the name of a member, write "!" as "\\u0021".',
 );
 
 /** @param at negative, as the reader gave it */
@@ -133,7 +133,7 @@ interface Reading {
    * change `unclear`.
    */
   usage: 'asked' | 'not asked' | 'unclear';
-  /** True if an exclamation mark may have replaced a byte that is not UTF-8, see `CheckInput.bodyAsText`. */
+  /** True if a character may have replaced bytes that are not UTF-8, see `CheckInput.bodyAsText`. */
   readonly asText: boolean;
   problem: BodyProblem | undefined;
 }
@@ -143,8 +143,8 @@ function isName(name: string): boolean {
   return name !== '' && name.isWellFormed() && !CONTROL.test(name);
 }
 
-/** The character that replaces a byte that is not UTF-8 when a proxy sends a body as text. */
-const REPLACEMENT = 0x21;
+/** The characters that replace bytes that are not UTF-8 when a proxy sends a body as text: Envoy's, and U+FFFD. */
+const REPLACEMENTS = [Buffer.from('!'), Buffer.from('\ufffd')];
 
 /**
  * Reports whether a name contains a byte that may have replaced another one. A reader of the original may drop that
@@ -153,14 +153,14 @@ const REPLACEMENT = 0x21;
  */
 function isUncertain({ asText }: Reading, { bytes }: JsonText, start: number, end: number): boolean {
   if (!asText) return false;
-  for (let at = start; at < end; at++) if (bytes[at] === REPLACEMENT) return true;
-  return false;
+  const name = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  return REPLACEMENTS.some((replacement) => name.includes(replacement));
 }
 
 /** Returns the name between the quotes of a valid string, or the problem with it. */
 function readText(text: JsonText, start: number, end: number, member: ReadMember, into: Reading): string | BodyProblem {
   if (isUncertain(into, text, start, end)) {
-    const detail = `The proxy sends bodies as text, in which an exclamation mark can replace a byte that is not UTF-8. Write "!" in "${member}" as "\\u0021".`;
+    const detail = `The proxy sends bodies as text, in which an exclamation mark or U+FFFD can replace bytes that are not UTF-8. In "${member}", write "!" as "\\u0021".`;
     return problem(detail, member);
   }
   if (start === end) return problem(`"${member}" must not contain an empty name.`, member);
@@ -425,8 +425,8 @@ function readObject(text: JsonText, start: number, readsPrompts: boolean, into: 
 /**
  * Reads the bytes of one body.
  * @param readsPrompts whether the route takes prompts for completions, so that `prompt` is read
- * @param asText whether an exclamation mark may have replaced a byte that is not UTF-8: a name that contains one is
- *   then no name
+ * @param asText whether an exclamation mark or U+FFFD may have replaced bytes that are not UTF-8: a name that contains
+ *   one is then no name
  */
 export function readJsonBody(bytes: Uint8Array, readsPrompts = false, asText = false): BodyResult {
   const text = jsonText(bytes);

@@ -75,9 +75,10 @@ function isNotSent(draft: Draft): boolean {
 
 /**
  * Reports whether the body is shorter than Envoy's `size` or than `content-length`. An unreadable length counts as
- * larger than any body.
+ * larger than any body. Some gateways mark a body of which they sent the beginning only by a negative size, and pass
+ * a client's own `x-envoy-auth-partial-body` on. Envoy's size is never negative.
  */
 function isShort(draft: Draft, length: number): boolean {
-  if (draft.size > length && draft.size < NEGATIVE) return true;
+  if (draft.size > length) return draft.size < NEGATIVE || length > 0;
   return numberOf(draft.bytes, Headers.CONTENT_LENGTH) > length;
 }

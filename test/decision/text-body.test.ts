@@ -1,4 +1,4 @@
-/** Bodies that a proxy sent as text, in which an exclamation mark may have replaced a byte that is not UTF-8. */
+/** Bodies that a proxy sent as text, in which a character may have replaced bytes that are not UTF-8. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -71,11 +71,13 @@ describe('a body that a proxy sent as text', () => {
   test('names the model, collection and limit that every reader of the original bytes finds, or is rejected', () => {
     fc.assert(
       fc.property(body, (bytes) => {
-        const facts = readText(asText(bytes));
-        if (facts.kind === 'problem') return;
-        const { model, collections, largestLimit } = facts;
-        for (const replacement of ['', '\ufffd', 'e', '?']) {
-          expect(lenientNames(bytes, replacement)).toEqual([model, collections[0], largestLimit]);
+        for (const text of [asText(bytes), new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)]) {
+          const facts = readText(text);
+          if (facts.kind === 'problem') continue;
+          const { model, collections, largestLimit } = facts;
+          for (const replacement of ['', '\ufffd', 'e', '?']) {
+            expect(lenientNames(bytes, replacement)).toEqual([model, collections[0], largestLimit]);
+          }
         }
       }),
       { numRuns: runs(3000) },
@@ -103,7 +105,9 @@ describe('a body that a proxy sent as text', () => {
     ['a collection', '{"collection":"hr!"}', 'collection'],
     ['one of several collections', '{"collections":["x","h!r"]}', 'collections'],
     ['the name of a member', '{"mo!del":"phi-4"}', undefined],
-  ])('is malformed if %s contains an exclamation mark, which may have been another byte', (_name, text, param) => {
+    ['a model, as U+FFFD,', '{"model":"phi-4\ufffd"}', 'model'],
+    ['the name of a member, as U+FFFD,', '{"mod\ufffdel":"phi-4"}', undefined],
+  ])('is malformed if %s contains a character that may have replaced another byte', (_name, text, param) => {
     expect(readText(text)).toMatchObject({
       kind: 'problem',
       code: 'malformed_body',

@@ -419,7 +419,13 @@ describe('the body', () => {
 
   test.each<[string, RequestSpec, boolean]>([
     ['whole', { body: 'abc' }, false],
-    ['of unknown size', { body: 'abc', size: -1 }, false],
+    ['of which the size is unknown, so that it may be the beginning only', { body: 'abc', size: -1 }, true],
+    ['empty and of unknown size', { body: '', size: -1 }, false],
+    [
+      'of unknown size that the client marks as whole',
+      { body: 'abc', size: -1, headers: [['x-envoy-auth-partial-body', 'false']] },
+      true,
+    ],
     ['shorter than Envoy announced', { body: 'abc', size: 4 }, true],
     ['whose bytes have come and were not sent', { body: '', size: 4 }, true],
     ['shorter than content-length', { body: 'abc', headers: [['content-length', '4']] }, true],

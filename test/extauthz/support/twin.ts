@@ -46,6 +46,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
       bodyPartial:
         values('x-envoy-auth-partial-body').includes('true') ||
         (http.size ?? 0) > body.length ||
+        ((http.size ?? 0) < 0 && body.length > 0) ||
         (announced !== undefined &&
           (announced === REPEATED || !/^[0-9]{1,15}$/.test(announced) || Number(announced) > body.length)),
       bodyAsText,
