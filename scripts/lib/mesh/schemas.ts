@@ -1,6 +1,6 @@
 /**
  * The schemas of the resources in the guides for meshes, from the CRDs of their projects. Descriptions are left out,
- * and the pods' own settings in EnvoyProxy.
+ * and large parts that no guide has.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -31,9 +31,35 @@ export const SOURCES: readonly {
   {
     module: 'github.com/envoyproxy/ai-gateway@v1.1.0',
     folder: 'manifests/charts/ai-gateway-crds-helm/templates',
-    kinds: ['AIGatewayRoute', 'AIServiceBackend'],
+    kinds: ['AIGatewayRoute', 'AIServiceBackend', 'MCPRoute'],
+  },
+  {
+    module: 'github.com/agentgateway/agentgateway@v1.4.1',
+    folder: 'controller/install/helm/agentgateway-crds/templates',
+    kinds: ['AgentgatewayPolicy'],
   },
 ];
+
+/** Large parts of a kind's `spec` that no guide has. */
+const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
+  'gateway.envoyproxy.io/v1alpha1 EnvoyProxy': ['provider'],
+  'agentgateway.dev/v1alpha1 AgentgatewayPolicy': [
+    'frontend',
+    'backend.ai',
+    'backend.auth',
+    'backend.extAuth',
+    'backend.mcp',
+    'backend.transformation',
+    'backend.tunnel',
+    'traffic.apiKeyAuthentication',
+    'traffic.basicAuthentication',
+    'traffic.buffer',
+    'traffic.directResponse',
+    'traffic.extProc',
+    'traffic.rateLimit',
+    'traffic.transformation',
+  ],
+};
 
 type Mapping = Record<string, unknown>;
 
@@ -61,14 +87,12 @@ function definitions(folder: string): Mapping[] {
   });
 }
 
-/**
- * Takes the settings of pods and Services out of an EnvoyProxy: they are half of all the schemas, and no guide has
- * them.
- */
-function pruneProvider(entry: unknown): void {
-  const steps = ['schema', 'properties', 'spec', 'properties'];
+/** Takes a property, named by its path in `spec`, out of a schema. */
+function leaveOut(entry: unknown, path: string): void {
+  const [last = '', ...outer] = path.split('.').reverse();
+  const steps = ['schema', ...['spec', ...outer.reverse()].flatMap((name) => ['properties', name]), 'properties'];
   const properties = steps.reduce<unknown>((inner, step) => (isMapping(inner) ? inner[step] : undefined), entry);
-  if (isMapping(properties)) delete properties['provider'];
+  if (isMapping(properties)) delete properties[last];
 }
 
 /**
@@ -89,7 +113,7 @@ export function schemasOf({ module, folder, kinds }: (typeof SOURCES)[number], c
     const schema = isMapping(version?.['schema']) ? version['schema']['openAPIV3Schema'] : undefined;
     schemas[`${spec['group']}/${version?.['name']} ${kind}`] = { module, schema: lean(schema) };
   }
-  pruneProvider(schemas['gateway.envoyproxy.io/v1alpha1 EnvoyProxy']);
+  for (const [name, paths] of Object.entries(LEFT_OUT)) for (const path of paths) leaveOut(schemas[name], path);
   const missing = kinds.filter((kind) => !Object.keys(schemas).some((key) => key.endsWith(` ${kind}`)));
   if (missing.length > 0) throw new Error(`${module} has no definition of ${missing.join(', ')}`);
   return schemas;
