@@ -46,6 +46,15 @@ const night = (user: string) =>
   });
 
 describe('an explanation', () => {
+  it('of a link by an email address shows the address whole, in the form and in the sentence', async () => {
+    const search = new URLSearchParams({ user: developer.email, path: '/v1/chat/completions', model: 'gpt-4.1' });
+    const { page, problems } = await stand.asAdmin({ path: `/console/explain?${search}` });
+    const verdict = page.getByRole('status').filter({ hasText: 'decided at step' });
+    await expect.poll(() => verdict.textContent()).toContain(`${developer.email} may use chat:write by developer.`);
+    expect(await page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(developer.email);
+    expect(problems).toEqual([]);
+  });
+
   it('is requested by a form that finds its user at the server, and shows an allow as an open arch at step 18', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/explain' });
     await page.getByRole('combobox', { name: 'User' }).fill(developer.email);

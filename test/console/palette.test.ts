@@ -70,6 +70,23 @@ describe('the palette', () => {
     expect(problems).toEqual([]);
   });
 
+  it('has every letter that was typed before its code was loaded', async () => {
+    const { page, problems } = await signedIn();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/console/assets/palette-*.js', async (route) => {
+      await released;
+      await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('auk');
+    await page.keyboard.press('Backspace');
+    release();
+    await page.getByRole('option', { name: 'Audit' }).waitFor();
+    await page.keyboard.type('dit');
+    expect(await field(page).inputValue()).toBe('audit');
+    expect(problems).toEqual([]);
+  });
+
   it('opens by its button, and closes by its keys', async () => {
     const { page, problems } = await signedIn();
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();

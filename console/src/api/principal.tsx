@@ -14,6 +14,16 @@ const FRESH_MS = 300_000;
 
 export type PrincipalType = 'user' | 'api_key';
 
+/** An email address, a prefix or the name of a key in a link to Explain is no id. */
+function isPrincipalId(text: string): boolean {
+  return /^(?:usr|key)_/.test(text);
+}
+
+/** The text for a principal whose name is not known. Only an id is shortened. */
+export function shownPrincipal(text: string): string {
+  return isPrincipalId(text) ? shortened(text) : text;
+}
+
 /** @param isWanted false: it is not asked for yet */
 export function useName(type: PrincipalType, id: string, isWanted = true): string | undefined {
   const { id: tenant, client } = useTenant();
@@ -27,7 +37,7 @@ export function useName(type: PrincipalType, id: string, isWanted = true): strin
     staleTime: FRESH_MS,
     retry: false,
     // A platform administrator that acts in another tenant is not found there.
-    enabled: isWanted && id !== me.id,
+    enabled: isWanted && id !== me.id && isPrincipalId(id),
   });
   if (id === me.id) return me.name;
   return data === '' ? undefined : data;
@@ -58,7 +68,8 @@ interface PrincipalProps {
 export function Principal({ type, id, name: listed }: PrincipalProps) {
   const { place, isSeen } = useSeen<HTMLAnchorElement>();
   const found = useName(type, id, isSeen && listed === undefined);
-  const name = (listed === undefined || listed === null || listed === '' ? found : listed) ?? shortened(id);
+  const name = (listed === undefined || listed === null || listed === '' ? found : listed) ?? shownPrincipal(id);
+  if (!isPrincipalId(id)) return name;
   return type === 'user' ? (
     <Link ref={place} to="/users/$id" params={{ id }}>
       {name}

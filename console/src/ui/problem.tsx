@@ -7,6 +7,17 @@ import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
 import { Id, Note, Small } from './mark.tsx';
 
+/**
+ * Reports whether a file of the console could not be loaded, in the words of Chromium, Firefox, Safari and Vite. The
+ * server has only the files of its own version.
+ */
+export function isMissingFile(error: unknown): boolean {
+  return error instanceof Error && MISSING_FILE.test(error.message);
+}
+
+const MISSING_FILE =
+  /^(?:Failed to fetch dynamically imported module|error loading dynamically imported module|Importing a module script failed|Unable to preload CSS)/;
+
 interface ProblemProps {
   readonly error: unknown;
   /** Reads again what the page shows. */
@@ -14,6 +25,7 @@ interface ProblemProps {
 }
 
 export function Problem({ error, onRetry }: ProblemProps) {
+  if (isMissingFile(error)) return <Outdated />;
   const requestId = error instanceof ProblemError ? error.requestId : undefined;
   const retry =
     onRetry === undefined ? undefined : (
@@ -30,6 +42,23 @@ export function Problem({ error, onRetry }: ProblemProps) {
           {common.requestId} <Id value={requestId} />
         </Small>
       )}
+    </Note>
+  );
+}
+
+/** The user reloads, because a reload by itself could repeat without end and would lose unsaved work. */
+function Outdated() {
+  return (
+    <Note
+      tone="care"
+      action={
+        <Button small onPress={() => location.reload()}>
+          {common.reload}
+        </Button>
+      }
+      isLive
+    >
+      {common.outdated}
     </Note>
   );
 }

@@ -2,9 +2,8 @@
 
 import type { ReactNode } from 'react';
 import type { Explanation } from '../../../../client/index.ts';
-import { useName } from '../../api/principal.tsx';
+import { shownPrincipal, useName } from '../../api/principal.tsx';
 import { explain as text } from '../../text/en/explain.ts';
-import { shortened } from '../../ui/mark.tsx';
 import { Sentence } from '../../ui/page.tsx';
 import { Passage, Verdict } from '../../ui/passage.tsx';
 import { Changes } from './changes.tsx';
@@ -86,7 +85,7 @@ function SaysOnly({ explanation: { decision, detail, steps } }: { readonly expla
 
 /** One sentence. It says nothing that the answer does not. */
 function Says({ explanation, subject }: { readonly explanation: Explanation; readonly subject: Subject }) {
-  const name = useName(subject.type, subject.id) ?? shortened(subject.id);
+  const name = useName(subject.type, subject.id) ?? shownPrincipal(subject.id);
   const who = <b>{name}</b>;
   const permission = <b>{explanation.permission}</b>;
   const covering = explanation.grants.filter(({ outcome }) => outcome === 'covers').map(nameOf);

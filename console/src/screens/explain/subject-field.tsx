@@ -6,7 +6,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../../client/index.ts';
-import { shownKey, useName } from '../../api/principal.tsx';
+import { shownKey, shownPrincipal, useName } from '../../api/principal.tsx';
 import { whileSearching } from '../../api/queries.ts';
 import { keySearch, type SearchText } from '../../api/search-text.ts';
 import { useTenant } from '../../api/session.ts';
@@ -34,7 +34,7 @@ export function SubjectField(props: SubjectFieldProps) {
 }
 
 function Known({ id, ...props }: SubjectFieldProps & { readonly id: string }) {
-  const name = useName(props.kind === 'user' ? 'user' : 'api_key', id) ?? shortened(id);
+  const name = useName(props.kind === 'user' ? 'user' : 'api_key', id) ?? shownPrincipal(id);
   return <Field {...props} id={id} name={name} />;
 }
 

@@ -3,7 +3,6 @@
  * types.
  */
 
-import { useState } from 'react';
 import {
   Autocomplete,
   Dialog,
@@ -31,7 +30,14 @@ import { type Found, useFound } from './found.ts';
 import { useGroups } from './groups.ts';
 import styles from './palette.module.css';
 
-export function Palette({ onClose }: { readonly onClose: () => void }) {
+interface PaletteProps {
+  readonly typed: string;
+  readonly onType: (typed: string) => void;
+  readonly onClose: () => void;
+}
+
+export function Palette(props: PaletteProps) {
+  const { onClose } = props;
   return (
     <ModalOverlay
       className={overlay.scrim}
@@ -41,7 +47,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     >
       <Modal className={styles.palette}>
         <Dialog aria-label={text.label} className={styles.inside}>
-          <Search onClose={onClose} />
+          <Search {...props} />
         </Dialog>
       </Modal>
     </ModalOverlay>
@@ -50,8 +56,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
 
 const MAX_TYPED = 200;
 
-function Search({ onClose }: { readonly onClose: () => void }) {
-  const [typed, setTyped] = useState('');
+function Search({ typed, onType, onClose }: PaletteProps) {
   const settled = useLate(typed);
   const found = useFound(wantedOf(settled));
   const isSearching = found.isSearching || settled !== typed;
@@ -65,7 +70,7 @@ function Search({ onClose }: { readonly onClose: () => void }) {
     entry.go();
   };
   return (
-    <Autocomplete inputValue={typed} onInputChange={setTyped}>
+    <Autocomplete inputValue={typed} onInputChange={onType}>
       <TextField aria-label={text.field} className={styles.field} autoFocus maxLength={MAX_TYPED}>
         <Icon name="search" />
         <Input placeholder={text.says} spellCheck="false" autoComplete="off" {...OPEN_COMBO} />

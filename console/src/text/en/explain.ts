@@ -11,7 +11,7 @@ export const explain = {
   findUser: 'Name, e-mail or usr_ id',
   findKey: 'Name, prefix or key_ id',
   noneFound: 'No user of this tenant matches.',
-  noKeyFound: 'No key of this tenant is found by that.',
+  noKeyFound: 'No key of this tenant matches.',
   searching: 'Searching',
   method: 'Method',
   path: 'Path',
