@@ -92,3 +92,25 @@ function items(parent: Mapping, name: string): Mapping[] {
 function nameOf(item: Mapping): string {
   return typeof item['name'] === 'string' ? item['name'] : '';
 }
+
+/** @throws Error if a file in envoy/ has no mapping where one belongs */
+export function mapping(value: unknown): Mapping {
+  if (!isMapping(value)) throw new Error('The Envoy configuration has no mapping where one belongs.');
+  return value;
+}
+
+export function at(value: unknown, ...steps: readonly (string | number)[]): unknown {
+  return steps.reduce<unknown>((inner, step) => {
+    if (typeof step === 'number') return Array.isArray(inner) ? inner[step] : undefined;
+    return isMapping(inner) ? inner[step] : undefined;
+  }, value);
+}
+
+export function listAt(value: unknown, ...steps: readonly (string | number)[]): readonly Mapping[] {
+  const list = at(value, ...steps);
+  return Array.isArray(list) ? list.filter(isMapping) : [];
+}
+
+export function itemNamed(value: unknown, name: string, ...steps: readonly (string | number)[]): Mapping {
+  return mapping(listAt(value, ...steps).find((item) => item['name'] === name));
+}

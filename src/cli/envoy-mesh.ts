@@ -7,7 +7,7 @@
  */
 
 import { parse } from 'yaml';
-import { type EnvoyAddress, isMapping, type Mapping, splitAddress } from './envoy-config.ts';
+import { at, type EnvoyAddress, itemNamed, listAt, type Mapping, mapping, splitAddress } from './envoy-config.ts';
 
 const HCM = 'envoy.filters.network.http_connection_manager';
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
@@ -196,25 +196,4 @@ function chosen(from: Mapping, names: readonly string[]): Mapping {
       return [name, from[name]];
     }),
   );
-}
-
-function mapping(value: unknown): Mapping {
-  if (!isMapping(value)) throw new Error('envoy/production.yaml has no mapping where one belongs.');
-  return value;
-}
-
-function at(value: unknown, ...steps: readonly (string | number)[]): unknown {
-  return steps.reduce<unknown>((inner, step) => {
-    if (typeof step === 'number') return Array.isArray(inner) ? inner[step] : undefined;
-    return isMapping(inner) ? inner[step] : undefined;
-  }, value);
-}
-
-function listAt(value: unknown, ...steps: readonly (string | number)[]): readonly Mapping[] {
-  const list = at(value, ...steps);
-  return Array.isArray(list) ? list.filter(isMapping) : [];
-}
-
-function itemNamed(value: unknown, name: string, ...steps: readonly (string | number)[]): Mapping {
-  return mapping(listAt(value, ...steps).find((item) => item['name'] === name));
 }

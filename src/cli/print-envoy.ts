@@ -7,6 +7,7 @@ import { loadOrRefuse } from './configuration.ts';
 import { agreeing } from './envoy-agreement.ts';
 import { placeAddresses } from './envoy-config.ts';
 import { envoyGatewayPatches, istioPatches } from './envoy-mesh.ts';
+import { SHADOW_HEADING, shadowConfig } from './envoy-shadow.ts';
 
 const PROFILES = ['demo', 'production', 'sidecar', 'istio', 'envoy-gateway'] as const;
 type Profile = (typeof PROFILES)[number];
@@ -31,8 +32,11 @@ export async function printEnvoyConfig(args: Arguments): Promise<number> {
   const profile = profileOf(args);
   refuseOthers(args, profile);
   const { config } = loadOrRefuse(args);
-  const text = agreeing(await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8'), config);
-  process.stdout.write(printed(text, profile, args));
+  const agreed = agreeing(await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8'), config);
+  if (args.flag('shadow')) {
+    const text = yaml(shadowConfig(agreed));
+    process.stdout.write(`${SHADOW_HEADING}${printed(text, profile, args)}`);
+  } else process.stdout.write(printed(agreed, profile, args));
   return 0;
 }
 
@@ -63,8 +67,11 @@ function profileOf(args: Arguments): Profile {
 
 /** Rejects an option that has no effect on the profile. */
 function refuseOthers(args: Arguments, profile: Profile): void {
+  const isMesh = profile === 'istio' || profile === 'envoy-gateway';
+  if (args.flag('shadow') && (isMesh || args.value('http') !== undefined))
+    throw new UsageError(`--shadow is for the profiles demo, production and sidecar, without --http.`);
   const others = { istio: ['listen', 'grpc', 'http'], 'envoy-gateway': ['listen', 'grpc', 'http', 'upstream'] };
-  const unused = profile === 'istio' || profile === 'envoy-gateway' ? others[profile] : ['gateway'];
+  const unused = isMesh ? others[profile] : ['gateway'];
   const given = unused.find((name) => args.value(name) !== undefined);
   if (given !== undefined) throw new UsageError(`The profile ${profile} has no --${given}.`);
 }

@@ -117,9 +117,15 @@ export class CredentialCache implements ChangeListener {
    * Resolves a credential as if a request had sent it, and changes nothing: a token of an issuer creates no user and
    * gives no roles.
    */
-  examine(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution> {
-    if (credential.kind !== 'token') return this.resolve(credential, tenant, nowMs);
-    return this.#resolve({ ...credential, examines: true }, tenant, nowMs);
+  examine(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution> {
+    if (credential.kind !== 'token') return this.resolve(credential, tenant, nowMs, client, maxWaitMs);
+    return this.#resolve({ ...credential, examines: true }, tenant, nowMs, client, maxWaitMs);
   }
 
   /** Resolves a user as if it had authenticated, without a session. The user's status still counts. */

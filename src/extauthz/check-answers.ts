@@ -7,7 +7,7 @@ import type { RequestId } from '../domain/ids.ts';
 import type { Span } from '../telemetry/tracing.ts';
 import type { CheckRequest } from './check-input.ts';
 import { type AdmittedLimits, type AllowWriter, createAllowWriter } from './check-response.ts';
-import { createDenialWriter, type Denial } from './denied-response.ts';
+import { createDenialWriter, type Denial, writeShadowDenial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
 import type { Observer, Outcome } from './ports.ts';
@@ -27,6 +27,8 @@ export interface CheckAttempt {
   snapshot: Snapshot | undefined;
   /** The encoded header with the token for the upstream; undefined = none. */
   token: Buffer | undefined;
+  /** Whether the check must change nothing. False until the message was read. */
+  shadow: boolean;
   /** The span of a sampled request while traces are on. */
   span: Span | undefined;
 }
@@ -69,15 +71,18 @@ export class CheckAnswers {
     admitted: AdmittedLimits,
     budgetHeader: string | undefined,
   ): Buffer {
-    const { requestId, token } = attempt;
+    const { requestId, token, shadow } = attempt;
     const isMessages = isMessagesPath(input.path);
-    const bytes = this.#allows.allow(allow, admitted, requestId, aliases, isMessages, token, budgetHeader);
+    const bytes = shadow
+      ? this.#allows.shadow(allow)
+      : this.#allows.allow(allow, admitted, requestId, aliases, isMessages, token, budgetHeader);
     this.#report(attempt, 'allow', allow, undefined);
     return bytes;
   }
 
   public(attempt: CheckAttempt, { aliases }: CheckRequest, decision: PublicAllow): Buffer {
-    const bytes = this.#allows.public(decision, attempt.requestId, aliases);
+    const { requestId, shadow } = attempt;
+    const bytes = shadow ? this.#allows.shadow(decision) : this.#allows.public(decision, requestId, aliases);
     this.#report(attempt, 'public', decision, undefined);
     return bytes;
   }
@@ -109,13 +114,15 @@ export class CheckAnswers {
     return bytes;
   }
 
-  #denialOf({ request, requestId }: CheckAttempt, denial: Denial): Buffer {
-    return this.#writeDenial(denial, requestId, request !== undefined && isMessagesPath(request.input.path));
+  #denialOf({ request, requestId, shadow }: CheckAttempt, denial: Denial): Buffer {
+    const isMessages = request !== undefined && isMessagesPath(request.input.path);
+    const write = shadow ? writeShadowDenial : this.#writeDenial;
+    return write(denial, requestId, isMessages);
   }
 
   #report(attempt: CheckAttempt, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
     try {
-      const { requestId, startedAtMs, request, span } = attempt;
+      const { requestId, startedAtMs, request, shadow, span } = attempt;
       const tookMs = this.#monotonicMs() - attempt.cameAtMs;
       const { input, clientRequestId } = request ?? NO_REQUEST;
       span?.set({ 'postern.code': code, 'postern.request_id': requestId });
@@ -129,6 +136,7 @@ export class CheckAnswers {
         traceId,
         decision,
         error,
+        shadow,
         tookMs,
       });
     } catch {

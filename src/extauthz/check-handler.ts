@@ -8,6 +8,9 @@
  * A check that waits ends before the time of its caller is over, so that the client gets this server's 503 with
  * `Retry-After` and not Envoy's empty one. A check whose call is over is not decided. If the limits then make a
  * reservation for it, the handler releases the reservation.
+ *
+ * A check in shadow mode passes the same stages. It takes no token and nothing of the limits, its answer has nothing that
+ * Envoy could apply, and its outcome is marked.
  */
 
 import type { CredentialResolver, Resolution } from '../credential-cache/resolution.ts';
@@ -34,11 +37,18 @@ import { createRequestIds } from './request-id.ts';
 import type { UpstreamHeaders } from './upstream-headers.ts';
 import { CANCELLED, waitWithin } from './within.ts';
 
+interface ShadowParts {
+  readonly resolver: CredentialResolver;
+  readonly limiter: Limiter;
+}
+
 export interface CheckHandlerParts {
   readonly routes: RouteTable;
   readonly resolver: CredentialResolver;
   /** Default: no limits. */
   readonly limiter?: Limiter;
+  /** The parts of checks in shadow mode, which change nothing. Default: the resolver, and no limits. */
+  readonly shadow?: ShadowParts;
   readonly observer: Observer;
   /** Trusted proxies in front of Envoy that write `X-Forwarded-For`; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
@@ -99,6 +109,7 @@ export function createCheckHandler(parts: CheckHandlerParts): CheckHandler {
 class Checks {
   readonly #parts: CheckHandlerParts;
   readonly #limiter: Limiter;
+  readonly #shadow: ShadowParts;
   readonly #upstreamHeaders: UpstreamHeaders | undefined;
   readonly #withBudgetHeader: boolean;
   readonly #maxBodyBytes: number;
@@ -107,6 +118,8 @@ class Checks {
   readonly #monotonicMs: () => number;
   readonly #requestIds: ReturnType<typeof createRequestIds>;
   readonly #bodyRates: BodyRates | undefined;
+  /** Apart, so that checks in shadow mode take nothing from the others. */
+  readonly #shadowBodyRates: BodyRates | undefined;
   readonly #answers: CheckAnswers;
 
   constructor(parts: CheckHandlerParts) {
@@ -114,6 +127,7 @@ class Checks {
     const tokenHeader = parts.upstreamHeaders?.header;
     this.#parts = parts;
     this.#limiter = parts.limiter ?? UNLIMITED;
+    this.#shadow = parts.shadow ?? { resolver: parts.resolver, limiter: UNLIMITED };
     this.#upstreamHeaders = parts.upstreamHeaders;
     this.#withBudgetHeader = parts.budgetHeader ?? false;
     this.#maxBodyBytes = parts.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
@@ -122,6 +136,7 @@ class Checks {
     this.#monotonicMs = monotonicMs;
     this.#requestIds = createRequestIds(random);
     this.#bodyRates = bodyRates && new BodyRates(bodyRates);
+    this.#shadowBodyRates = bodyRates && new BodyRates(bodyRates);
     this.#answers = new CheckAnswers({ observer, forwardCredential, tokenHeader, random, monotonicMs });
   }
 
@@ -139,12 +154,14 @@ class Checks {
         request: undefined,
         snapshot: undefined,
         token: undefined,
+        shadow: false,
         span: undefined,
       };
       if (cameAtMs >= call.deadlineMs)
         throw new Fault('the deadline of the check had passed when its message was complete');
       const { trustedHops, tracing } = this.#parts;
       const message = readCheckRequest(bytes, trustedHops, this.#maxBodyBytes);
+      attempt.shadow = message.shadow;
       if (message.kind === 'malformed') return this.#answers.deny(attempt, MALFORMED, undefined);
       attempt.request = message;
       return tracing === undefined ? this.#route(attempt, message) : this.#trace(tracing, attempt, message, bytes);
@@ -183,11 +200,12 @@ class Checks {
 
   #resolve(attempt: CheckAttempt, request: CheckRequest, match: MatchedRoute): Buffer | Promise<Buffer> {
     const { authorization, apiKey, tenant, clientAddress } = request.input;
-    const { call, cameAtMs, startedAtMs } = attempt;
+    const { call, cameAtMs, startedAtMs, shadow } = attempt;
     const credential = readCredential(authorization, apiKey);
     // A lookup must not take capacity after its caller has gone.
     const waitMs = Math.min(this.#maxWaitMs, call.deadlineMs - cameAtMs);
-    const resolution = this.#parts.resolver.resolve(credential, tenant, startedAtMs, clientAddress, waitMs);
+    const { resolver } = shadow ? this.#shadow : this.#parts;
+    const resolution = resolver.resolve(credential, tenant, startedAtMs, clientAddress, waitMs);
     if (resolution instanceof Promise) return this.#awaitResolution(attempt, request, match, resolution);
     return this.#decide(attempt, request, match, resolution, startedAtMs);
   }
@@ -223,7 +241,7 @@ class Checks {
     switch (decision.kind) {
       case 'allow': {
         if (identity.kind !== 'proved') throw new Fault('a decision allows a request without an identity');
-        if (this.#upstreamHeaders === undefined || !decision.route.upstreamToken)
+        if (this.#upstreamHeaders === undefined || !decision.route.upstreamToken || attempt.shadow)
           return this.#admit(attempt, request, decision, nowMs);
         const token = this.#upstreamHeaders.of(decision, nowMs);
         if (token instanceof Promise) return this.#awaitToken(attempt, request, decision, token);
@@ -248,9 +266,10 @@ class Checks {
     route: Route,
     principal: Principal,
   ): Buffer | undefined {
-    if (this.#bodyRates === undefined || !route.readsBody) return undefined;
+    const rates = attempt.shadow ? this.#shadowBodyRates : this.#bodyRates;
+    if (rates === undefined || !route.readsBody) return undefined;
     const { id, tenantId } = principal;
-    const retryAfterSeconds = this.#bodyRates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
+    const retryAfterSeconds = rates.take(id, tenantId, request.input.body.length, attempt.cameAtMs);
     if (retryAfterSeconds === undefined) return undefined;
     const denial = { code: 'rate_limit_exceeded', detail: TOO_MANY_BYTES, route, principal } as const;
     return this.#answers.deny(attempt, { ...denial, retryAfterSeconds }, { kind: 'deny', ...denial });
@@ -272,7 +291,8 @@ class Checks {
   }
 
   #admit(attempt: CheckAttempt, request: CheckRequest, allow: Allow, nowMs: number): Buffer | Promise<Buffer> {
-    const limited = this.#limiter.admit(allow, nowMs);
+    const limiter = attempt.shadow ? this.#shadow.limiter : this.#limiter;
+    const limited = limiter.admit(allow, nowMs);
     if (limited instanceof Promise) return this.#awaitAdmission(attempt, request, allow, limited);
     return this.#applyLimits(attempt, request, allow, limited);
   }

@@ -18,6 +18,8 @@ export interface CheckRequest {
   readonly clientRequestId: string | undefined;
   /** The names, in lower case, of the headers that an allow must remove by name (see `isAlias`). */
   readonly aliases: readonly string[];
+  /** Whether the check must change nothing. */
+  readonly shadow: boolean;
 }
 
 export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: number): CheckRequest {
@@ -43,6 +45,7 @@ export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: numbe
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
     aliases: draft.aliases ?? NO_ALIASES,
+    shadow: draft.shadow,
   };
 }
 

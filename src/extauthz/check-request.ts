@@ -19,10 +19,18 @@ import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } fr
 const BODY_MARK = Buffer.from('postern.body');
 const BODY_NOT_SENT = Buffer.from('not_sent');
 
-/** The kind `malformed` is a message that is no CheckRequest, or one without HTTP attributes. */
-export type CheckMessage = { readonly kind: 'malformed' } | CheckRequest;
+/**
+ * The entry of `context_extensions` by which Envoy's configuration marks checks in shadow mode, which change nothing. An
+ * entry with another value makes the message malformed, so a misspelled mode allows nothing.
+ */
+const MODE_MARK = Buffer.from('postern.mode');
+const SHADOW = Buffer.from('shadow');
 
-const MALFORMED_MESSAGE: CheckMessage = Object.freeze({ kind: 'malformed' });
+/** The kind `malformed` is a message that is no CheckRequest, or one without HTTP attributes. */
+export type CheckMessage = { readonly kind: 'malformed'; readonly shadow: boolean } | CheckRequest;
+
+const MALFORMED_MESSAGE: CheckMessage = Object.freeze({ kind: 'malformed', shadow: false });
+const MALFORMED_SHADOW: CheckMessage = Object.freeze({ kind: 'malformed', shadow: true });
 
 /** Field tags: number << 3 | wire type. */
 const STRING_1 = 0x0a;
@@ -49,11 +57,35 @@ export function readCheckRequest(
   const draft = newDraft(bytes);
   try {
     readMessage(draft, bytes.length);
-    if (!draft.hasHttp) return MALFORMED_MESSAGE;
+    if (!draft.hasHttp) return malformed(bytes);
     return requestOf(draft, trustedHops, maxBodyBytes);
+  } catch (error) {
+    if (error === MALFORMED) return malformed(bytes);
+    throw error;
+  }
+}
+
+/** Reads only the marks, because the error may be in a field before them. */
+function malformed(bytes: Buffer): CheckMessage {
+  const draft = newDraft(bytes);
+  try {
+    while (draft.at < bytes.length) {
+      const tag = readTag(draft, bytes.length);
+      if (tag === STRING_1) readMarks(draft, readLength(draft, bytes.length));
+      else skipField(draft, tag, bytes.length);
+    }
   } catch (error) {
     if (error === MALFORMED) return MALFORMED_MESSAGE;
     throw error;
+  }
+  return draft.shadow ? MALFORMED_SHADOW : MALFORMED_MESSAGE;
+}
+
+function readMarks(draft: Draft, end: number): void {
+  while (draft.at < end) {
+    const tag = readTag(draft, end);
+    if (tag === MESSAGE_10) readContext(draft, readLength(draft, end));
+    else skipField(draft, tag, end);
   }
 }
 
@@ -80,7 +112,9 @@ function readAttributes(draft: Draft, end: number): void {
 /** One entry of the map: key = 1, value = 2. */
 function readContext(draft: Draft, end: number): void {
   let isMark = false;
+  let isMode = false;
   let notSent = false;
+  let isShadow = false;
   while (draft.at < end) {
     const tag = readTag(draft, end);
     if (tag !== STRING_1 && tag !== STRING_2) {
@@ -88,11 +122,20 @@ function readContext(draft: Draft, end: number): void {
       continue;
     }
     const valueEnd = readLength(draft, end);
-    if (tag === STRING_1) isMark = holds(draft, valueEnd, BODY_MARK);
-    else notSent = holds(draft, valueEnd, BODY_NOT_SENT);
+    if (tag === STRING_1) {
+      isMark = holds(draft, valueEnd, BODY_MARK);
+      isMode = !isMark && holds(draft, valueEnd, MODE_MARK);
+    } else {
+      notSent = holds(draft, valueEnd, BODY_NOT_SENT);
+      isShadow = !notSent && holds(draft, valueEnd, SHADOW);
+    }
     draft.at = valueEnd;
   }
   if (isMark) draft.notInspected = notSent;
+  else if (isMode) {
+    if (!isShadow) throw MALFORMED;
+    draft.shadow = true;
+  }
 }
 
 function holds({ bytes, at }: Draft, end: number, text: Buffer): boolean {

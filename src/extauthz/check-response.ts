@@ -55,6 +55,8 @@ export interface AllowWriter {
   ): Buffer;
   /** Removes only the `x-postern-` names, because the HTTP module serves public routes and authenticates by itself. */
   public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
+  /** The allow of a check in shadow mode. It has nothing that Envoy could apply to the request. */
+  shadow(allow: Allow | PublicAllow): Buffer;
 }
 
 /**
@@ -134,5 +136,6 @@ export function createAllowWriter(
       putBytes(writer, STATUS_OK);
       return finishWriting(writer);
     },
+    shadow: () => STATUS_OK,
   };
 }

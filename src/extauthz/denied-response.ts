@@ -149,15 +149,30 @@ function prepare(denial: Denial, isMessages: boolean): Prepared {
 }
 
 function writeDenial(denial: Denial, requestId: string, isMessages: boolean): Buffer {
-  const writer = beginWriting(
-    MAX_ANSWER_BYTES + (denial.permission?.length ?? 0) + (denial.route?.template.length ?? 0),
-  );
-  const { status } = ERRORS[denial.code];
+  const writer = beginDenial(denial);
   putDenialMetadata(writer, denial, requestId);
   const deniedEnd = writer.at;
   putText(writer, body(denial, requestId, isMessages));
   wrap(writer, 0x1a, deniedEnd);
   putHeaders(writer, denial, requestId, isMessages);
+  return finishDenial(writer, denial, deniedEnd);
+}
+
+/** Writes the denial of a check in shadow mode: the status and the body only, so nothing that Envoy could apply. */
+export function writeShadowDenial(denial: Denial, requestId: string, isMessages: boolean): Buffer {
+  const writer = beginDenial(denial);
+  const deniedEnd = writer.at;
+  putText(writer, body(denial, requestId, isMessages));
+  wrap(writer, 0x1a, deniedEnd);
+  return finishDenial(writer, denial, deniedEnd);
+}
+
+function beginDenial({ permission, route }: Denial): Writer {
+  return beginWriting(MAX_ANSWER_BYTES + (permission?.length ?? 0) + (route?.template.length ?? 0));
+}
+
+function finishDenial(writer: Writer, { code }: Denial, deniedEnd: number): Buffer {
+  const { status } = ERRORS[code];
   const statusEnd = writer.at;
   putVarint(writer, status);
   putByte(writer, 0x08);

@@ -31,6 +31,8 @@ export interface Draft extends Cursor {
   partial: boolean;
   /** Whether Envoy's configuration marks the route as one whose bodies are not sent. */
   notInspected: boolean;
+  /** Whether Envoy's configuration marks the check as one that must change nothing. */
+  shadow: boolean;
   aliases: string[] | undefined;
   /** Start and end of each `x-forwarded-for`, in order. */
   forwardedFor: number[] | undefined;
@@ -61,6 +63,7 @@ export function newDraft(bytes: Buffer): Draft {
     size: 0,
     partial: false,
     notInspected: false,
+    shadow: false,
     aliases: undefined,
     forwardedFor: undefined,
   };

@@ -2,6 +2,7 @@
 
 import type { Allow } from '../decision/model.ts';
 import type { AdmissionRequest } from '../metering/admission.ts';
+import type { LimitReadings } from '../metering/limit-readings.ts';
 import type { Limits } from '../metering/limits.ts';
 import type { FinishedListener, Limiter } from './ports.ts';
 
@@ -10,6 +11,11 @@ export function limiterOver(limits: Pick<Limits, 'admit' | 'release'>): Limiter 
     admit: (allow) => limits.admit(askOf(allow)),
     release: (reservation) => limits.release(reservation),
   };
+}
+
+/** The limits of checks in shadow mode. There is nothing to release. */
+export function readingLimiter(readings: Pick<LimitReadings, 'admit'>): Limiter {
+  return { admit: (allow) => readings.admit(askOf(allow)), release: () => undefined };
 }
 
 function collectionIn(resources: Allow['resources']): string | undefined {

@@ -37,6 +37,14 @@ export interface FinishedListener {
   running(reservation: string): void;
 }
 
+/** Takes the reports of the log that names the denials of another gate. Neither call throws. */
+export interface OtherGateListener {
+  /** Called for each message of that log. */
+  reported(): void;
+  /** @param requestId Envoy's `x-request-id` of a denied request */
+  denied(requestId: string): void;
+}
+
 /** The outcome of one check. */
 export interface Outcome {
   readonly code: 'allow' | 'public' | DenialCode;
@@ -55,6 +63,8 @@ export interface Outcome {
   readonly decision: Decision | undefined;
   /** The cause of a fault, for the log only; undefined otherwise. */
   readonly error: unknown;
+  /** Whether the check was in shadow mode: it changed nothing, and only records of shadow mode may count it. */
+  readonly shadow: boolean;
   /** The time from the check to its answer, in milliseconds. */
   readonly tookMs: number;
 }

@@ -13,7 +13,7 @@ import type { UnfinishedBounds } from './grpc/unfinished.ts';
 import { createHealth } from './health.ts';
 import type { ListenAt, TlsMaterial } from './http2/listener.ts';
 import { openToGroup, removeStaleSocket, socketPath } from './listen-address.ts';
-import type { FinishedListener } from './ports.ts';
+import type { FinishedListener, OtherGateListener } from './ports.ts';
 import { readTlsFiles, type TlsFiles, type TlsReloadParts, watchTlsFiles } from './tls-files.ts';
 
 export interface ExtAuthzOptions {
@@ -35,6 +35,8 @@ export interface ExtAuthzOptions {
   readonly shared?: boolean;
   /** Receives the reports of finished requests. Default: the server does not take an access log. */
   readonly listener?: FinishedListener;
+  /** Takes the reports about another gate, on the same streams. Default: they are dropped. */
+  readonly otherGate?: OtherGateListener;
   /** The largest body of a check, in bytes. Unfinished messages may take a multiple of it. Default: 1 MiB. */
   readonly maxBodyBytes?: number;
 }
@@ -61,11 +63,12 @@ export async function startExtAuthz(handler: CheckHandler, options: ExtAuthzOpti
     listen: address,
     shared = false,
     listener,
+    otherGate,
     transport = 'built-in',
     maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
   } = options;
   const health = createHealth();
-  const accessLog = listener === undefined ? undefined : createAccessLog(listener);
+  const accessLog = listener === undefined ? undefined : createAccessLog(listener, otherGate);
   const tls = options.tls === undefined ? undefined : await readTlsFiles(options.tls);
   const path = socketPath(address);
   if (path !== undefined && !shared) await removeStaleSocket(path);

@@ -1,6 +1,7 @@
 /** Admits or rejects a check by the limits: rates first, then budgets, or the quota of collections. */
 
-import type { Account } from './account.ts';
+import type { Price } from '../decision/prices.ts';
+import type { Account, Amounts } from './account.ts';
 import {
   type AdmissionRequest,
   type Estimates,
@@ -38,9 +39,9 @@ interface AdmitterParts extends SharedParts, Estimates {
   readonly ends: UnreportedEnds;
 }
 
-const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
+export const ADMITTED: LimitDecision = Object.freeze({ kind: 'admitted', reservation: undefined, rate: undefined });
 const NO_RATES: readonly PlannedRate[] = [];
-const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
+export const NO_TOKENS: ReservedTokens = Object.freeze({ prompt: 0, answer: 0 });
 /** So that an exhausted budget rejects a request whose cost only its end shows, or that costs nothing. */
 const LEAST = 1;
 const UTC = 'UTC';
@@ -111,8 +112,7 @@ export class Admitter {
     const { id, counter } = this.#parts.ids.issue(minute, kindOf(request, accounts), offset, reserved);
     const admitted = { counter, tenant, key, user, prompt: reserved.prompt, minute, offset, charges: plan };
     if (accounts.length === 0) return this.#admittedBy(plan, passed, id, admitted);
-    const tokens = tokensOf(reserved);
-    const money = Math.max(LEAST, price === undefined ? 0 : estimatedCost(price, reserved));
+    const { tokens, money } = amountsOf(reserved, price);
     const decide = (refusing: Hold | undefined): LimitDecision => {
       if (refusing !== undefined) {
         account?.release(tokens, 0);
@@ -163,8 +163,7 @@ export class Admitter {
         return { kind: 'admitted', reservation: id, rate };
       }
       counts.collectionsRefused += 1;
-      const detail = `The tenant already has ${max} collections, which is its limit. Delete a collection first.`;
-      return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
+      return refusedCollection(max, rate);
     });
   }
 
@@ -184,6 +183,17 @@ export class Admitter {
   #moment({ timezone }: AdmissionRequest, now: number | undefined): ZonedMinute {
     return this.#calendar.at(timezone ?? UTC, this.#parts.nowMs(now));
   }
+}
+
+/** Returns the amounts that a request reserves, at least one of each. */
+export function amountsOf(reserved: ReservedTokens, price: Price | undefined): Amounts {
+  const money = Math.max(LEAST, price === undefined ? 0 : estimatedCost(price, reserved));
+  return { tokens: tokensOf(reserved), money };
+}
+
+export function refusedCollection(max: number, rate: RateState | undefined): LimitDecision {
+  const detail = `The tenant already has ${max} collections, which is its limit. Delete a collection first.`;
+  return { kind: 'refused', code: 'insufficient_quota', detail, resetsAt: undefined, rate };
 }
 
 function tokensOf({ prompt, answer }: ReservedTokens): number {

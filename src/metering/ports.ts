@@ -314,3 +314,31 @@ export interface MeteringStore
     OpenRequestStore,
     ReportStore,
     MeteringUpkeep {}
+
+/** The names of numbers to read. */
+export interface ReadingRequest {
+  readonly windowMs: number;
+  /** Subjects of limits per minute, see `RateLeaseRequest`. */
+  readonly subjects: readonly string[];
+  /** Budgets, see `HoldRequest`. */
+  readonly budgets: readonly { readonly tenant: string; readonly period: string }[];
+  /** Tenants whose collections count. */
+  readonly collections: readonly string[];
+}
+
+/** The numbers of each list, in its order. */
+export interface ReadingResult {
+  /** Granted in the current window. */
+  readonly granted: readonly number[];
+  readonly spent: readonly number[];
+  readonly held: readonly number[];
+  /** Counted and reserved. */
+  readonly collections: readonly number[];
+  /** The time until the current window ends. */
+  readonly windowLeftMs: number;
+}
+
+export interface ReadingStore {
+  /** Rejects if the store is unreachable. */
+  read(request: ReadingRequest): Promise<ReadingResult>;
+}

@@ -9,6 +9,7 @@ import type { MeteringCounts } from './counts.ts';
 import { RateAccount } from './rate-account.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
 import type { PlannedRate } from './rate-plans.ts';
+import type { RateState } from './rate-state.ts';
 import type { RateSubject } from './rate-subjects.ts';
 import type { RateWindow } from './rate-window.ts';
 
@@ -99,23 +100,44 @@ export class RateLimits {
     tokens: number,
   ): RateRefusal {
     this.#counts.rateRefused += 1;
-    const { label, limit: most, unit } = subject;
-    const byModel = label !== OF_TENANT && label !== OF_KEY;
-    const models = byModel ? ` for the models ${label.models.join(', ')}` : '';
-    const retry = `Try again in ${state.resetSeconds} s.`;
-    const named = { kind: 'refused', code: 'rate_limit_exceeded', limit: byModel ? label : undefined } as const;
-    const holder = holderOf(label, keyId);
-    if (unit === 'requests') {
-      const detail = `${holder} may send ${most} requests per minute${models}. ${retry}`;
-      return { ...named, detail, rate: state };
-    }
-    const allowed = `${holder} may use ${most} tokens per minute${models}`;
-    const detail =
-      tokens > most
-        ? `This request may use up to ${tokens} tokens, but ${lowerFirst(allowed)}. Request a shorter answer, for example with max_tokens, or send a shorter prompt.`
-        : `${allowed}, and this request may use up to ${tokens}. ${retry}`;
-    return { ...named, detail, rate: undefined, tokenRate: state, retryAfterSeconds: state.resetSeconds };
+    return refusedRate(subject, state, keyId, tokens);
   }
+}
+
+/** A limit per minute that counts a request, and the name of its subject. */
+export interface MinuteLimit extends Pick<RateSubject, 'label' | 'limit' | 'name'> {}
+
+/** Returns the limits of a request, in the order in which they refuse. */
+export function minuteLimitsOf(request: AdmissionRequest, byModel: readonly PlannedRate[]): readonly MinuteLimit[] {
+  const { tenantId, tenantRpm, keyId, keyRpm } = request;
+  const limits: MinuteLimit[] = [];
+  if (tenantRpm !== undefined) limits.push({ name: `tenant:${tenantId}`, label: OF_TENANT, limit: tenantRpm });
+  if (keyId !== undefined && keyRpm !== undefined) limits.push({ name: `key:${keyId}`, label: OF_KEY, limit: keyRpm });
+  return [...limits, ...byModel];
+}
+
+/** @param tokens the tokens that the request may spend */
+export function refusedRate(
+  { label, limit: most }: Pick<MinuteLimit, 'label' | 'limit'>,
+  state: RateState,
+  keyId: string | undefined,
+  tokens: number,
+): RateRefusal {
+  const byModel = label !== OF_TENANT && label !== OF_KEY;
+  const models = byModel ? ` for the models ${label.models.join(', ')}` : '';
+  const retry = `Try again in ${state.resetSeconds} s.`;
+  const named = { kind: 'refused', code: 'rate_limit_exceeded', limit: byModel ? label : undefined } as const;
+  const holder = holderOf(label, keyId);
+  if (label.dimension !== 'tokens_per_minute') {
+    const detail = `${holder} may send ${most} requests per minute${models}. ${retry}`;
+    return { ...named, detail, rate: state };
+  }
+  const allowed = `${holder} may use ${most} tokens per minute${models}`;
+  const detail =
+    tokens > most
+      ? `This request may use up to ${tokens} tokens, but ${lowerFirst(allowed)}. Request a shorter answer, for example with max_tokens, or send a shorter prompt.`
+      : `${allowed}, and this request may use up to ${tokens}. ${retry}`;
+  return { ...named, detail, rate: undefined, tokenRate: state, retryAfterSeconds: state.resetSeconds };
 }
 
 function isSome(subjects: readonly RateSubject[]): subjects is Subjects {

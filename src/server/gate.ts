@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hostAndPort, listening } from '../config/listening.ts';
 import { notingUses } from '../credential-cache/noting.ts';
 import { createCheckHandler } from '../extauthz/check-handler.ts';
-import { limiterOver, settlingWith } from '../extauthz/limiter.ts';
+import { limiterOver, readingLimiter, settlingWith } from '../extauthz/limiter.ts';
 import { startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
 import { startCredentialCache } from './credential-cache.ts';
-import { limitWarnings, startLimits } from './limits.ts';
-import { keyUses, startDecisionWriters, startReplica } from './store-jobs.ts';
+import { limitReadings, limitWarnings, startLimits } from './limits.ts';
+import { keyUses, otherGateDenials, startDecisionWriters, startReplica } from './store-jobs.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
 
@@ -59,12 +59,18 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   // Stopped after the listener, so that the last uses and decisions are written.
   const uses = keyUses(wiring, starting);
   startDecisionWriters(wiring, starting);
+  const otherGate = otherGateDenials(wiring, services.now, starting);
+  telemetry.watchOtherGate(() => otherGate.dropped);
   const limits = await startLimits(wiring, services, starting);
 
   const gate = createCheckHandler({
     routes: services.routes,
     resolver: notingUses(live, uses),
     limiter: limiterOver(limits),
+    shadow: {
+      resolver: { resolve: (...asked) => live.examine(...asked) },
+      limiter: readingLimiter(limitReadings(wiring, services)),
+    },
     observer: telemetry.observer,
     trustedHops: config.clientIp.trustedHops,
     now: services.now,
@@ -89,6 +95,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       shared: wiring.sharesAddress,
       maxBodyBytes: config.inspect.maxBodyBytes,
       listener: settlingWith(limits),
+      otherGate,
     }),
   );
   starting.defer(() => grpc.drain(DRAIN_MS));

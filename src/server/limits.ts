@@ -4,9 +4,11 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { MeteringSettings } from '../iam/usage/parts.ts';
 import { deriveKey } from '../identity/seal.ts';
+import { LimitReadings } from '../metering/limit-readings.ts';
 import { Limits } from '../metering/limits.ts';
 import { processIdOf, RESERVATION_KEY_BYTES } from '../metering/reservation-ids.ts';
 import { openMetering, postgresMetering } from '../store/metering/metering.ts';
+import { readingStore } from '../store/metering/readings.ts';
 import type { CredentialServices } from './credential-cache.ts';
 import type { WiringContext } from './wiring-context.ts';
 
@@ -52,6 +54,20 @@ export async function startLimits(
   stack.defer(() => limits.stop());
   await limits.start();
   return limits;
+}
+
+/** Reads the limits for checks in shadow mode. */
+export function limitReadings(
+  { config, store }: WiringContext,
+  { now, prices }: Pick<CredentialServices, 'now' | 'prices'>,
+): LimitReadings {
+  return new LimitReadings({
+    ...config.limits,
+    store: readingStore(store.db),
+    prices: () => prices.table,
+    monotonicMs: () => performance.now(),
+    nowMs: now,
+  });
 }
 
 function reservationKey(secretKey: string): Uint8Array {

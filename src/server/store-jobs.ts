@@ -6,6 +6,7 @@
 import { DecisionCounts } from '../store/decision-counts.ts';
 import type { ChangeFeed } from '../store/feed.ts';
 import { KeyUses } from '../store/last-use.ts';
+import { OtherGateDenials } from '../store/other-gate.ts';
 import { RecentDecisionWriter } from '../store/recent-decisions.ts';
 import { Replica } from '../store/replicas.ts';
 import type { ProcessIdentity, WiringContext } from './wiring-context.ts';
@@ -26,7 +27,7 @@ export function keyUses({ config, store, telemetry }: WiringContext, stack: Asyn
   return uses;
 }
 
-/** Writes the gate's decisions: their counts, and the recent ones. */
+/** Writes the gate's decisions, enforced ones and those in shadow mode: their counts, and the recent ones. */
 export function startDecisionWriters({ store, telemetry }: WiringContext, stack: AsyncDisposableStack): void {
   const { db } = store;
   const warn = (part: string, message: string) => (error: unknown) => telemetry.log.warn({ part, err: error }, message);
@@ -36,12 +37,37 @@ export function startDecisionWriters({ store, telemetry }: WiringContext, stack:
     onError: warn('decision counts', 'decisions could not be counted in the database'),
   });
   stack.defer(() => counts.stop());
-  const recent = new RecentDecisionWriter({
+  const shadowCounts = new DecisionCounts({
     db,
-    source: telemetry.recent,
-    onError: warn('recent decisions', 'recent decisions could not be written to the database'),
+    tally: telemetry.shadowTally,
+    table: 'shadow_decision_counts',
+    onError: warn('decision counts', 'decisions in shadow mode could not be counted in the database'),
   });
-  stack.defer(() => recent.stop());
+  stack.defer(() => shadowCounts.stop());
+  for (const source of [telemetry.recent, telemetry.trial]) {
+    const recent = new RecentDecisionWriter({
+      db,
+      source,
+      onError: warn('recent decisions', 'recent decisions could not be written to the database'),
+    });
+    stack.defer(() => recent.stop());
+  }
+}
+
+/** Writes the denials of another gate that Envoy reports. */
+export function otherGateDenials(
+  { store, telemetry }: WiringContext,
+  now: () => number,
+  stack: AsyncDisposableStack,
+): OtherGateDenials {
+  const denials = new OtherGateDenials({
+    db: store.db,
+    now,
+    onError: (error) =>
+      telemetry.log.warn({ part: 'trial', err: error }, 'denials of the other gate could not be written'),
+  });
+  stack.defer(() => denials.stop());
+  return denials;
 }
 
 /** Without notifications, writers know only the positions that heartbeats report. */

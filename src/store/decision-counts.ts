@@ -16,32 +16,45 @@ export interface Tally {
 export interface DecisionCountsOptions extends WriterOptions {
   readonly db: Pick<Database, 'query'>;
   readonly tally: Tally;
+  /** The table of the counts. Default: `decision_counts`. */
+  readonly table?: CountsTable;
   /** Most rows of one statement. Default: 2000. */
   readonly batchSize?: number;
 }
 
+type CountsTable = 'decision_counts' | 'shadow_decision_counts';
+
 /** Locks rows in one order, so that two servers that add to the same rows cannot deadlock. */
-const ADD = {
-  name: 'add_decision_counts',
+const addTo = (table: CountsTable) => ({
+  name: `add_${table}`,
   text: `
-    insert into decision_counts (tenant_id, minute, code, route, decisions)
+    insert into ${table} as counts (tenant_id, minute, code, route, decisions)
     select tenant, to_timestamp(minute_ms / 1000), code, route, sum(decisions)
     from unnest($1::text[], $2::float8[], $3::text[], $4::text[], $5::bigint[]) as t(tenant, minute_ms, code, route, decisions)
     group by tenant, minute_ms, code, route
     order by tenant collate "C", minute_ms, code collate "C", route collate "C"
-    on conflict (tenant_id, minute, code, route) do update set decisions = decision_counts.decisions + excluded.decisions`,
-};
+    on conflict (tenant_id, minute, code, route) do update set decisions = counts.decisions + excluded.decisions`,
+});
 
 export class DecisionCounts extends PeriodicWriter {
   readonly #db: Pick<Database, 'query'>;
   readonly #tally: Tally;
+  readonly #statement: ReturnType<typeof addTo>;
   readonly #batchSize: number;
 
   constructor(options: DecisionCountsOptions) {
-    const { db, tally, batchSize = 2000, flushIntervalMs = 5000, onError = () => undefined } = options;
+    const {
+      db,
+      tally,
+      table = 'decision_counts',
+      batchSize = 2000,
+      flushIntervalMs = 5000,
+      onError = () => undefined,
+    } = options;
     super({ flushIntervalMs, onError });
     this.#db = db;
     this.#tally = tally;
+    this.#statement = addTo(table);
     this.#batchSize = batchSize;
   }
 
@@ -49,7 +62,7 @@ export class DecisionCounts extends PeriodicWriter {
     const counts = this.#tally.take();
     for (let at = 0; at < counts.length; at += this.#batchSize) {
       try {
-        await this.#db.query({ ...ADD, values: columnsOf(counts.slice(at, at + this.#batchSize)) });
+        await this.#db.query({ ...this.#statement, values: columnsOf(counts.slice(at, at + this.#batchSize)) });
       } catch (error) {
         this.#tally.putBack(counts.slice(at));
         throw error;

@@ -22,6 +22,8 @@ export interface CheckOutcome {
   readonly decision: Decision | undefined;
   /** The cause of a fault. */
   readonly error: unknown;
+  /** Whether the check was in shadow mode and changed nothing. Default: false. */
+  readonly shadow?: boolean;
   /** Milliseconds from the check to its answer. */
   readonly tookMs: number;
 }

@@ -48,6 +48,7 @@ export function jsonLine(line: DecisionLine, atMs: number): string {
     text(',"detail":', line.detail) +
     text(',"setting":', line.setting) +
     took(line.took_ms) +
+    (line.shadow === undefined ? '' : ',"shadow":true') +
     (line.not_logged === undefined ? '' : `,"not_logged":${line.not_logged}`) +
     (line.err === undefined ? '' : `,"err":${maskText(JSON.stringify(line.err))}`) +
     ',"msg":"decision"}\n'

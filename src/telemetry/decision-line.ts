@@ -47,6 +47,7 @@ export interface DecisionLine {
   readonly detail: string | undefined;
   readonly setting: string | undefined;
   readonly took_ms: number | undefined;
+  readonly shadow: true | undefined;
   readonly not_logged: number | undefined;
   readonly err: DescribedError | undefined;
 }
@@ -91,6 +92,7 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     detail: cut(denial?.detail, MAX_TEXT),
     setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,
     took_ms: Math.round(outcome.tookMs * 1000) / 1000,
+    shadow: outcome.shadow === true ? true : undefined,
     not_logged: undefined,
     err: outcome.error === undefined ? undefined : describeError(outcome.error),
   };
@@ -128,6 +130,7 @@ const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
   detail: undefined,
   setting: undefined,
   took_ms: undefined,
+  shadow: undefined,
   not_logged: undefined,
   err: undefined,
 };

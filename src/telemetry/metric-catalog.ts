@@ -196,6 +196,19 @@ export const METRICS = {
         'There were too many tenants, routes and codes at once, or the database was unreachable for too long.',
     },
   ),
+  postern_shadow_checks_total: counter(['outcome', 'code'], 'Checks in shadow mode by outcome and code.', {
+    explanation: 'They count in no other metric of checks. See [Adopt Postern in a week](trial.md).',
+  }),
+  postern_shadow_decisions_dropped_total: counter(
+    [],
+    'Decisions in shadow mode that /v1/iam/decisions/recent does not show because they exceeded a bound or could not be written.',
+    { explanation: 'See [Bounds of a trial](trial.md#bounds).' },
+  ),
+  postern_other_gate_denials_dropped_total: counter(
+    [],
+    "Denials of another gate that Envoy's access log reported and the server did not store.",
+    { explanation: 'See [Bounds of a trial](trial.md#bounds).' },
+  ),
   postern_recent_denials_dropped_total: counter(
     [],
     "Denials that /v1/iam/decisions/recent does not show because they exceeded their tenant's rate or could not be written.",

@@ -5,6 +5,7 @@
 
 import { type Principal, REPEATED, type Resource } from '../decision/model.ts';
 import { withoutQuery } from '../decision/paths.ts';
+import { sharedRequestId } from '../domain/client-request-id.ts';
 import type { BudgetId } from '../domain/ids.ts';
 import { type CheckCode, type CheckOutcome, tenantOf } from './check-outcome.ts';
 import { maskText } from './masking.ts';
@@ -113,8 +114,8 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
       altered: some !== resources,
     },
     first_of: null,
-    shadow: false,
-    client_request_id: null,
+    shadow: outcome.shadow === true,
+    client_request_id: outcome.shadow === true ? (sharedRequestId(outcome.clientRequestId) ?? null) : null,
     bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
   };
 }

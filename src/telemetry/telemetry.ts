@@ -3,6 +3,7 @@
 import manifest from '../../package.json' with { type: 'json' };
 import type { ErrorCode } from '../domain/errors.ts';
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
+import { CheckMeter } from './check-meter.ts';
 import { type CheckObserver, checkObserver } from './check-observer.ts';
 import { type DatabaseReports, databaseReports } from './database-metrics.ts';
 import { DecisionLog } from './decision-log.ts';
@@ -25,6 +26,7 @@ import {
   watchSigningKey,
 } from './state-metrics.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
+import { TrialDecisions } from './trial-decisions.ts';
 import { type WebhookReports, webhookReports } from './webhook-metrics.ts';
 
 /** Events of the change feed. */
@@ -66,6 +68,9 @@ export interface Telemetry {
   readonly tally: DecisionTally;
   /** Denials and a sample of the gate's allows, until a writer takes them. */
   readonly recent: RecentDecisions;
+  /** The same for checks in shadow mode. */
+  readonly shadowTally: DecisionTally;
+  readonly trial: TrialDecisions;
   readonly feedEvents: FeedReports;
   readonly login: (outcome: LoginOutcome) => void;
   /** Counts a refresh token that was used twice. */
@@ -83,6 +88,8 @@ export interface Telemetry {
   readonly watch: (watched: Watched) => void;
   /** Adds the metrics of limits and of reported ends of requests. */
   readonly watchMetering: (metering: () => MeteringStats, accessLog: () => AccessLogStats) => void;
+  /** Adds the number of another gate's denials that were not stored. */
+  readonly watchOtherGate: (dropped: () => number) => void;
   /** Adds the metrics of a supervisor's processes: ready processes and restarts by kind. */
   readonly watchProcesses: (ready: () => readonly ReadyProcesses[], restarts: () => readonly ProcessRestarts[]) => void;
   /** Adds the metric of writes that were answered before every gate of this server had applied them. */
@@ -155,17 +162,28 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   let now = Date.now;
   const tally = new DecisionTally({ now: () => now() });
   const recent = new RecentDecisions();
+  const shadowMeter = new CheckMeter();
+  const shadowTally = new DecisionTally({ now: () => now() });
+  const trial = new TrialDecisions();
   metrics.show('postern_build_info', () => [[manifest.version, process.versions.node, 1]]);
-  metrics.show('postern_decision_counts_dropped_total', () => tally.dropped);
+  metrics.show('postern_shadow_checks_total', () => shadowMeter.byCode());
+  metrics.show('postern_shadow_decisions_dropped_total', () => trial.dropped);
+  metrics.show('postern_decision_counts_dropped_total', () => tally.dropped + shadowTally.dropped);
   metrics.show('postern_recent_denials_dropped_total', () => recent.dropped);
   metrics.show('postern_decision_log_dropped_total', () => Object.entries(decisions?.dropped ?? NONE_DROPPED));
   metrics.show('postern_trace_spans_dropped_total', () => tracing?.dropped ?? 0);
   metrics.show('postern_log_dropped_total', dropped);
   return {
     log,
-    observer: checkObserver(metrics.checks, tally, decisions, recent),
+    observer: checkObserver(metrics.checks, tally, decisions, recent, {
+      meter: shadowMeter,
+      tally: shadowTally,
+      recent: trial,
+    }),
     tally,
     recent,
+    shadowTally,
+    trial,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     login: (outcome) => metrics.login(outcome),
     refreshReuse: () => metrics.refreshReuse(),
@@ -183,6 +201,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
       watchMetering(metrics, metering);
       watchAccessLog(metrics, accessLog);
     },
+    watchOtherGate: (dropped) => metrics.show('postern_other_gate_denials_dropped_total', dropped),
     watchProcesses: (ready, restarts) => {
       metrics.show('postern_processes_ready', () => ready().map(({ kind, ready: count }) => [kind, count]));
       metrics.show('postern_process_restarts_total', () => restarts().map(({ kind, count }) => [kind, count]));

@@ -342,11 +342,14 @@ describe.skipIf(missing !== undefined)(
       expect(JSON.parse(await run(commands))).toHaveProperty('cursor');
     });
 
-    it.each(['docs/envoy.md', 'docs/istio.md', 'docs/envoy-gateway.md', 'docs/kubernetes.md'])('%s', async (page) => {
-      const commands = own(page);
-      expect(commands).not.toHaveLength(0);
-      await run(commands.join('\n'));
-    });
+    it.each(['docs/envoy.md', 'docs/istio.md', 'docs/envoy-gateway.md', 'docs/kubernetes.md', 'docs/trial.md'])(
+      '%s',
+      async (page) => {
+        const commands = own(page);
+        expect(commands).not.toHaveLength(0);
+        await run(commands.join('\n'));
+      },
+    );
 
     it('docs/webhooks.md', async () => {
       const output = await run([login(), ...own('docs/webhooks.md')].join('\n'));
@@ -389,6 +392,7 @@ describe.skipIf(missing !== undefined)(
         'declarative',
         'decision-log',
         'envoy',
+        'trial',
         'istio',
         'envoy-gateway',
         'kubernetes',

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createAccessLog } from '../../src/extauthz/access-log/service.ts';
 import type { FinishedRequest } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
-import { accessLog, entryBytes, messageOf, RESERVATION, replaced } from './support/access-log.ts';
+import { accessLog, entryBytes, messageOf, namedLog, RESERVATION, replaced, type Told } from './support/access-log.ts';
 import { TRANSPORTS, type Transport } from './support/transports.ts';
 
 /** The transport of the running tests. */
@@ -20,6 +20,9 @@ afterEach(async () => {
 
 const finished: string[] = [];
 const running: string[] = [];
+/** Calls of the listener for another gate. */
+const other: string[] = [];
+const otherGate = { reported: () => void other.push('reported'), denied: (id: string) => void other.push(id) };
 const entry = (reservation: string) => ({ decision: { reservation, tenant: 'acme' } });
 const listener = {
   finished({ reservation }: FinishedRequest): void {
@@ -35,7 +38,9 @@ const listener = {
 async function serve(): Promise<ExtAuthzServer> {
   finished.length = 0;
   running.length = 0;
-  const server = await startExtAuthz(() => Buffer.alloc(0), { listen: '127.0.0.1:0', transport, listener });
+  other.length = 0;
+  const listen = '127.0.0.1:0';
+  const server = await startExtAuthz(() => Buffer.alloc(0), { listen, transport, listener, otherGate });
   cleanups.push(() => server.drain(100));
   return server;
 }
@@ -84,6 +89,18 @@ describe.each(TRANSPORTS)('on the transport $transport', (on) => {
       expect(await other.end).toBe(status.OK);
       expect(finished).toEqual(['one', 'two']);
       expect(server.accessLog).toMatchObject({ entries: 2, broken: 1 });
+    });
+
+    test('about another gate books nothing, in any message of its stream', async () => {
+      const server = await serve();
+      const { call, end } = stream(server.address);
+      const both: Told = { ...entry('one'), status: 403, details: 'ext_authz_denied', requestId: 'a' };
+      call.write(namedLog('postern-shadow', both, { status: 200, requestId: 'b' }));
+      call.write(namedLog('', { ...both, requestId: 'c' }));
+      call.end();
+      expect(await end).toBe(status.OK);
+      expect([finished, running]).toEqual([[], []]);
+      expect(other).toEqual(['reported', 'a', 'reported', 'c']);
     });
 
     test('loses no entry beside one that cannot be booked', async () => {

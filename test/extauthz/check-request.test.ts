@@ -11,7 +11,7 @@ import { checkRequest, type RequestSpec } from './support/requests.ts';
 import { rewrite } from './support/rewrite.ts';
 import { twin } from './support/twin.ts';
 
-const MALFORMED: CheckMessage = { kind: 'malformed' };
+const MALFORMED: CheckMessage = { kind: 'malformed', shadow: false };
 
 function read(bytes: Uint8Array, trustedHops = 0): CheckRequest {
   const message = readCheckRequest(Buffer.from(bytes), trustedHops);
@@ -141,8 +141,8 @@ const request: fc.Arbitrary<CheckRequestMessage> = fc
           request: some(fc.record({ time: fc.record({ seconds: fc.nat() }), http: some(http) }).map(compact)),
           context_extensions: some(
             fc.dictionary(
-              fc.constantFrom('x', 'postern.body', 'postern.bodY'),
-              fc.oneof(fc.constantFrom('not_sent', 'sent'), fc.string()),
+              fc.constantFrom('x', 'postern.body', 'postern.bodY', 'postern.mode', 'postern.mod'),
+              fc.oneof(fc.constantFrom('not_sent', 'sent', 'shadow', 'Shadow', ''), fc.string()),
               { noNullPrototype: true },
             ),
           ),

@@ -351,6 +351,7 @@ describe('a line of the decision log', () => {
         fc.oneof(fc.nat({ max: 12_000 }), fc.nat()).map((microseconds) => microseconds / 1000),
         absent,
       ),
+      shadow: fc.constantFrom(true as const, undefined),
       not_logged: fc.option(fc.nat(), absent),
       err: fc.option(fc.record({ type: fc.string(), message: fc.string({ unit: 'binary' }), stack: anything }), absent),
     });

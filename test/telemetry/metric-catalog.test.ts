@@ -32,6 +32,7 @@ test('a process shows every metric of the catalog, with its type and its help, a
     }),
     () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
   );
+  telemetry.watchOtherGate(() => 0);
   telemetry.watchProcesses(
     () => [],
     () => [],

@@ -7,7 +7,8 @@
 import type { AccessLogStats } from '../../telemetry/metering-metrics.ts';
 import type { GrpcMethods, IncomingCall } from '../grpc/methods.ts';
 import { failure, type GrpcFailure } from '../grpc/status.ts';
-import type { FinishedListener } from '../ports.ts';
+import type { FinishedListener, OtherGateListener } from '../ports.ts';
+import { logNameOf, readOtherGate, SHADOW_LOG } from './other-gate.ts';
 import { readAccessLog } from './reader.ts';
 
 interface AccessLog {
@@ -39,7 +40,8 @@ const BROKEN = failure('invalidArgument', 'not a StreamAccessLogsMessage');
 const TOO_MANY = failure('resourceExhausted', 'too many access log streams');
 const LEAVING = failure('unavailable', 'this server is stopping');
 
-export function createAccessLog(listener: FinishedListener): AccessLog {
+/** @param otherGate default: reports about another gate are read and dropped */
+export function createAccessLog(listener: FinishedListener, otherGate?: OtherGateListener): AccessLog {
   /** Open streams in the order of their last messages, the longest silent first. */
   const open = new Set<IncomingCall>();
   /** Streams that this server has ended and their peers have not. */
@@ -63,10 +65,23 @@ export function createAccessLog(listener: FinishedListener): AccessLog {
       open.delete(call);
       leaving.delete(call);
     });
+    // Envoy names the log in the first message of a stream only.
+    let isShadow: boolean | undefined;
     return (message) => {
       if (open.delete(call)) open.add(call);
-      return take(message);
+      isShadow ??= logNameOf(message) === SHADOW_LOG;
+      return isShadow ? takeShadow(message) : take(message);
     };
+  }
+
+  function takeShadow(message: Buffer): GrpcFailure | undefined {
+    const { entries, denied, unreadable, whole } = readOtherGate(message);
+    if (entries > 0) otherGate?.reported();
+    for (const requestId of denied) otherGate?.denied(requestId);
+    counts.unreadable += unreadable;
+    if (whole) return undefined;
+    counts.broken++;
+    return BROKEN;
   }
 
   function take(message: Buffer): GrpcFailure | undefined {

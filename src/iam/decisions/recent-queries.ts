@@ -233,13 +233,17 @@ export async function pruneExcessRecent(
   return rowCount;
 }
 
-/** Removes the other gate's denials of more than 24 hours ago. Returns the number of removed rows, at most `batch`. */
+/** As many as the decisions in shadow mode of all tenants, and of another gate that denies most requests. */
+const MAX_OTHER_DENIALS = 200_000;
+
+/** Removes the other gate's denials of more than 24 hours ago, and the oldest beyond a bound. Returns the number of removed rows, at most `batch`. */
 export async function pruneOtherDenials(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from other_gate_denials where client_request_id = any(array(
        select client_request_id from other_gate_denials
-       where time < clock_timestamp() - interval '${RECENT_HOURS} hours' order by time limit :batch))`,
-    { batch },
+       where time < greatest(clock_timestamp() - interval '${RECENT_HOURS} hours',
+         (select time from other_gate_denials order by time desc offset :most limit 1)) order by time limit :batch))`,
+    { batch, most: MAX_OTHER_DENIALS },
   );
   return rowCount;
 }

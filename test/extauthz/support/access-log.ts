@@ -40,6 +40,8 @@ export interface Told {
   readonly others?: Readonly<Record<string, Readonly<Record<string, Value>>>>;
   readonly status?: number;
   readonly responseBytes?: number;
+  /** Envoy's `x-request-id`. */
+  readonly requestId?: string;
   /** `response_code_details`. */
   readonly details?: string;
   /** Nanoseconds to the first byte that went to the upstream; default: none went. */
@@ -64,7 +66,12 @@ function entry(told: Told): object {
       access_log_type: told.type ?? 6,
       intermediate_log_entry: told.intermediate ?? false,
     },
-    request: { path: '/v1/chat/completions', request_body_bytes: 77, request_headers: { a: 'b' } },
+    request: {
+      path: '/v1/chat/completions',
+      request_body_bytes: 77,
+      request_headers: { a: 'b' },
+      ...(told.requestId === undefined ? {} : { request_id: told.requestId }),
+    },
     response: {
       ...(told.status === undefined ? {} : { response_code: { value: told.status } }),
       response_body_bytes: told.responseBytes ?? 0,
@@ -73,8 +80,10 @@ function entry(told: Told): object {
   };
 }
 
-export const accessLog = (...told: Told[]): Buffer =>
-  encode({ identifier: { node: { id: 'edge' }, log_name: 'usage' }, http_logs: { log_entry: told.map(entry) } });
+/** The first message of a log of that name. */
+export const namedLog = (name: string, ...told: Told[]): Buffer =>
+  encode({ identifier: { node: { id: 'edge' }, log_name: name }, http_logs: { log_entry: told.map(entry) } });
+export const accessLog = (...told: Told[]): Buffer => namedLog('usage', ...told);
 
 const varint = (value: number): Buffer =>
   value < 128

@@ -13,7 +13,10 @@ export interface Source {
 
 export function twin(message: CheckRequestMessage, trustedHops: number): CheckMessage {
   const http = message.attributes?.request?.http;
-  if (http == null) return { kind: 'malformed' };
+  const mode = message.attributes?.context_extensions?.['postern.mode'];
+  if (mode !== undefined && mode !== 'shadow') return { kind: 'malformed', shadow: false };
+  const shadow = mode === 'shadow';
+  if (http == null) return { kind: 'malformed', shadow };
   const all: [string, string][] = [
     ...Object.entries(http.headers ?? {}),
     ...(http.header_map?.headers ?? []).map(({ key, value, raw_value }): [string, string] => [
@@ -55,6 +58,7 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
     aliases: all.map(([name]) => name).filter(isAlias),
+    shadow,
   };
 }
 
