@@ -7,6 +7,7 @@ import { GATEWAY_COUNTS } from '../../src/extauthz/access-log/usage.ts';
 import { load, problemsOf as problemsOfConfig } from '../config/support/load.ts';
 import {
   at,
+  BASES,
   documentsOf,
   GUIDES,
   type Guide,
@@ -18,13 +19,16 @@ import {
   pageText,
 } from './support/guides.ts';
 import { mistakesOf } from './support/mistakes.ts';
-import { problemsOf } from './support/schema.ts';
+import { problemsOf, problemsWith } from './support/schema.ts';
 
 describe.each(GUIDES)('the guide %s', (guide) => {
   test('has manifests that are valid, without unknown fields', () => {
     const manifests = manifestsOf(guide);
     expect(manifests.length).toBeGreaterThan(3);
     expect(manifests.flatMap(problemsOf)).toEqual([]);
+    const others = documentsOf(guide).filter((one) => 'binds' in one);
+    expect(others.flatMap((one) => problemsWith('agentgateway configuration', one))).toEqual([]);
+    expect(others).toHaveLength(guide === 'agentgateway' ? 1 : 0);
   });
 
   test('ends in a curl that sends a chat, and fits a page', () => {
@@ -34,18 +38,24 @@ describe.each(GUIDES)('the guide %s', (guide) => {
   });
 
   test('names no resource that it, or the page it builds on, does not have', () => {
-    const all = [...manifestsOf(guide), ...(guide === 'ai-gateway' ? manifestsOf('envoy-gateway') : [])];
+    const base = BASES[guide];
+    const all = [...manifestsOf(guide), ...(base === undefined ? [] : manifestsOf(base))];
     const names = new Set(all.map((one) => `${one['kind']} ${at(one, 'metadata', 'name')}`));
     const refs = manifestsOf(guide).flatMap((one) => [
       ...listAt(one, 'spec', 'targetRefs'),
       ...listAt(one, 'spec', 'parentRefs').map((ref) => ({ kind: 'Gateway', name: at(ref, 'name') })),
       ...[at(one, 'spec', 'infrastructure', 'parametersRef')].filter((ref) => ref !== undefined),
     ]);
-    expect(refs.map((ref) => `${at(ref, 'kind')} ${at(ref, 'name')}`).filter((name) => !names.has(name))).toEqual([]);
+    // The Services are those of the chart and of the platform.
+    const named = refs
+      .filter((ref) => at(ref, 'kind') !== 'Service')
+      .map((ref) => `${at(ref, 'kind')} ${at(ref, 'name')}`);
+    expect(named.filter((name) => !names.has(name))).toEqual([]);
   });
 
   test('makes none of the mistakes that let requests pass without a check', () => {
-    expect(mistakesOf(documentsOf(guide))).toEqual([]);
+    const base = BASES[guide];
+    expect(mistakesOf([...documentsOf(guide), ...(base === undefined ? [] : documentsOf(base))])).toEqual([]);
   });
 });
 
@@ -67,7 +77,7 @@ describe('the page about the token for the upstream', () => {
 });
 
 describe('the settings of Postern in the guides', () => {
-  test.each(['istio', 'envoy-gateway'] as const)('that %s shows are settings of Postern', (guide) => {
+  test.each(['istio', 'envoy-gateway', 'kgateway'] as const)('that %s shows are settings of Postern', (guide) => {
     const settings = documentsOf(guide).filter((document) => 'http' in document);
     expect(settings).toHaveLength(1);
     for (const document of settings) expect(problemsOfConfig(load(JSON.stringify(document)))).toEqual([]);
@@ -110,6 +120,13 @@ function withCheck(spec: Mapping, members: Mapping): Mapping {
   return { ...spec, extAuth: { ...(isMapping(check) ? check : {}), ...members } };
 }
 
+/** An AgentgatewayPolicy's spec with other members in its check. */
+function withExtAuth(spec: Mapping, members: Mapping): Mapping {
+  const traffic = spec['traffic'];
+  if (!isMapping(traffic) || !isMapping(traffic['extAuth'])) return spec;
+  return { ...spec, traffic: { ...traffic, extAuth: { ...traffic['extAuth'], ...members } } };
+}
+
 describe('a mistake that schemas accept is found', () => {
   test.each<[string, readonly Mapping[], RegExp]>([
     [
@@ -149,6 +166,47 @@ describe('a mistake that schemas accept is found', () => {
       'a check that sees some headers only',
       changed('envoy-gateway', 'SecurityPolicy', (spec) => withCheck(spec, { headersToExtAuth: ['authorization'] })),
       /headersToExtAuth/,
+    ],
+    [
+      'a policy for pods in ambient mode',
+      changed('istio-ambient', 'AuthorizationPolicy', ({ targetRefs: _targetRefs, ...spec }) =>
+        spec['action'] === 'CUSTOM' ? { ...spec, selector: { matchLabels: { app: 'platform' } } } : spec,
+      ),
+      /selects pods: ztunnel/,
+    ],
+    [
+      'a check by kgateway of a share of the requests',
+      changed('kgateway', 'GatewayExtension', (spec) => withCheck(spec, { percentageEnabled: 50 })),
+      /percentageEnabled lets the other requests pass/,
+    ],
+    [
+      'a check that kgateway may try again',
+      changed('kgateway', 'GatewayExtension', (spec) =>
+        withCheck(spec, { grpcService: { backendRef: { name: 'postern-grpc' } } }),
+      ),
+      /may be tried again/,
+    ],
+    [
+      'a policy of kgateway that switches the check off',
+      changed('kgateway', 'TrafficPolicy', (spec) => ({ ...spec, extAuth: { disable: {} } })),
+      /switches every check off/,
+    ],
+    [
+      'decisions that agentgateway keeps',
+      changed('agentgateway', 'AgentgatewayPolicy', (spec) =>
+        withExtAuth(spec, { cache: { key: ['request.headers["authorization"]'], ttl: '5m' } }),
+      ),
+      /kept beyond a revocation/,
+    ],
+    [
+      'a check by agentgateway that fails open',
+      changed('agentgateway', 'AgentgatewayPolicy', (spec) => withExtAuth(spec, { failureMode: 'FailOpen' })),
+      /fails open/,
+    ],
+    [
+      'a check by agentgateway that policies of routes can replace',
+      changed('agentgateway', 'AgentgatewayPolicy', ({ strategy: _strategy, ...spec }) => spec),
+      /more specific policy can replace/,
     ],
     [
       'a check of one route only',

@@ -64,8 +64,11 @@ export const ROUTER = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
 };
 
-/** One listener whose filter chain is an HTTP connection manager. `edge` is its name, so that tests find its port. */
-export function bootstrap(manager: object, clusters: readonly object[]): object {
+/**
+ * One listener whose filter chain is an HTTP connection manager. `edge` is its name, so that tests find its port.
+ * @param bufferBytes the limit for the buffers of a connection; default: that of Istio and Envoy Gateway
+ */
+export function bootstrap(manager: object, clusters: readonly object[], bufferBytes = 32_768): object {
   return {
     admin: { address: socketAddress('127.0.0.1:0') },
     static_resources: {
@@ -73,7 +76,7 @@ export function bootstrap(manager: object, clusters: readonly object[]): object 
         {
           name: 'edge',
           address: socketAddress('127.0.0.1:0'),
-          per_connection_buffer_limit_bytes: 32_768,
+          per_connection_buffer_limit_bytes: bufferBytes,
           filter_chains: [
             {
               filters: [

@@ -3,8 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 
-export type Guide = 'istio' | 'envoy-gateway' | 'ai-gateway';
-export const GUIDES: readonly Guide[] = ['istio', 'envoy-gateway', 'ai-gateway'];
+export const GUIDES = ['istio', 'istio-ambient', 'envoy-gateway', 'ai-gateway', 'kgateway', 'agentgateway'] as const;
+export type Guide = (typeof GUIDES)[number];
+
+/** The guide that a reader follows first. */
+export const BASES: Partial<Readonly<Record<Guide, Guide>>> = {
+  'istio-ambient': 'istio',
+  'ai-gateway': 'envoy-gateway',
+};
 
 /** A YAML mapping. */
 export type Mapping = Readonly<Record<string, unknown>>;

@@ -14,8 +14,17 @@ export function mistakesOf(documents: readonly Mapping[]): readonly string[] {
         return ofAuthorizationPolicy(one, providers);
       case 'SecurityPolicy':
         return ofSecurityPolicy(one);
+      case 'GatewayExtension':
+        return ofGatewayExtension(one);
+      case 'TrafficPolicy':
+        return ofTrafficPolicy(one, documents);
+      case 'AgentgatewayPolicy':
+        return at(one, 'spec', 'traffic') === undefined ? [] : ofAgentgatewayPolicy(one);
       default:
-        return providersOf(one).flatMap((provider) => [...ofProvider(provider), ...ofClearText(provider, documents)]);
+        return [
+          ...providersOf(one).flatMap((provider) => [...ofProvider(provider), ...ofClearText(provider, documents)]),
+          ...listAt(one, 'binds').flatMap((bind) => listAt(bind, 'listeners').flatMap(ofAgentgatewayListener)),
+        ];
     }
   });
 }
@@ -57,6 +66,9 @@ function ofAuthorizationPolicy(policy: Mapping, providers: readonly unknown[]): 
   return [
     ...(name === undefined ? ['the policy names no provider: Istio rejects every request'] : []),
     ...(name !== undefined && !found ? [`the mesh has no provider named ${name}: Istio rejects every request`] : []),
+    ...(at(policy, 'spec', 'selector') === undefined
+      ? []
+      : ['the policy selects pods: ztunnel does not support CUSTOM and drops it']),
     ...(matchesAll ? [] : ['the policy has no rule that matches every request: Istio does not check the others']),
   ];
 }
@@ -75,5 +87,72 @@ function ofSecurityPolicy(policy: Mapping): string[] {
     ...(kinds.length === 1 && kinds[0] === 'Gateway'
       ? []
       : ['the policy is not for the Gateway: other routes are not checked']),
+  ];
+}
+
+/** Reports whether the targets are one Gateway. */
+function isForGateway(policy: Mapping): boolean {
+  const targets = listAt(policy, 'spec', 'targetRefs');
+  return targets.length === 1 && at(targets[0], 'kind') === 'Gateway' && at(targets[0], 'sectionName') === undefined;
+}
+
+const NOT_FOR_GATEWAY = 'the policy is not for the Gateway: other routes are not checked';
+
+function ofGatewayExtension(extension: Mapping): string[] {
+  const check = at(extension, 'spec', 'extAuth');
+  return [
+    ...(at(check, 'failOpen') === true ? ['the check fails open'] : []),
+    ...(at(check, 'statusOnError') === 503 ? [] : ['the check answers a fault with 403']),
+    ...(at(check, 'percentageEnabled') === undefined ? [] : ['percentageEnabled lets the other requests pass']),
+    ...(at(check, 'headersToForward') === undefined
+      ? []
+      : ['headersToForward hides spellings of guarded headers from the check']),
+    ...(at(check, 'withRequestBody', 'packAsBytes') === true ? [] : ['the check sees no bodies as bytes']),
+    ...(at(check, 'grpcService', 'retry', 'attempts') === 0 ? [] : ['the check may be tried again']),
+  ];
+}
+
+function ofTrafficPolicy(policy: Mapping, documents: readonly Mapping[]): string[] {
+  const check = at(policy, 'spec', 'extAuth');
+  const wanted = at(check, 'extensionRef', 'name');
+  const found = documents.some((one) => one['kind'] === 'GatewayExtension' && at(one, 'metadata', 'name') === wanted);
+  return [
+    ...(at(check, 'disable') === undefined ? [] : ['the policy switches every check off']),
+    ...(found ? [] : ['the policy names no GatewayExtension of the guide']),
+    ...(isForGateway(policy) ? [] : [NOT_FOR_GATEWAY]),
+  ];
+}
+
+function ofAgentgatewayPolicy(policy: Mapping): string[] {
+  const traffic = at(policy, 'spec', 'traffic');
+  return [
+    ...ofAgentgatewayCheck(at(traffic, 'extAuth')),
+    ...(at(traffic, 'extAuth', 'forwardBody', 'maxSize') === undefined ? ['the check sees no bodies'] : []),
+    ...(at(traffic, 'phase') === 'PreRouting' && at(policy, 'spec', 'strategy', 'inheritance') === 'Override'
+      ? []
+      : ['a more specific policy can replace the check']),
+    ...(isForGateway(policy) ? [] : [NOT_FOR_GATEWAY]),
+  ];
+}
+
+function ofAgentgatewayListener(listener: unknown): string[] {
+  const check = at(listener, 'policies', 'extAuthz');
+  const body = at(check, 'includeRequestBody');
+  return [
+    ...ofAgentgatewayCheck(check),
+    ...(at(check, 'failureMode', 'denyWithStatus') === 503 ? [] : ['the check answers a fault with 403']),
+    ...(at(check, 'policies', 'http', 'requestTimeout') === undefined ? ['the check has no timeout'] : []),
+    ...(at(body, 'maxRequestBytes') === undefined ? ['the check sees no bodies'] : []),
+  ];
+}
+
+function ofAgentgatewayCheck(check: unknown): string[] {
+  return [
+    ...(check === undefined ? ['the policy has no check'] : []),
+    ...(at(check, 'cache') === undefined ? [] : ['decisions are kept beyond a revocation']),
+    ...(at(check, 'conditional') === undefined ? [] : ['requests that meet no condition pass']),
+    ...(at(check, 'failureMode') === 'FailOpen' || at(check, 'failureMode') === 'allow'
+      ? ['the check fails open']
+      : []),
   ];
 }

@@ -7,10 +7,11 @@ import { cluster, type Parts } from './bootstrap.ts';
 import { type EnvoyGatewayManifests, envoyGatewayBootstrap, externalAuthBootstrap } from './envoy-gateway.ts';
 import { at, documentsOf, isMapping, listAt, type Mapping, manifest } from './guides.ts';
 import { type IstioManifests, istioBootstrap } from './istio.ts';
+import { type KgatewayManifests, kgatewayBootstrap } from './kgateway.ts';
 import { withEnvoyFilter, withPatchPolicy } from './patched.ts';
 
 /** `full` is `envoy/demo.yaml`, for comparison, with the guides' origin of browsers. */
-export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'ExternalAuth'] as const;
+export const PROFILES = ['full', 'Istio', 'Envoy Gateway', 'kgateway', 'ExternalAuth'] as const;
 export type Profile = (typeof PROFILES)[number];
 
 /**
@@ -37,6 +38,15 @@ export function envoyGatewayManifests(): EnvoyGatewayManifests {
     securityPolicy: manifest('envoy-gateway', 'SecurityPolicy'),
     envoyProxy: manifest('envoy-gateway', 'EnvoyProxy'),
     httpRoute: manifest('envoy-gateway', 'HTTPRoute', 'ai'),
+  };
+}
+
+export function kgatewayManifests(): KgatewayManifests {
+  return {
+    listenerPolicy: manifest('kgateway', 'ListenerPolicy'),
+    extension: manifest('kgateway', 'GatewayExtension'),
+    trafficPolicy: manifest('kgateway', 'TrafficPolicy'),
+    httpRoute: manifest('kgateway', 'HTTPRoute'),
   };
 }
 
@@ -99,6 +109,8 @@ export function startProfile(profile: Profile, parts: Parts): Promise<Edge> {
       return startConfig(istioBootstrap(istioManifests(), parts));
     case 'Envoy Gateway':
       return startConfig(envoyGatewayBootstrap(envoyGatewayManifests(), parts));
+    case 'kgateway':
+      return startConfig(kgatewayBootstrap(kgatewayManifests(), parts));
     case 'ExternalAuth': {
       const filtered = manifest('envoy-gateway', 'HTTPRoute', 'ai-external-auth');
       return startConfig(externalAuthBootstrap(manifest('envoy-gateway', 'HTTPRoute', 'ai'), filtered, parts));

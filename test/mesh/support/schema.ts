@@ -6,15 +6,16 @@
 import { readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { isMapping, type Mapping } from './guides.ts';
+import { WRITTEN } from './written-schemas.ts';
 
 interface Known {
-  readonly module: string;
   readonly schema: Mapping;
 }
 
-const known: ReadonlyMap<string, Known> = new Map(
-  Object.entries(JSON.parse(readFileSync(new URL('../schemas.json', import.meta.url), 'utf8'))),
-);
+const known: ReadonlyMap<string, Known> = new Map([
+  ...Object.entries<Known>(JSON.parse(readFileSync(new URL('../schemas.json', import.meta.url), 'utf8'))),
+  ...Object.entries(WRITTEN).map(([name, schema]) => [name, { schema }] as const),
+]);
 const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 const compiled = new Map<string, ValidateFunction>();
 
@@ -73,7 +74,11 @@ function validator(name: string): ValidateFunction | undefined {
 
 /** Returns what is wrong with a manifest; empty if it is valid. A kind without a schema is a problem, too. */
 export function problemsOf(manifest: Mapping): readonly string[] {
-  const name = `${manifest['apiVersion']} ${manifest['kind']}`;
+  return problemsWith(`${manifest['apiVersion']} ${manifest['kind']}`, manifest);
+}
+
+/** Returns what is wrong with a document by the schema of a name. */
+export function problemsWith(name: string, manifest: Mapping): readonly string[] {
   const validate = validator(name);
   if (validate === undefined) return [`no schema of ${name}`];
   if (validate(manifest)) return [];
