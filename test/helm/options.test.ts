@@ -254,11 +254,14 @@ describe('the policy that lets only the gateway reach the platform', async () =>
     }
   });
 
-  it.each(['istio', 'envoy-gateway', 'ai-gateway'])('is a step of the guide %s', async (mesh) => {
-    const text = await readFile(join(ROOT, 'docs', `${mesh}.md`), 'utf8');
-    expect(text).toMatch(/^\*\*\d\. Let only the gateway reach the platform\.\*\*/m);
-    expect(text).toContain('(kubernetes.md#only-the-gateway-reaches-the-platform)');
-  });
+  it.each(['istio', 'envoy-gateway', 'ai-gateway', 'kgateway', 'agentgateway'])(
+    'is a step of the guide %s',
+    async (mesh) => {
+      const text = await readFile(join(ROOT, 'docs', `${mesh}.md`), 'utf8');
+      expect(text).toMatch(/^\*\*\d\. Let only the gateway reach the platform(, and try it)?\.\*\*/m);
+      expect(text).toContain('(kubernetes.md#only-the-gateway-reaches-the-platform)');
+    },
+  );
 });
 
 function isSubset(part: object, whole: object): boolean {

@@ -3,14 +3,17 @@
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseStand, startCaseStand } from '../support/case-stand.ts';
+import { startCheckServer } from '../support/check-server.ts';
 import { type Edge, startConfig } from '../support/envoy.ts';
 import { type Call, send } from '../support/http.ts';
 import { loadCases } from '../support/world.ts';
 import { envoyGatewayBootstrap } from './support/envoy-gateway.ts';
 import { istioBootstrap } from './support/istio.ts';
+import { kgatewayBootstrap } from './support/kgateway.ts';
 import {
   envoyGatewayManifests,
   istioManifests,
+  kgatewayManifests,
   outcomeOf,
   PATCHED,
   type Patched,
@@ -297,4 +300,41 @@ describe('the AuthorizationPolicy of the Istio guide', () => {
       await edge.stop();
     }
   });
+});
+
+describe('a policy of kgateway for one route', () => {
+  test.each<[string, unknown, string]>([
+    ['without a check keeps the check of the Gateway', undefined, '401 missing_credential'],
+    ['that names the check keeps it', { extensionRef: { name: 'postern' } }, '401 missing_credential'],
+    ['that disables checks removes it', { disable: {} }, '200 allow'],
+  ])('%s', async (_name, routeExtAuth, expected) => {
+    const edge = await startConfig(kgatewayBootstrap({ ...kgatewayManifests(), routeExtAuth }, stand));
+    try {
+      expect(await ask(edge, { as: 'no credential', path: '/v1/models' })).toBe(expected);
+    } finally {
+      await edge.stop();
+    }
+  });
+});
+
+test('a circuit breaker that is too small answers 503 while other checks wait, and the one of the guide does not', async () => {
+  const manifests = envoyGatewayManifests();
+  const small = JSON.parse(
+    JSON.stringify(manifests.securityPolicy, (name, value) => (name === 'maxParallelRequests' ? 1 : value)),
+  );
+  const checks = await startCheckServer(() => ({ kind: 'silent' }));
+  const parts = { ...stand, grpc: checks.address };
+  const edges = await Promise.all(
+    [manifests, { ...manifests, securityPolicy: small }].map((one) => startConfig(envoyGatewayBootstrap(one, parts))),
+  );
+  try {
+    for (const edge of edges) {
+      const before = checks.seen.length;
+      await Promise.all([1, 2].map(() => send(edge.url, { path: '/v1/models' })));
+      expect(checks.seen.length - before).toBe(edge === edges[0] ? 2 : 1);
+    }
+  } finally {
+    await Promise.all(edges.map((edge) => edge.stop()));
+    checks.close();
+  }
 });

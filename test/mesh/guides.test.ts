@@ -101,6 +101,15 @@ describe('the settings of Postern in the guides', () => {
 });
 
 describe('the guide for Envoy AI Gateway', () => {
+  test('gives an MCPRoute the check of the Gateway, and routes that Postern accepts', () => {
+    expect(at(manifest('ai-gateway', 'MCPRoute'), 'spec', 'securityPolicy')).toEqual({
+      extAuth: at(manifest('envoy-gateway', 'SecurityPolicy'), 'spec', 'extAuth'),
+    });
+    const settings = documentsOf('ai-gateway').filter((document) => 'routes' in document);
+    expect(settings).toHaveLength(1);
+    expect(settings.flatMap((one) => problemsOfConfig(load(JSON.stringify(one))))).toEqual([]);
+  });
+
   test('names exactly the metadata keys that Postern reads', () => {
     const costs = listAt(manifest('ai-gateway', 'AIGatewayRoute'), 'spec', 'llmRequestCosts');
     expect(new Set(costs.map((cost) => at(cost, 'metadataKey')))).toEqual(new Set(GATEWAY_COUNTS.keys()));

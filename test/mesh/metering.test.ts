@@ -10,7 +10,8 @@ import { type Edge, startConfig } from '../support/envoy.ts';
 import { send } from '../support/http.ts';
 import { envoyGatewayBootstrap } from './support/envoy-gateway.ts';
 import { istioBootstrap } from './support/istio.ts';
-import { envoyGatewayManifests, istioManifests, PATCHED, startPatched } from './support/profiles.ts';
+import { kgatewayBootstrap } from './support/kgateway.ts';
+import { envoyGatewayManifests, istioManifests, kgatewayManifests, PATCHED, startPatched } from './support/profiles.ts';
 
 /** Replaces Envoy AI Gateway's ext_proc, which runs after the check: writes the usage from a header of the test. */
 const AI_GATEWAY = {
@@ -67,6 +68,7 @@ beforeAll(async () => {
   );
   edges.set('Istio', await startConfig(istioBootstrap(istioManifests(), parts)));
   edges.set('Envoy Gateway', await startConfig(gateway));
+  edges.set('kgateway', await startConfig(kgatewayBootstrap(kgatewayManifests(), parts)));
   edges.set('Envoy AI Gateway', await startConfig(withUsage));
   for (const profile of PATCHED) edges.set(profile, await startPatched(profile, parts));
 });
@@ -98,7 +100,7 @@ async function finished(profile: string): Promise<FinishedRequest & { readonly a
 }
 
 describe('the access log', () => {
-  test.each(['Istio', 'Envoy Gateway'])(
+  test.each(['Istio', 'Envoy Gateway', 'kgateway'])(
     'of %s reports the end of a request, whose usage is then estimated',
     async (profile) => {
       expect(await finished(profile)).toMatchObject({

@@ -101,9 +101,16 @@ const switchedOn = (name: string): object => ({
   [name]: { '@type': `${EXT_AUTHZ}.ExtAuthzPerRoute`, check_settings: {} },
 });
 
-function clusters(parts: Parts): object[] {
+/** @param breaker the `circuitBreaker` of the check's backend: the thresholds of its cluster */
+function clusters(parts: Parts, breaker?: unknown): object[] {
+  const threshold = {
+    max_connections: at(breaker, 'maxConnections'),
+    max_pending_requests: at(breaker, 'maxPendingRequests'),
+    max_requests: at(breaker, 'maxParallelRequests'),
+    max_retries: 1024,
+  };
   return [
-    cluster(CHECK_CLUSTER, parts.grpc, true),
+    { ...cluster(CHECK_CLUSTER, parts.grpc, true), circuit_breakers: { thresholds: [threshold] } },
     cluster(LOG_CLUSTER, parts.grpc, true),
     cluster('postern-http', parts.http),
     cluster('upstream', parts.upstream),
@@ -142,7 +149,7 @@ export function envoyGatewayBootstrap(manifests: EnvoyGatewayManifests, parts: P
         ROUTER,
       ],
     },
-    clusters(parts),
+    clusters(parts, at(extAuth, 'grpc', 'backendSettings', 'circuitBreaker')),
   );
 }
 
