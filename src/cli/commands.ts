@@ -65,6 +65,16 @@ export const COMMANDS: readonly Command[] = [
     run: async (args) => (await import('./drain-envoy.ts')).drainEnvoyCommand(args),
   },
   {
+    words: ['gateway', 'verify'],
+    database: 'none',
+    takes:
+      '[NAMESPACE/GATEWAY...] [--dump FILE|-] [--kubeconfig FILE] [--context NAME] [--address LIST] [--public LIST] [--ca FILE] [--insecure] [--timeout DURATION]',
+    summary:
+      "Sends one request without a credential for each match of the cluster's routes, and lists those that Postern does not answer with 401, and the policies that remove the check. Exits with 1 if there are any.",
+    readsWords: true,
+    run: async (args) => (await import('./gateway-verify.ts')).gatewayVerifyCommand(args),
+  },
+  {
     words: ['health'],
     database: 'none',
     takes: '',

@@ -49,6 +49,8 @@ const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['setup.yaml', '--dry-run'],
   ],
   diff: [['-f', 'setup.yaml']],
+  // Not the cluster of the machine's kubeconfig file.
+  'gateway verify': [['--dump', 'setup.yaml']],
 };
 
 const named = (words: readonly string[]): string => words.join(' ');

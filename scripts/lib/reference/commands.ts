@@ -10,6 +10,8 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'check-config': 'postern check-config --config /etc/postern/postern.yaml',
   'envoy config': 'postern envoy config --profile production --upstream models.example.com:8000 > envoy.yaml',
   'envoy drain': 'postern envoy drain --admin 127.0.0.1:9901 --notice 5s --limit 50s',
+  'gateway verify':
+    'kubectl get gateways,httproutes,grpcroutes,securitypolicies -A -o json | postern gateway verify --dump -',
   health: 'postern health',
   explain: 'postern explain --subject ada@globex.example --method POST --path /v1/chat/completions --tenant acme',
   'policy disable': 'postern policy disable office-hours --tenant acme',
@@ -48,6 +50,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 const GUIDES: Readonly<Record<string, string>> = {
   'envoy config': 'envoy.md#printing-the-configuration',
   'envoy drain': 'kubernetes.md#sidecar',
+  'gateway verify': 'no-bypass.md#verify-every-route',
   explain: 'policies.md',
   'issuer test': 'api.md#issuers',
   'issuer revoke-before': 'api.md#issuers',
