@@ -69,6 +69,10 @@ export interface Change {
 
 /** A cache that the feed invalidates. Both calls are synchronous, so a batch is applied in one step. */
 export interface ChangeListener {
+  /** False while what it holds may be older than a batch, because it reads it again. Default: true. */
+  readonly isCurrent?: boolean;
+  /** Resolves when no such read is under way, whether or not the last one succeeded. Never rejects. */
+  settled?(): Promise<void>;
   apply(batch: readonly Change[]): void;
   /**
    * Everything cached may be wrong: the feed lost its position, or its epoch changed. The feed continues from

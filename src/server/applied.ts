@@ -34,6 +34,7 @@ export function feedOfServer(feed: ChangeFeed, gates: LocalGates): ServerFeed {
     async catchUp() {
       try {
         await feed.catchUp();
+        await feed.settled();
       } catch (error) {
         await gates.applied(undefined);
         throw error;

@@ -104,7 +104,10 @@ export async function startCredentialCache(
     maxStalenessMs: config.cache.maxStalenessMs,
     monotonicMs,
   });
-  const prices = new Prices({ store, telemetry });
+  const prices = new Prices({
+    db: store.db,
+    onFault: (err) => telemetry.log.warn({ part: 'prices', err }, 'the prices could not be read'),
+  });
   stack.defer(() => prices.close());
   listeners.push(live, keys, prices);
   telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs, now });

@@ -117,10 +117,11 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     ready,
     warnings: () => limitWarnings(limits),
     async apply(through) {
-      const { position } = feed;
-      if (through !== undefined && position !== undefined && position >= through) return;
+      const { applied } = feed;
+      if (through !== undefined && applied !== undefined && applied >= through) return;
       // A process that cannot read the feed must not decide from cached data.
       await feed.catchUp().catch(() => live.forget());
+      await feed.settled();
     },
     async close() {
       draining = true;

@@ -3,23 +3,30 @@
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { Change, ChangeListener } from '../credential-cache/ports.ts';
 import { compilePrices, NO_PRICES, type PriceTable } from '../decision/prices.ts';
+import type { Database } from '../store/database.ts';
 import { readPrices } from '../store/price-lists.ts';
-import type { WiringContext } from './wiring-context.ts';
 
 const RETRY_MS = 1000;
 
+interface PricesParts {
+  readonly db: Pick<Database, 'knex'>;
+  readonly onFault: (error: unknown) => void;
+}
+
 export class Prices implements ChangeListener {
-  readonly #parts: Pick<WiringContext, 'store' | 'telemetry'>;
+  readonly #parts: PricesParts;
   readonly #reads = new SingleFlight(
     () => this.#read(),
-    () => this.#isOutdated,
+    () => this.#seen !== this.#changes,
   );
-  /** Whether another list may be in force than the one that was read. */
-  #isOutdated = false;
+  /** The changes that the feed has reported, those before the last read began, and those before the list was read. */
+  #changes = 0;
+  #seen = 0;
+  #included = 0;
   #table = NO_PRICES;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(parts: Pick<WiringContext, 'store' | 'telemetry'>) {
+  constructor(parts: PricesParts) {
     this.#parts = parts;
   }
 
@@ -27,9 +34,21 @@ export class Prices implements ChangeListener {
     return this.#table;
   }
 
+  get isCurrent(): boolean {
+    return this.#included === this.#changes;
+  }
+
+  async settled(): Promise<void> {
+    let seen: number;
+    do {
+      seen = this.#seen;
+      await this.#reads.idle();
+    } while (seen !== this.#seen);
+  }
+
   /** Rejects with a Fault if the store cannot answer. */
   async start(): Promise<void> {
-    this.#table = compilePrices(await readPrices(this.#parts.store.db.knex));
+    this.#table = compilePrices(await readPrices(this.#parts.db.knex));
   }
 
   close(): void {
@@ -37,26 +56,24 @@ export class Prices implements ChangeListener {
   }
 
   apply(batch: readonly Change[]): void {
-    if (batch.some(({ kind }) => kind === 'prices')) this.#readAgain();
+    if (batch.some(({ kind }) => kind === 'prices')) this.flush();
   }
 
   flush(): void {
-    this.#readAgain();
-  }
-
-  #readAgain(): void {
-    this.#isOutdated = true;
+    this.#changes++;
     void this.#reads.run();
   }
 
   /** The former prices stay in force until the store answers. */
   async #read(): Promise<void> {
     clearTimeout(this.#retry);
-    this.#isOutdated = false;
+    const changes = this.#changes;
+    this.#seen = changes;
     try {
-      this.#table = compilePrices(await readPrices(this.#parts.store.db.knex));
-    } catch (err) {
-      this.#parts.telemetry.log.warn({ part: 'prices', err }, 'the prices could not be read');
+      this.#table = compilePrices(await readPrices(this.#parts.db.knex));
+      this.#included = changes;
+    } catch (error) {
+      this.#parts.onFault(error);
       this.#retry = setTimeout(() => void this.#reads.run(), RETRY_MS);
       this.#retry.unref();
     }

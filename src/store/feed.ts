@@ -72,6 +72,7 @@ export class ChangeFeed implements FeedClock {
   readonly #db: Database;
   #polledAtMs = Number.NEGATIVE_INFINITY;
   #position: FeedPosition | undefined;
+  #applied: number | undefined;
   #withTimeline = false;
   #waiting: Waiters | undefined;
   #reading: Promise<void> | undefined;
@@ -104,9 +105,20 @@ export class ChangeFeed implements FeedClock {
     return this.#polledAtMs;
   }
 
-  /** Sequence number of the last applied change; undefined before start(). */
+  /** Sequence number of the last change that the listeners were passed; undefined before start(). */
   get position(): number | undefined {
     return this.#position?.last;
+  }
+
+  /** A position that every listener has applied, and has read again what it had to; undefined before start(). */
+  get applied(): number | undefined {
+    this.#noteApplied();
+    return this.#applied;
+  }
+
+  /** Resolves when no listener reads again. Never rejects. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#options.listeners.map((listener) => listener.settled?.()));
   }
 
   /** The PostgreSQL process that sends notifications; undefined before the first one. */
@@ -251,6 +263,10 @@ export class ChangeFeed implements FeedClock {
     this.#options.events.onPoll?.(lagMs);
   }
 
+  #noteApplied(): void {
+    if (this.#options.listeners.every(({ isCurrent }) => isCurrent ?? true)) this.#applied = this.#position?.last;
+  }
+
   async #readPage(after: number, limit: number): Promise<FeedPage> {
     const sentMs = performance.now();
     const page = await readPage(this.#db, { after, limit, withTimeline: this.#withTimeline });
@@ -261,6 +277,7 @@ export class ChangeFeed implements FeedClock {
   #apply(before: FeedPosition, page: FeedPage): void {
     const { last } = page;
     if (last === undefined) return;
+    this.#noteApplied();
     if (page.unknownKinds.length > 0) {
       this.#flushUnknown(before, last, page.unknownKinds);
       return;
@@ -297,6 +314,8 @@ export class ChangeFeed implements FeedClock {
       listener.flush(page.position);
     }
     this.#position = { epoch: page.epoch, timeline: page.timeline, last: page.position };
+    // The former numbers may be larger.
+    this.#applied = 0;
     this.#options.events.onFlush?.(lost);
   }
 

@@ -19,14 +19,16 @@ export const REPORT_CHANNEL = 'postern_report';
 
 /** The local end of the change feed. */
 export interface AppliedFeed {
-  /** The last change applied; undefined before the feed's start. */
-  readonly position: number | undefined;
+  /** The last change that every cache has applied; undefined before the feed's start. */
+  readonly applied: number | undefined;
   /**
    * The id of the PostgreSQL process that sends notifications; undefined before the first one, and without
    * notifications.
    */
   readonly session: number | undefined;
   catchUp(): Promise<void>;
+  /** Resolves when no cache reads again what a change has changed. Never rejects. */
+  settled(): Promise<void>;
   /** Sets the listener for a writer's request of a report. */
   onReportRequest(listener: () => void): void;
 }
@@ -104,7 +106,10 @@ export class Replica {
       do {
         const requested = this.#isRequested;
         this.#isRequested = false;
-        if (requested) await this.#options.feed.catchUp();
+        if (requested) {
+          await this.#options.feed.catchUp();
+          await this.#options.feed.settled();
+        }
         await this.#write();
       } while (this.#isRequested && !this.#stopped);
     } catch (error) {
@@ -116,7 +121,7 @@ export class Replica {
     const { db, feed, id, server, maxStalenessMs } = this.#options;
     await db.query({
       ...REPORT,
-      values: [id, server, feed.position ?? 0, maxStalenessMs / 1000, feed.session ?? null],
+      values: [id, server, feed.applied ?? 0, maxStalenessMs / 1000, feed.session ?? null],
     });
   }
 }

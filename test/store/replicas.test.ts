@@ -1,8 +1,10 @@
 /** Replicas that report how far they have applied the change feed, and writers that wait for them. */
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Prices } from '../../src/server/prices.ts';
 import type { Database } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
+import { addPrices } from '../../src/store/price-lists.ts';
 import { type AppliedFeed, Replica, ReplicaWaits, removeReplica } from '../../src/store/replicas.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
@@ -18,8 +20,9 @@ beforeEach(async () => {
 afterEach(() => fresh.close());
 
 /** A feed that has applied what its process has been given. */
-function feedAt(position: number, session?: number): AppliedFeed & { position: number } {
-  return { position, session, catchUp: async () => undefined, onReportRequest: () => undefined };
+function feedAt(applied: number, session?: number): AppliedFeed & { applied: number } {
+  const none = async () => undefined;
+  return { applied, session, catchUp: none, settled: none, onReportRequest: () => undefined };
 }
 
 async function replicaOf(server: string, feed: AppliedFeed, maxStalenessMs = LONG_MS): Promise<Replica> {
@@ -33,7 +36,7 @@ it('a wait ends as soon as the last replica reports the position', async () => {
   await replicaOf('a', ahead);
   const late = await replicaOf('b', behind);
   const waiting = new ReplicaWaits(db).wait(7, LONG_MS);
-  behind.position = 8;
+  behind.applied = 8;
   late.report();
   expect(await waiting).toEqual({ kind: 'applied' });
 });
@@ -45,6 +48,30 @@ it('a replica whose heartbeat is far away reports when a writer waits', async ()
   await db.query({ text: "insert into tenants (id, name) values ('news', 'News')" });
   await feed.catchUp();
   expect(await new ReplicaWaits(db).wait(feed.position ?? 0, LONG_MS)).toEqual({ kind: 'applied' });
+  await replica.stop();
+  await feed.stop();
+}, 20_000);
+
+it('a replica reports a change of prices after it has read them', async () => {
+  const faults: unknown[] = [];
+  const prices = new Prices({ db, onFault: (error) => faults.push(error) });
+  const feed = new ChangeFeed({ db, listeners: [prices], pollIntervalMs: LONG_MS });
+  await feed.start();
+  const replica = await replicaOf('a', feed);
+  const list = [{ models: 'gpt-*', input: 1, output: 2, cachedInput: undefined, cacheWrite: undefined }];
+  await db.knex.transaction((trx) => addPrices(trx, { version: 0, prices: [] }, list));
+  const waits = new ReplicaWaits(db);
+  await db.knex.transaction(async (trx) => {
+    await trx.raw('lock table price_lists in access exclusive mode');
+    await feed.catchUp();
+    expect(await waits.wait(feed.position ?? 0, 1)).toEqual({ kind: 'partial', replicas: 1 });
+    expect([prices.isCurrent, feed.applied === feed.position]).toEqual([false, false]);
+    expect(prices.table.of('gpt-5')).toBeUndefined();
+  });
+  expect(await waits.wait(feed.position ?? 0, LONG_MS)).toEqual({ kind: 'applied' });
+  expect(prices.table.of('gpt-5')).toBeDefined();
+  expect(faults).toEqual([]);
+  prices.close();
   await replica.stop();
   await feed.stop();
 }, 20_000);
