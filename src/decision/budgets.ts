@@ -2,6 +2,7 @@
 
 import type { KeyId, RoleName, UserId } from '../domain/ids.ts';
 import type { BudgetRecord, Metadata } from '../domain/records.ts';
+import { finish, type Steps } from '../domain/steps.ts';
 import { compileGlob, globMatches } from './globs.ts';
 import type { Principal } from './model.ts';
 
@@ -36,6 +37,11 @@ export interface BudgetCaller {
 }
 
 export function compileBudgets(records: readonly BudgetRecord[]): BudgetIndex {
+  return finish(compileBudgetsInSteps(records));
+}
+
+/** Like `compileBudgets`, with one budget for each step. */
+export function* compileBudgetsInSteps(records: readonly BudgetRecord[]): Steps<BudgetIndex> {
   const ofTenant: CompiledBudget[] = [];
   const byKey = new Map<KeyId, CompiledBudget[]>();
   const byUser = new Map<UserId, CompiledBudget[]>();
@@ -49,6 +55,7 @@ export function compileBudgets(records: readonly BudgetRecord[]): BudgetIndex {
     else if ('users' in appliesTo) addTo(byUser, appliesTo.users, budget);
     else if ('roles' in appliesTo) addTo(byRole, appliesTo.roles, budget);
     else byMetadata.push({ metadata: appliesTo.metadata, budget });
+    yield;
   }
   return Object.freeze({ size: records.length, ofTenant, byKey, byUser, byRole, byMetadata });
 }

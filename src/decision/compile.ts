@@ -7,7 +7,7 @@ import type { RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, TenantRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
 import { finish, type Steps } from '../domain/steps.ts';
-import { compileBudgets } from './budgets.ts';
+import { compileBudgetsInSteps } from './budgets.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import { interned } from './interned.ts';
 import type { TenantView } from './model.ts';
@@ -57,7 +57,7 @@ export function compileTenant(record: TenantRecord): TenantView {
   return finish(compileTenantInSteps(record));
 }
 
-/** Like `compileTenant`, with one role or policy for each step. */
+/** Like `compileTenant`, with one role, policy or budget for each step. */
 export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
   const compile = record.roles.length > MAX_SHARED ? makeGrant : compileGrant;
   const roles = new Map<RoleName, Grant>();
@@ -72,6 +72,8 @@ export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
     quotas: record.quotas,
     roles,
     policies: yield* compilePoliciesInSteps(record.policies),
-    ...(record.budgets === undefined || record.budgets.length === 0 ? {} : { budgets: compileBudgets(record.budgets) }),
+    ...(record.budgets === undefined || record.budgets.length === 0
+      ? {}
+      : { budgets: yield* compileBudgetsInSteps(record.budgets) }),
   });
 }

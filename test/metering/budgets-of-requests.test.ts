@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileGrant, compileTenant } from '../../src/decision/compile.ts';
+import { compileGrant, compileTenant, compileTenantInSteps } from '../../src/decision/compile.ts';
 import type { Principal, TenantView } from '../../src/decision/model.ts';
 import { compilePrices } from '../../src/decision/prices.ts';
 import { type KeyId, makeId, parseTenantId, type UserId } from '../../src/domain/ids.ts';
@@ -436,4 +436,23 @@ describe('the budgets of requests', () => {
       { ...BOUNDED, numRuns: runs(200) },
     );
   });
+});
+
+test('the budgets of a tenant are compiled one in each step, so that requests run between them', () => {
+  const stepsFor = (count: number): number => {
+    const budgets = Array.from({ length: count }, (_, n) => record(n % 256, { name: `b${n}` }));
+    const compiling = compileTenantInSteps({
+      id: ACME,
+      status: 'active',
+      settings: {},
+      quotas: {},
+      roles: [],
+      policies: [],
+      budgets,
+    });
+    let steps = 0;
+    while (compiling.next().done !== true) steps++;
+    return steps;
+  };
+  expect(stepsFor(1000) - stepsFor(0)).toBe(1000);
 });
