@@ -2887,6 +2887,8 @@ export type Usage = {
   readonly from: string;
   /** The last day, which is included. */
   readonly to: string;
+  /** The time zone of the days. */
+  readonly timezone: string;
   /** `*` for all tenants together. */
   readonly tenant_id: string;
   readonly total: UsageSums;

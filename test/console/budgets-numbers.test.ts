@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fractionOf, percentOf } from '../../console/src/screens/budget/percent.ts';
 import { forecastOf } from '../../console/src/screens/spend/forecast.ts';
+import { timeIn } from '../../console/src/screens/usage/month.ts';
 import { money } from '../../console/src/ui/money.ts';
 
 describe('an amount of money on a screen', () => {
@@ -40,6 +41,15 @@ describe('the forecast of a month', () => {
   it('divides the spend by the elapsed part, counting the days that the month has', () => {
     expect(at('2028-02-15T12:00:00Z')).toBe('60.00');
     expect(at('2028-02-29T23:59:59Z')).toBe('30.00');
+  });
+
+  it('counts the days of the clock that the usage was booked by', () => {
+    const now = (zone: string) => timeIn(zone, Date.parse('2028-02-14T18:00:00Z'));
+    const inZone = (zone: string) => forecastOf(30, leapFebruary, now(zone));
+    expect([inZone('Pacific/Kiritimati'), inZone('Etc/GMT+6')]).toEqual(['60.70', '64.44']);
+    expect(new Date(timeIn('Pacific/Kiritimati', Date.parse('2028-02-29T10:00:05Z'))).toISOString()).toBe(
+      '2028-03-01T00:00:05.000Z',
+    );
   });
 
   it('does not exist in the first day and after the month', () => {

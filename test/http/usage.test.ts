@@ -99,6 +99,7 @@ describe('a month', () => {
       total: TOTAL,
       data: [],
       has_more: false,
+      timezone: 'Pacific/Kiritimati',
       next_cursor: null,
     });
   });

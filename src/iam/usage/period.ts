@@ -3,7 +3,7 @@
 import { Calendar, dayOf, type ZonedMinute } from '../../metering/calendar.ts';
 import type { DaySpan, MonthlySpan } from './queries.ts';
 
-const UTC = 'UTC';
+export const UTC = 'UTC';
 const DAY_MS = 86_400_000;
 const calendar = new Calendar();
 

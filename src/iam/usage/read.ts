@@ -8,7 +8,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
-import { dayIn, daysIn, momentOf, monthlySpan, spanOfPeriod } from './period.ts';
+import { dayIn, daysIn, momentOf, monthlySpan, spanOfPeriod, UTC } from './period.ts';
 import {
   countUnpriced,
   type DaySpan,
@@ -37,7 +37,7 @@ export async function readUsage(
   query: UsageQuery,
 ): Promise<UsageReport> {
   const { knex } = parts.db;
-  const { period, span, key, groups, query: named } = requestedUsage(caller, query);
+  const { timezone, period, span, key, groups, query: named } = requestedUsage(caller, query);
   const { data, has_more, next_cursor } = await paged<UsageGroupRow, UsageRow>(
     caller,
     'usage',
@@ -50,10 +50,11 @@ export async function readUsage(
   const total = { ...shownSums(sums), ...(await unpricedInTotal(knex, caller, span, key)) };
   const counted = await withUnpriced(knex, caller, groups, data);
   const rows = query.include === 'names' ? await withNames(parts, caller, counted, groups?.group) : [...counted];
-  return { period, ...span, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
+  return { period, ...span, timezone, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
 }
 
 export interface RequestedUsage {
+  readonly timezone: string;
   /** Null for a span that is not a named month. */
   readonly period: string | null;
   readonly span: DaySpan;
@@ -75,13 +76,14 @@ export function requestedUsage(caller: Caller, query: UsageQuery): RequestedUsag
   if (group === 'tenant' && !caller.everyTenant) {
     throw invalid('group_by', 'Grouping by tenant needs tenant_id=*, which platform administrators may send.');
   }
-  const timezone = caller.everyTenant ? undefined : caller.snapshot.effective?.settings.timezone;
+  const timezone = (caller.everyTenant ? undefined : caller.snapshot.effective?.settings.timezone) ?? UTC;
   const now = momentOf(timezone, caller.nowMs);
   const period = query.from === undefined && query.to === undefined ? (query.period ?? now.period) : null;
   const span = period === null ? spanOf(query, dayIn(now)) : spanOfPeriod(period);
   const ordered = usageOrders.inOrder(query);
   const key = keyOf(query);
   return {
+    timezone,
     period,
     span,
     key,

@@ -212,6 +212,7 @@ export const usageReport = component(
     period: nullable(Type.String({ description: 'Null if the request has `from`.', examples: ['2026-11'] })),
     from: Type.String({ format: 'date', description: 'The first day.' }),
     to: Type.String({ format: 'date', description: 'The last day, which is included.' }),
+    timezone: Type.String({ description: 'The time zone of the days.', examples: ['Europe/Berlin'] }),
     tenant_id: Type.String({ description: '`*` for all tenants together.' }),
     total: UsageSums,
     data: Type.Array(UsageRow, {

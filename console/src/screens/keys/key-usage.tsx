@@ -7,17 +7,18 @@ import { usage as usageText } from '../../text/en/usage.ts';
 import { Small } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { COUNTED, DaysChart } from '../usage/days.tsx';
-import { type Days, lastDays } from '../usage/month.ts';
-import { useDailyUsage } from '../usage/queries.ts';
+import { lastDays } from '../usage/month.ts';
+import { useDailyUsage, useUsageTime } from '../usage/queries.ts';
 
 const DAYS = 30;
 
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const denied = useDenied('usage:read');
-  return denied === undefined ? <Metered id={apiKey.id} days={lastDays(DAYS)} /> : null;
+  return denied === undefined ? <Metered id={apiKey.id} /> : null;
 }
 
-function Metered({ id, days }: { readonly id: string; readonly days: Days }) {
+function Metered({ id }: { readonly id: string }) {
+  const days = lastDays(DAYS, useUsageTime(false));
   const usage = useDailyUsage(days, false, id);
   const total = usage.data?.total;
   return (

@@ -7,6 +7,7 @@ const CENTS = 2;
 
 /**
  * @param days the whole month
+ * @param nowMs the time that the clock of these days shows, as `timeIn` returns it
  * @returns a decimal text; undefined: less than a day has passed, which says nothing about the rest
  */
 export function forecastOf(spent: number, { from, to }: Days, nowMs: number): string | undefined {

@@ -14,12 +14,11 @@ import { Empty, State } from '../../ui/mark.tsx';
 import { money } from '../../ui/money.ts';
 import { count } from '../../ui/number.ts';
 import { Page, Sentence, Tools } from '../../ui/page.tsx';
-import { useNow } from '../../ui/time.tsx';
 import { ChooseSpan, daysIn } from '../usage/choose-span.tsx';
 import { DaysChart, type Measure } from '../usage/days.tsx';
 import { GroupName, groupIdOf } from '../usage/group-name.tsx';
 import { type Days, daysName, monthName, monthOf } from '../usage/month.ts';
-import { useDailyUsage, useUsageOf } from '../usage/queries.ts';
+import { useDailyUsage, useUsageOf, useUsageTime } from '../usage/queries.ts';
 import { SaveCsv } from '../usage/save-csv.tsx';
 import { BudgetsLeft } from './budgets-left.tsx';
 import { forecastOf } from './forecast.ts';
@@ -38,7 +37,8 @@ export function Spend() {
   const groups = SPEND_GROUPS.filter((group) => group !== 'tenant' || me.platform_admin);
   const by = groups.find((group) => group === search.by) ?? 'user';
   const isPlatform = by === 'tenant';
-  const days = daysIn(search);
+  const now = useUsageTime(isPlatform);
+  const days = daysIn(search, now);
   const sort = search.sort ?? '-cost';
   const of = useUsageOf(isPlatform);
   const query = { ...of.tenant, ...days, group_by: by, sort, include: 'names', limit: PAGE } as const;
@@ -55,7 +55,7 @@ export function Spend() {
         {total === undefined ? (
           <div className={styles.wait} aria-busy={daily.isPending} />
         ) : (
-          <Said search={search} days={days} cost={total.cost} currency={currency} />
+          <Said now={now} search={search} days={days} cost={total.cost} currency={currency} />
         )}
       </div>
       {(total?.unpriced_requests ?? 0) === 0 ? null : (
@@ -63,7 +63,7 @@ export function Spend() {
       )}
       {isPlatform ? null : <BudgetsLeft />}
       <Tools end={<Link to="/usage">{text.toUsage}</Link>}>
-        <ChooseSpan search={search} days={days} onChange={show} />
+        <ChooseSpan now={now} search={search} days={days} onChange={show} />
         <Segments
           label={text.by}
           value={by}
@@ -98,6 +98,7 @@ export function Spend() {
 }
 
 interface SaidProps {
+  readonly now: number;
   readonly search: SpendSearch;
   readonly days: Days;
   readonly cost: string;
@@ -105,8 +106,7 @@ interface SaidProps {
 }
 
 /** The spend in one sentence, with the forecast if the time is the current month. */
-function Said({ search: { period, from, to }, days, cost, currency }: SaidProps) {
-  const now = useNow();
+function Said({ now, search: { period, from, to }, days, cost, currency }: SaidProps) {
   const month = period ?? monthOf(now);
   const isMonth = from === undefined || to === undefined;
   const isCurrent = isMonth && month === monthOf(now);

@@ -10,11 +10,12 @@ import styles from './usage.module.css';
 const SPANS = [7, 30, 90, 365] as const;
 
 interface ChooseDaysProps {
+  readonly now: number;
   readonly days: Days;
   readonly onChoose: (days: Days) => void;
 }
 
-export function ChooseDays({ days, onChoose }: ChooseDaysProps) {
+export function ChooseDays({ now, days, onChoose }: ChooseDaysProps) {
   const [from, setFrom] = useState(days.from);
   const [to, setTo] = useState(days.to);
   const length = lengthOf({ from, to });
@@ -30,7 +31,7 @@ export function ChooseDays({ days, onChoose }: ChooseDaysProps) {
     >
       <div className={styles.spans}>
         {SPANS.map((span) => (
-          <Button key={span} small onPress={() => onChoose(lastDays(span))}>
+          <Button key={span} small onPress={() => onChoose(lastDays(span, now))}>
             {text.lastDays(span)}
           </Button>
         ))}

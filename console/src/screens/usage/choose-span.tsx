@@ -12,20 +12,21 @@ import styles from './usage.module.css';
 
 type Span = Pick<UsageSearch, 'period' | 'from' | 'to'>;
 
-/** The days of the address, by default those of the current month. */
-export function daysIn({ period, from, to }: Span): Days {
+/** The days of the address, by default those of the current month. @param now the time that the tenant's clock shows */
+export function daysIn({ period, from, to }: Span, now: number): Days {
   if (from !== undefined && to !== undefined) return { from, to };
-  return daysOfMonth(period ?? monthOf(Date.now()));
+  return daysOfMonth(period ?? monthOf(now));
 }
 
 interface ChooseSpanProps {
+  readonly now: number;
   readonly search: Span;
   readonly days: Days;
   readonly onChange: (change: Span) => void;
 }
 
-export function ChooseSpan({ search: { period: chosen, from, to }, days, onChange }: ChooseSpanProps) {
-  const period = chosen ?? monthOf(Date.now());
+export function ChooseSpan({ now, search: { period: chosen, from, to }, days, onChange }: ChooseSpanProps) {
+  const period = chosen ?? monthOf(now);
   const isMonth = from === undefined || to === undefined;
   return (
     <>
@@ -49,6 +50,7 @@ export function ChooseSpan({ search: { period: chosen, from, to }, days, onChang
       <Filter label={text.days} title={text.chooseDays}>
         {(close) => (
           <ChooseDays
+            now={now}
             days={days}
             onChoose={(wanted) => {
               close();

@@ -22,6 +22,16 @@ export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
+/** Returns the time whose date and hours in UTC are those that a clock in the zone shows. */
+export function timeIn(zone: string, time: number): number {
+  const parts = new Intl.DateTimeFormat('en', {
+    ...{ timeZone: zone, hourCycle: 'h23' },
+    ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  }).formatToParts(time);
+  const of = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value);
+  return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'));
+}
+
 /** Returns the month `by` months later. An invalid month counts as the current one. */
 export function shifted(month: string, by: number): string {
   const [, year, number] = MONTH.exec(month) ?? MONTH.exec(monthOf(Date.now())) ?? [];
@@ -45,9 +55,8 @@ export function daysOfMonth(month: string): Days {
   return { from: `${first}-01`, to: dayOf(Date.parse(`${shifted(first, 1)}-01`) - DAY_MS) };
 }
 
-/** Returns the last days up to today. */
-export function lastDays(length: number): Days {
-  const now = Date.now();
+/** Returns the last days up to today. @param now as `timeIn` returns it */
+export function lastDays(length: number, now: number): Days {
   return { from: dayOf(now - (length - 1) * DAY_MS), to: dayOf(now) };
 }
 

@@ -4,7 +4,8 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { UsageRow, UsageSums } from '../../../../client/index.ts';
 import { client as ownClient } from '../../api/client.ts';
 import { useTenant } from '../../api/session.ts';
-import type { Days } from './month.ts';
+import { useNow } from '../../ui/time.tsx';
+import { type Days, timeIn } from './month.ts';
 
 const PAGE = 200;
 
@@ -19,6 +20,18 @@ export function useUsageOf(isPlatform: boolean) {
   return isPlatform
     ? { id: '*', client: ownClient, tenant: { tenant_id: '*' } as const }
     : { id, client, tenant: {} as const };
+}
+
+/** The time that the clock of the usage's days shows, as `timeIn` returns it. In UTC until the zone is known. */
+export function useUsageTime(isPlatform: boolean): number {
+  const { id: actingIn } = useTenant();
+  const { id, client, tenant } = useUsageOf(isPlatform);
+  const { data } = useQuery({
+    queryKey: [actingIn, 'usage', id, 'zone'],
+    queryFn: ({ signal }) => client.request('GET', '/v1/iam/usage', { query: tenant, signal }),
+    select: ({ timezone }) => timezone,
+  });
+  return timeIn(data ?? 'UTC', useNow());
 }
 
 /** @param key the id of a key; default: all usage */

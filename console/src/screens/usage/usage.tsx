@@ -16,7 +16,7 @@ import { ChooseSpan, daysIn } from './choose-span.tsx';
 import { COUNTED, DaysChart } from './days.tsx';
 import { GroupName, groupIdOf } from './group-name.tsx';
 import { Limits } from './limits.tsx';
-import { useDailyUsage, useUsageOf } from './queries.ts';
+import { useDailyUsage, useUsageOf, useUsageTime } from './queries.ts';
 import { SaveCsv } from './save-csv.tsx';
 import { USAGE_GROUPS, USAGE_SORTS, type UsageGroup, type UsageSearch } from './search.ts';
 import styles from './usage.module.css';
@@ -31,7 +31,8 @@ export function Usage() {
   const groups = USAGE_GROUPS.filter((group) => group !== 'tenant' || me.platform_admin);
   const by = groups.find((group) => group === search.by) ?? 'model';
   const isPlatform = by === 'tenant';
-  const days = daysIn(search);
+  const now = useUsageTime(isPlatform);
+  const days = daysIn(search, now);
   const sort = search.sort ?? (by === 'day' ? 'id' : '-total_tokens');
   const of = useUsageOf(isPlatform);
   const query = { ...of.tenant, ...days, group_by: by, sort, include: 'names', limit: PAGE } as const;
@@ -61,7 +62,7 @@ export function Usage() {
             : text.estimatedSays(compact(total.estimated_tokens))
         }
       >
-        <ChooseSpan search={search} days={days} onChange={show} />
+        <ChooseSpan now={now} search={search} days={days} onChange={show} />
         <Segments
           label={text.by}
           value={by}
