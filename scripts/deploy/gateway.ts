@@ -1,17 +1,22 @@
-/** No route past the check: the chart's admission policy on a real API server. */
+/** No route past the check: the chart's admission policy and `postern gateway verify`, on a real API server. */
 
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
 import { OWNER, POLICY_CASES, type PolicyCase } from '../lib/gateway/admission.ts';
 import { type ApiServer, startApiServer } from '../lib/issuers/api-server.ts';
-import { must } from '../lib/tools/cache.ts';
+import { must, run } from '../lib/tools/cache.ts';
 import { crdObjects } from '../lib/tools/crds.ts';
 import { findHelm } from '../lib/tools/helm.ts';
 import { findKubeApiserver, KUBE_APISERVER_VERSION } from '../lib/tools/kube-apiserver.ts';
 import { manifestsOf } from '../lib/tools/manifests.ts';
 
-const CHART = join(import.meta.dirname, '../../helm/postern');
+const ROOT = join(import.meta.dirname, '../..');
+const CHART = join(ROOT, 'helm/postern');
 const NAMESPACES = ['ai', 'other'];
 const READY_LIMIT_MS = 60_000;
 const POLL_MS = 200;
@@ -37,10 +42,16 @@ async function untilDone(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+async function define(kubernetes: ApiServer, ...names: readonly string[]): Promise<void> {
+  const definitions = await crdObjects(names);
+  if (definitions.length !== names.length) throw new Error(`not all of ${names.join(', ')} are defined`);
+  for (const definition of definitions)
+    await kubernetes.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+}
+
 /** The namespaces, their owner, and the definition of a SecurityPolicy with its rules. */
 async function prepare(kubernetes: ApiServer): Promise<void> {
-  for (const definition of await crdObjects(['securitypolicies.gateway.envoyproxy.io']))
-    await kubernetes.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+  await define(kubernetes, 'securitypolicies.gateway.envoyproxy.io');
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   const apiGroup = 'rbac.authorization.k8s.io';
   await kubernetes.call('POST', `${rbac}/clusterroles`, {
@@ -135,6 +146,70 @@ async function refusesBypasses(): Promise<CheckOutcome> {
     : { kind: 'failed', says: wrong.join('; ') };
 }
 
+const GATEWAY_API = 'gateway.networking.k8s.io';
+
+/** A Gateway with a route that the check guards, and one that it does not. */
+async function createRoutes(kubernetes: ApiServer): Promise<void> {
+  const kinds = ['gateways', 'httproutes', 'grpcroutes', 'listenersets', 'tcproutes'];
+  await define(kubernetes, ...kinds.map((kind) => `${kind}.${GATEWAY_API}`), 'securitypolicies.gateway.envoyproxy.io');
+  const create = (plural: string, kind: string, name: string, spec: object): Promise<void> =>
+    untilDone(() =>
+      kubernetes.call('POST', `/apis/${GATEWAY_API}/v1/namespaces/default/${plural}`, {
+        ...{ apiVersion: `${GATEWAY_API}/v1`, kind, metadata: { name }, spec },
+      }),
+    );
+  await create('gateways', 'Gateway', 'ai', {
+    gatewayClassName: 'ai',
+    listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
+  });
+  for (const [name, type, value] of [
+    ['chat', 'PathPrefix', '/'],
+    ['health', 'Exact', '/healthz'],
+  ] as const)
+    await create('httproutes', 'HTTPRoute', name, {
+      parentRefs: [{ name: 'ai' }],
+      rules: [{ matches: [{ path: { type, value } }] }],
+    });
+  const target = { group: GATEWAY_API, kind: 'HTTPRoute', name: 'health' };
+  const policy = securityPolicy('open', { targetRefs: [target], cors: { allowOrigins: ['*'] } });
+  await untilDone(() => kubernetes.call('POST', policiesOf('default'), policy));
+}
+
+async function findsOpenRoutes(): Promise<CheckOutcome> {
+  const found = await findKubeApiserver();
+  if (found.kind === 'missing') return { kind: 'unavailable', says: found.message };
+  await using cleanUp = new AsyncDisposableStack();
+  const kubernetes = cleanUp.use(await startApiServer(found.path));
+  await createRoutes(kubernetes);
+  const gateway = createServer(({ url }, response) => {
+    response.writeHead(url === '/healthz' ? 200 : 401, { 'www-authenticate': 'Bearer realm="postern"' }).end();
+  }).listen(0, '127.0.0.1');
+  cleanUp.defer(() => void gateway.close());
+  await once(gateway, 'listening');
+  const bound = gateway.address();
+  const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const folder = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
+  cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
+  const ca = Buffer.from(kubernetes.ca).toString('base64');
+  const kubeconfig = {
+    'current-context': 'test',
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'administrator' } }],
+    clusters: [{ name: 'test', cluster: { server: kubernetes.url, 'certificate-authority-data': ca } }],
+    users: [{ name: 'administrator', user: { token: kubernetes.token } }],
+  };
+  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig), { mode: 0o600 });
+  const args = ['gateway', 'verify', '--kubeconfig', join(folder, 'kubeconfig'), '--address', address];
+  const { output } = await run(process.execPath, [join(ROOT, 'src/main.ts'), ...args], { cwd: folder });
+  const expected = [
+    'SecurityPolicy default/open, of HTTPRoute health: it has neither extAuth nor mergeType, so it removes the check',
+    `default/ai http  HTTPRoute default/health rule 1 match 1: GET http://*/healthz at ${address}: 200`,
+    '1 of 2 requests were answered 401 by Postern, 0 matches are public, 1 policies or routes have no check.',
+  ];
+  return output.trim() === expected.join('\n')
+    ? { kind: 'ok', says: 'one of two routes, and the policy that opens it' }
+    : { kind: 'failed', says: output };
+}
+
 export const checks: readonly Check[] = [
   {
     name: 'the admission policy of the chart refuses every SecurityPolicy that would remove the check, and admits the others',
@@ -142,5 +217,11 @@ export const checks: readonly Check[] = [
     // As for the tokens of ServiceAccounts: no package brings the API server.
     optional: true,
     run: refusesBypasses,
+  },
+  {
+    name: 'postern gateway verify reads the routes of a cluster, and lists the one that lets a request pass',
+    tool: { name: 'kube-apiserver', version: KUBE_APISERVER_VERSION },
+    optional: true,
+    run: findsOpenRoutes,
   },
 ];
