@@ -878,6 +878,10 @@ export type ExplainedDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
+  /** The report-only policy that would have denied the request. Null: none, or it is denied. */
+  readonly would_deny: string | null;
+  /** The report-only policy that would have allowed the request. Null: none, or it is allowed. */
+  readonly would_allow: string | null;
   /** The id of the budget without room for the request. */
   readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
@@ -919,6 +923,10 @@ export type ExplainedDecision = {
     readonly detail: string;
     /** The name of the policy that denies. */
     readonly policy: string | null;
+    /** The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`. */
+    readonly would_deny: string | null;
+    /** The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`. */
+    readonly would_allow: string | null;
     /** The steps, in order. The last one ended the decision. */
     readonly steps: readonly {
       /** The number of the step, 1 to 18. */
@@ -964,6 +972,8 @@ export type ExplainedDecision = {
       readonly effect: 'allow' | 'deny';
       /** Whether the policy belongs to the installation and applies to all tenants. */
       readonly global: boolean;
+      /** `report`: the policy has no effect. */
+      readonly mode: 'enforce' | 'report';
       /** Whether it matches the request. */
       readonly matched: boolean;
       /** Whether the policy is in force for the principal. */
@@ -1039,6 +1049,10 @@ export type Explanation = {
   readonly detail: string;
   /** The name of the policy that denies. */
   readonly policy: string | null;
+  /** The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`. */
+  readonly would_deny: string | null;
+  /** The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`. */
+  readonly would_allow: string | null;
   /** The steps, in order. The last one ended the decision. */
   readonly steps: readonly {
     /** The number of the step, 1 to 18. */
@@ -1084,6 +1098,8 @@ export type Explanation = {
     readonly effect: 'allow' | 'deny';
     /** Whether the policy belongs to the installation and applies to all tenants. */
     readonly global: boolean;
+    /** `report`: the policy has no effect. */
+    readonly mode: 'enforce' | 'report';
     /** Whether it matches the request. */
     readonly matched: boolean;
     /** Whether the policy is in force for the principal. */
@@ -1791,7 +1807,9 @@ export type NewPolicy = {
   readonly attached_roles?: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
-  /** Whether the policy is in force. */
+  /** `enforce`, or `report`: the policy has no effect, and decisions that it would have changed are recorded. */
+  readonly mode?: 'enforce' | 'report';
+  /** Whether the policy is in force, or is evaluated if its mode is `report`. */
   readonly enabled?: boolean;
 };
 
@@ -2075,7 +2093,9 @@ export type Policy = {
   readonly attached_roles: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global: boolean;
-  /** Whether the policy is in force. */
+  /** `enforce`, or `report`: the policy has no effect, and decisions that it would have changed are recorded. */
+  readonly mode: 'enforce' | 'report';
+  /** Whether the policy is in force, or is evaluated if its mode is `report`. */
   readonly enabled: boolean;
   /** Null for global policies. */
   readonly tenant_id: string | null;
@@ -2137,7 +2157,9 @@ export type PolicyChanges = {
   readonly attached_roles?: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
-  /** Whether the policy is in force. */
+  /** `enforce`, or `report`: the policy has no effect, and decisions that it would have changed are recorded. */
+  readonly mode?: 'enforce' | 'report';
+  /** Whether the policy is in force, or is evaluated if its mode is `report`. */
   readonly enabled?: boolean;
 };
 
@@ -2377,6 +2399,10 @@ export type RecentDecision = {
   readonly client_ip: string | null;
   /** The policy that denied. */
   readonly policy: string | null;
+  /** The report-only policy that would have denied the request. Null: none, or it is denied. */
+  readonly would_deny: string | null;
+  /** The report-only policy that would have allowed the request. Null: none, or it is allowed. */
+  readonly would_allow: string | null;
   /** The id of the budget without room for the request. */
   readonly budget: string | null;
   /** `true`: the server did not record other decisions of the tenant with this outcome at that time. */
@@ -2567,6 +2593,10 @@ export type Simulation = {
   readonly detail: string;
   /** The name of the policy that denies. */
   readonly policy: string | null;
+  /** The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`. */
+  readonly would_deny: string | null;
+  /** The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`. */
+  readonly would_allow: string | null;
   /** The steps, in order. The last one ended the decision. */
   readonly steps: readonly {
     /** The number of the step, 1 to 18. */
@@ -2612,6 +2642,8 @@ export type Simulation = {
     readonly effect: 'allow' | 'deny';
     /** Whether the policy belongs to the installation and applies to all tenants. */
     readonly global: boolean;
+    /** `report`: the policy has no effect. */
+    readonly mode: 'enforce' | 'report';
     /** Whether it matches the request. */
     readonly matched: boolean;
     /** Whether the policy is in force for the principal. */
@@ -3904,7 +3936,9 @@ export interface Paths {
         readonly q?: string | undefined;
         /** Only policies with this effect. */
         readonly effect?: 'allow' | 'deny' | undefined;
-        /** Only policies that are, or are not, in force. */
+        /** Only policies of this mode. */
+        readonly mode?: 'enforce' | 'report' | undefined;
+        /** Only policies that are, or are not, enabled. */
         readonly enabled?: boolean | undefined;
         /** Only policies with this `applies_to`. */
         readonly applies_to?: 'everyone' | 'roles' | undefined;
@@ -4318,7 +4352,7 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of the name or the issuer, in any case. */
         readonly q?: string | undefined;
-        /** Only policies that are, or are not, in force. */
+        /** Only policies that are, or are not, enabled. */
         readonly enabled?: boolean | undefined;
       } | undefined;
       readonly answers: {
@@ -4887,7 +4921,7 @@ export interface Paths {
     };
   };
   readonly '/v1/iam/decisions/recent': {
-    /** List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last 24 hours, newest first. At most 1,000 denials, as many sampled allows, and 10,000 first allows of a tenant are kept, and apart from these 10,000 denials and as many allows in shadow mode. */
+    /** List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last 24 hours, newest first. At most 1,000 denials, as many sampled allows, and 10,000 first allows of a tenant are kept, and apart from these 1,000 denials and as many allows that a report-only policy would have changed, and 10,000 denials and as many allows in shadow mode. */
     readonly GET: {
       readonly query?: {
         /** The number of rows of a page. Default: 50. */
@@ -4912,6 +4946,10 @@ export interface Paths {
         readonly principal?: string | undefined;
         /** A line of the route table: POST /v1/chat/completions. */
         readonly route?: string | undefined;
+        /** Decisions that a report-only policy would have changed: to a denial, to an allow, or to either. */
+        readonly would?: 'deny' | 'allow' | 'any' | undefined;
+        /** The name of the report-only policy that would have changed the decision. */
+        readonly report?: string | undefined;
         /** The start of the time span, included. */
         readonly from?: string | undefined;
         /** The end of the time span, excluded. */

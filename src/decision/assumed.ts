@@ -7,7 +7,7 @@
 
 import type { CompiledConditions } from './conditions.ts';
 import type { Snapshot, TenantView } from './model.ts';
-import { type CompiledPolicy, type PolicySet, policyList } from './policies.ts';
+import { type CompiledPolicy, listedPolicies, type PolicySet, policySet } from './policies.ts';
 
 export type Assumption = 'best' | 'worst';
 
@@ -24,10 +24,6 @@ function assumedPolicy(policy: CompiledPolicy, assumption: Assumption): Compiled
   return assumption === 'best' && readable === checks.length ? always : undefined;
 }
 
-function assumedList(policies: readonly CompiledPolicy[], assumption: Assumption) {
-  return policyList(policies.flatMap((policy) => assumedPolicy(policy, assumption) ?? []));
-}
-
 /** Sets are frozen and live as long as their tenant is cached, so each is converted once. */
 const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = {
   best: new WeakMap(),
@@ -37,10 +33,8 @@ const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = {
 export function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
   const last = known[assumption].get(set);
   if (last !== undefined) return last;
-  const made = Object.freeze({
-    denies: assumedList(set.denies.policies, assumption),
-    allows: assumedList(set.allows.policies, assumption),
-  });
+  // Report-only policies are left out, because they have no effect.
+  const made = policySet(listedPolicies(set).flatMap((policy) => assumedPolicy(policy, assumption) ?? []));
   known[assumption].set(set, made);
   return made;
 }

@@ -11,7 +11,7 @@ import { compileBudgetsInSteps } from './budgets.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import { interned } from './interned.ts';
 import type { TenantView } from './model.ts';
-import { type CompiledPolicy, compilePolicy, type PolicySet, policyListInSteps } from './policies.ts';
+import { type CompiledPolicy, compilePolicy, type PolicySet, policySetInSteps } from './policies.ts';
 
 const MAX_INTERNED = 4096;
 /**
@@ -43,14 +43,14 @@ export function compilePolicies(records: readonly PolicyRecord[]): PolicySet {
 /** Like `compilePolicies`, with one policy for each step. */
 export function* compilePoliciesInSteps(records: readonly PolicyRecord[]): Steps<PolicySet> {
   const compile = records.length > MAX_SHARED ? compilePolicy : policyOf;
-  const denies: CompiledPolicy[] = [];
-  const allows: CompiledPolicy[] = [];
+  const inForce: CompiledPolicy[] = [];
+  const reports: CompiledPolicy[] = [];
   for (const record of records) {
-    if (!record.enabled) continue;
-    (record.effect === 'deny' ? denies : allows).push(compile(record));
+    if (!record.enabled && record.reports !== true) continue;
+    (record.enabled ? inForce : reports).push(compile(record));
     yield;
   }
-  return Object.freeze({ denies: yield* policyListInSteps(denies), allows: yield* policyListInSteps(allows) });
+  return yield* policySetInSteps(inForce, reports);
 }
 
 export function compileTenant(record: TenantRecord): TenantView {

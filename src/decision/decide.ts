@@ -21,7 +21,16 @@ import type {
   Undecidable,
 } from './model.ts';
 import { isLeftOut } from './narrowing.ts';
-import { type AccessQuery, accessQuery, denied, isSpent, permitted, type Trace } from './permitted.ts';
+import {
+  type AccessQuery,
+  accessQuery,
+  denied,
+  isSpent,
+  permitted,
+  reportedAllow,
+  reportedDeny,
+  type Trace,
+} from './permitted.ts';
 import type { CompiledPolicy } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 import { effectiveTenant, OTHER_TENANT } from './tenant.ts';
@@ -216,7 +225,7 @@ function checkTokenLimit(
   };
 }
 
-/** Steps 9 to 15, for a proved principal. */
+/** Steps 9 to 15, for a proved principal, and after them the report-only policies, which do not change the result. */
 function decideForPrincipal(
   match: Matched,
   input: CheckInput,
@@ -265,8 +274,17 @@ function decideForPrincipal(
     nowMs,
   });
   if (trace !== undefined) trace.query = query;
-  const decision = checkPolicies(query, route, trace) ?? checkTokenLimit(match, query, body, effective);
-  return decision.kind === 'deny' ? { ...decision, tenant, resources } : decision;
+  const refused = checkPolicies(query, route, trace);
+  const decision = refused ?? checkTokenLimit(match, query, body, effective);
+  if (decision.kind === 'allow') {
+    const policy = reportedDeny(query);
+    return policy === undefined ? decision : { ...decision, wouldDeny: policy.name };
+  }
+  const located = { ...decision, tenant, resources };
+  if (refused === undefined || refused.code === 'denied_by_policy' || isSpent(query)) return located;
+  const policy = reportedAllow(query);
+  if (policy === undefined || checkTokenLimit(match, query, body, effective).kind === 'deny') return located;
+  return { ...located, wouldAllow: policy.name };
 }
 
 /** Like `decide`, and records what an explanation shows. */

@@ -18,7 +18,7 @@ import { ruleWork } from './limits.ts';
 import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
 import { type AccessQuery, type ConsideredGrant, permitted, type Trace } from './permitted.ts';
-import { type CompiledPolicy, type PolicySet, policyAppliesTo, reaches } from './policies.ts';
+import { type CompiledPolicy, listedPolicies, type PolicyLists, policyAppliesTo, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
 export interface ExplainedGrant {
@@ -46,6 +46,8 @@ export interface ExplainedPolicy {
   readonly name: string;
   readonly effect: 'allow' | 'deny';
   readonly global: boolean;
+  /** `report`: the policy has no effect. */
+  readonly mode: 'enforce' | 'report';
   /** All of the following together. */
   readonly matched: boolean;
   /** It applies to everyone or to a role of the principal. */
@@ -61,6 +63,10 @@ export interface DecisionExplanation {
   readonly code: 'allow' | DenyCode;
   readonly detail: string;
   readonly policy: string | null;
+  /** The report-only policy that would have denied the request; null if none would, or if the request is denied. */
+  readonly would_deny: string | null;
+  /** The report-only policy that would have allowed the request; null if none would, or if the request is allowed. */
+  readonly would_allow: string | null;
   readonly steps: readonly ExplainedStep[];
   /** Method and template of the route. */
   readonly route: string | null;
@@ -100,13 +106,17 @@ function explainCondition(check: Check, policy: CompiledPolicy, query: AccessQue
   };
 }
 
-function explainPolicy(policy: CompiledPolicy, global: boolean, query: AccessQuery): ExplainedPolicy {
+function explainPolicy({ policy, global, mode }: ListedPolicy, query: AccessQuery): ExplainedPolicy {
   const applies = policyAppliesTo(policy, query);
   const actions = coversAny(policy.actions, query.permissions);
   const resources = reaches(policy, query.resources, ruleWork());
   const conditions = policy.conditions.checks.map((check) => explainCondition(check, policy, query));
   const matched = applies && actions && resources && conditions.every((condition) => condition.matched);
-  return { name: policy.name, effect: policy.effect, global, matched, applies, actions, resources, conditions };
+  return { name: policy.name, effect: policy.effect, global, mode, matched, applies, actions, resources, conditions };
+}
+
+interface ListedPolicy extends Pick<ExplainedPolicy, 'global' | 'mode'> {
+  readonly policy: CompiledPolicy;
 }
 
 /** Policies of one explanation. Those that name the permission come before those that do not. */
@@ -114,15 +124,19 @@ const MAX_LISTED = 200;
 
 /** Only listed policies are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
 function explainPolicies(query: AccessQuery): readonly ExplainedPolicy[] {
-  const listed = (set: PolicySet | undefined, global: boolean) =>
-    [...(set?.denies.policies ?? []), ...(set?.allows.policies ?? [])].map((policy) => ({ policy, global }));
-  const all = [...listed(query.globalPolicies, true), ...listed(query.tenantPolicies, false)];
+  const listed = (lists: PolicyLists | undefined, global: boolean, mode: ExplainedPolicy['mode']) =>
+    listedPolicies(lists).map((policy): ListedPolicy => ({ policy, global, mode }));
+  const { globalPolicies, tenantPolicies } = query;
+  const all = [
+    ...listed(globalPolicies, true, 'enforce'),
+    ...listed(tenantPolicies, false, 'enforce'),
+    ...listed(globalPolicies.reports, true, 'report'),
+    ...listed(tenantPolicies?.reports, false, 'report'),
+  ];
   const [naming, others] = [true, false].map((names) =>
     all.filter(({ policy }) => coversAny(policy.actions, query.permissions) === names),
   );
-  return [...(naming ?? []), ...(others ?? [])]
-    .slice(0, MAX_LISTED)
-    .map(({ policy, global }) => explainPolicy(policy, global, query));
+  return [...(naming ?? []), ...(others ?? [])].slice(0, MAX_LISTED).map((one) => explainPolicy(one, query));
 }
 
 function resourceText(resource: Resource): string {
@@ -167,6 +181,8 @@ export function explainDecision(
     code: ending.code,
     detail: ending.detail,
     policy: decision.kind === 'deny' ? (decision.policy ?? null) : null,
+    would_deny: decision.kind === 'allow' && ending.outcome === 'allowed' ? (decision.wouldDeny ?? null) : null,
+    would_allow: decision.kind === 'deny' ? (decision.wouldAllow ?? null) : null,
     steps: stepsOf(ending, unproved),
     route: route === undefined ? null : `${route.method} ${route.template}`,
     permission: route?.permissions[0].text ?? null,

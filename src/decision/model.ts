@@ -203,6 +203,8 @@ export interface Allow {
   readonly promptTokens: number;
   /** The number of inline files of the body; 0 if the route is not metered by tokens. */
   readonly inlineFiles: number;
+  /** The report-only policy that would have denied the request. It changes nothing. */
+  readonly wouldDeny?: PolicyName;
 }
 
 /** A path of Postern's own HTTP module, which authenticates its requests itself. */
@@ -235,6 +237,8 @@ export interface Deny {
   readonly budgetId?: BudgetId;
   /** The exceeded limit by model, for step 16. */
   readonly modelLimit?: RateLimitMember | undefined;
+  /** The report-only policy that would have allowed the request. It changes nothing. */
+  readonly wouldAllow?: PolicyName;
 }
 
 /** The request cannot be decided, because Envoy did not send the body. Neither a denial nor an allow: 503. */

@@ -7,7 +7,14 @@ import { type Grant, grantCoversPermission, grantCoversResources } from './grant
 import { ruleWork } from './limits.ts';
 import type { Permission, Principal, Resource, TenantView } from './model.ts';
 import { ADMIN_TENANTS, covers } from './permissions.ts';
-import { allowing, type CompiledPolicy, denying, type PolicyQuery, type PolicySet } from './policies.ts';
+import {
+  allowing,
+  type CompiledPolicy,
+  denying,
+  type PolicyLists,
+  type PolicyQuery,
+  type PolicySet,
+} from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
 /** The input of steps 12 to 14. */
@@ -120,12 +127,56 @@ function grantable(principal: Principal, permissions: readonly Permission[]): re
   return permissions;
 }
 
-function allowedByPolicy(query: AccessQuery): boolean {
+/** Returns the first allow that matches, global ones first. */
+function allowOf(
+  query: AccessQuery,
+  global: PolicyLists | undefined,
+  tenant: PolicyLists | undefined,
+): CompiledPolicy | undefined {
   const { grantable: permissions } = query;
-  if (permissions.length === 0) return false;
+  if (permissions.length === 0) return undefined;
   const narrowed = permissions === query.permissions ? query : { ...query, permissions };
-  if (allowing(query.globalPolicies, narrowed) !== undefined) return true;
-  return query.tenantPolicies !== undefined && allowing(query.tenantPolicies, narrowed) !== undefined;
+  return (global && allowing(global, narrowed)) ?? (tenant && allowing(tenant, narrowed));
+}
+
+function allowedByPolicy(query: AccessQuery): boolean {
+  return allowOf(query, query.globalPolicies, query.tenantPolicies) !== undefined;
+}
+
+/** The report-only policies that apply to a request. */
+type ReportLists = readonly [global: PolicyLists | undefined, tenant: PolicyLists | undefined];
+
+function reportsOf({ globalPolicies, tenantPolicies }: AccessQuery): ReportLists | undefined {
+  const { reports: global } = globalPolicies;
+  const tenant = tenantPolicies?.reports;
+  return global === undefined && tenant === undefined ? undefined : [global, tenant];
+}
+
+/**
+ * Returns the report-only deny that would have denied a permitted request: global ones first, then by name. Its work is
+ * apart from that of the decision. Undefined = none, or the work is spent.
+ */
+export function reportedDeny(query: AccessQuery): CompiledPolicy | undefined {
+  const reports = reportsOf(query);
+  if (reports === undefined) return undefined;
+  const [global, tenant] = reports;
+  const separate = unspent(query);
+  return (global && denying(global, separate)) ?? (tenant && denying(tenant, separate));
+}
+
+/**
+ * Returns the report-only allow that would have permitted a request which lacks a permission or a resource: global ones
+ * first, then by name. Undefined as for `reportedDeny`.
+ */
+export function reportedAllow(query: AccessQuery): CompiledPolicy | undefined {
+  const reports = reportsOf(query);
+  const { principal } = query;
+  // Allow policies count for users and the owners of keys only.
+  if (reports === undefined || (principal.kind === 'api_key' && principal.owner === undefined)) return undefined;
+  const separate = unspent(query);
+  const policy = allowOf(separate, ...reports);
+  if (policy === undefined || principal.kind === 'user') return policy;
+  return coverageOf('scopes', undefined, principal.grant, separate) === 'permitted' ? policy : undefined;
 }
 
 /** Returns the query with its own work limit, for comparisons of an explanation only. */

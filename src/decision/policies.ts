@@ -31,13 +31,18 @@ export interface CompiledPolicy {
   readonly record: PolicyRecord;
 }
 
+export interface PolicyLists {
+  readonly denies: PolicyList;
+  readonly allows: PolicyList;
+}
+
 /**
  * The policies in force of one tenant, or the global ones: by effect, each list by name. Disabled policies are not
  * included.
  */
-export interface PolicySet {
-  readonly denies: PolicyList;
-  readonly allows: PolicyList;
+export interface PolicySet extends PolicyLists {
+  /** The report-only policies, which are not in force. Absent: none. */
+  readonly reports?: PolicyLists;
 }
 
 export interface PolicyList {
@@ -116,12 +121,36 @@ function* indexOf(policies: readonly CompiledPolicy[]): Steps<PolicyIndex> {
   return { byAction, picked: new Map() };
 }
 
-export function policyList(policies: readonly CompiledPolicy[]): PolicyList {
-  return finish(policyListInSteps(policies));
+/** Like `policySetInSteps`, at once. */
+export function policySet(inForce: readonly CompiledPolicy[], reports: readonly CompiledPolicy[] = []): PolicySet {
+  return finish(policySetInSteps(inForce, reports));
+}
+
+/** Returns the denies, then the allows. */
+export function listedPolicies(lists: PolicyLists | undefined): readonly CompiledPolicy[] {
+  return lists === undefined ? [] : [...lists.denies.policies, ...lists.allows.policies];
+}
+
+/**
+ * Returns a set of policies.
+ * @param inForce the enabled policies of mode `enforce`
+ * @param reports the enabled policies of mode `report`
+ */
+export function* policySetInSteps(
+  inForce: readonly CompiledPolicy[],
+  reports: readonly CompiledPolicy[],
+): Steps<PolicySet> {
+  const lists = yield* policyListsInSteps(inForce);
+  return Object.freeze(reports.length === 0 ? lists : { ...lists, reports: yield* policyListsInSteps(reports) });
+}
+
+function* policyListsInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyLists> {
+  const of = (effect: CompiledPolicy['effect']) => policyListInSteps(policies.filter((one) => one.effect === effect));
+  return { denies: yield* of('deny'), allows: yield* of('allow') };
 }
 
 /** Sorting is one step: the store delivers policies by name, and sorting a sorted list costs little. */
-export function* policyListInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyList> {
+function* policyListInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyList> {
   const sorted = policies.toSorted((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
   return { policies: sorted, index: sorted.length > INDEXED_FROM ? yield* indexOf(sorted) : undefined };
 }
@@ -264,11 +293,11 @@ function first(list: PolicyList, query: PolicyQuery): CompiledPolicy | undefined
 }
 
 /** Returns the first deny, by name, that matches; undefined = none, or the work is spent. */
-export function denying(set: PolicySet, query: PolicyQuery): CompiledPolicy | undefined {
+export function denying(set: PolicyLists, query: PolicyQuery): CompiledPolicy | undefined {
   return first(set.denies, query);
 }
 
 /** Returns an allow that matches; undefined = none, or the work is spent. */
-export function allowing(set: PolicySet, query: PolicyQuery): CompiledPolicy | undefined {
+export function allowing(set: PolicyLists, query: PolicyQuery): CompiledPolicy | undefined {
   return first(set.allows, query);
 }

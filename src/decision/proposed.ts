@@ -4,7 +4,14 @@ import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord, RoleRecord } from '../domain/records.ts';
 import { type Grant, makeGrant } from './grants.ts';
 import type { Snapshot, TenantView } from './model.ts';
-import { type CompiledPolicy, compilePolicy, type PolicyList, type PolicySet, policyList } from './policies.ts';
+import {
+  type CompiledPolicy,
+  compilePolicy,
+  listedPolicies,
+  type PolicyLists,
+  type PolicySet,
+  policySet,
+} from './policies.ts';
 
 export interface Proposal {
   /** Custom roles of the effective tenant. */
@@ -27,13 +34,13 @@ const NO_REMOVED_RULES: RemovedRules = { roles: new Set(), policies: new Set() }
 
 /** Proposed policies are compiled without the shared cache, so that nothing proposed is kept. */
 function proposedSet(set: PolicySet, proposed: readonly PolicyRecord[], replaced: ReadonlySet<string>): PolicySet {
-  const added = proposed.filter((record) => record.enabled).map(compilePolicy);
-  const listed = (effect: 'denies' | 'allows') =>
-    policyList([
-      ...set[effect].policies.filter((policy) => !replaced.has(policy.name)),
-      ...added.filter((policy) => policy.effect === (effect === 'denies' ? 'deny' : 'allow')),
-    ]);
-  return { denies: listed('denies'), allows: listed('allows') };
+  const kept = (lists: PolicyLists | undefined) => listedPolicies(lists).filter((policy) => !replaced.has(policy.name));
+  const inForce = proposed.filter((record) => record.enabled);
+  const reports = proposed.filter((record) => !record.enabled && record.reports === true);
+  return policySet(
+    [...kept(set), ...inForce.map(compilePolicy)],
+    [...kept(set.reports), ...reports.map(compilePolicy)],
+  );
 }
 
 /** Returns the policy without the removed roles. A policy without any role left applies to no principal. */
@@ -46,8 +53,8 @@ function detached(policy: CompiledPolicy, removed: ReadonlySet<RoleName>): Compi
 
 function detachedSet(set: PolicySet, removed: ReadonlySet<RoleName>): PolicySet {
   if (removed.size === 0) return set;
-  const listed = (list: PolicyList) => policyList(list.policies.map((policy) => detached(policy, removed)));
-  return { denies: listed(set.denies), allows: listed(set.allows) };
+  const all = (lists: PolicyLists | undefined) => listedPolicies(lists).map((policy) => detached(policy, removed));
+  return policySet(all(set), all(set.reports));
 }
 
 function proposedRoles(

@@ -45,7 +45,10 @@ export interface PolicyRecord {
   readonly conditions: StoredConditions;
   readonly appliesTo: 'everyone' | 'roles';
   readonly attachedRoles: readonly RoleName[];
+  /** True if the policy is in force. False for a report-only policy, because it has no effect. */
   readonly enabled: boolean;
+  /** True for an enabled report-only policy, which is evaluated after the decision. Absent: false. */
+  readonly reports?: boolean;
 }
 
 /**

@@ -39,7 +39,7 @@ const PIECE_BYTES = 32_768;
 
 /** Arrays in the order of POLICY_MEMBERS and ROLE_MEMBERS (rows.ts): they take half the work of objects. */
 export const POLICY = `json_build_array(
-  p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled,
+  p.name, p.effect, p.actions, p.resources, p.conditions, p.applies_to, p.enabled, p.reports,
   array(select r.role_name from policy_roles r where r.policy_id = p.id order by r.role_name))`;
 export const BUDGET = `json_build_array(
   p.name, p.id, p.unit, p.limit_amount, p.period, p.timezone, p.applies_to, p.per, p.models, p.action, p.epoch)`;

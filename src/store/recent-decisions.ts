@@ -35,7 +35,8 @@ const WRITE = {
     with given as materialized (
       select * from jsonb_to_recordset($1::jsonb) as t(request_id text, time timestamptz, tenant_id text, outcome text, code text,
         sampled boolean, principal_type text, principal_id text, method text, path text, route text, permission text, resources text[],
-        client_ip text, policy text, detail text, facts jsonb, first_of text, shadow boolean, client_request_id text)
+        client_ip text, policy text, detail text, facts jsonb, first_of text, shadow boolean, client_request_id text,
+        would_deny text, would_allow text)
     ), stored as (
       insert into recent_decisions select * from given order by tenant_id, first_of on conflict do nothing
     ), used as (

@@ -251,6 +251,7 @@ const POLICY_MEMBERS = [
   'conditions',
   'applies_to',
   'enabled',
+  'reports',
   'attached_roles',
 ] as const;
 
@@ -293,6 +294,7 @@ function policyRecord(row: Row): PolicyRecord {
     appliesTo: oneOf(row, 'applies_to', ['everyone', 'roles']),
     attachedRoles: roleNames(row['attached_roles']),
     enabled: row['enabled'] === true,
+    ...(row['reports'] === true ? { reports: true } : {}),
   };
 }
 

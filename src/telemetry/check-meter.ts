@@ -25,6 +25,8 @@ export class CheckMeter {
   readonly #notSent = new Map<Route, number>();
   readonly #modelLimits = new Map<string, { readonly limit: RateLimitMember; count: number }>();
   readonly durations = new DurationHistogram();
+  /** Checks whose outcome a report-only policy would have changed, by the effect of the policy. */
+  readonly reported = { allow: 0, deny: 0 };
   /** Checks that a budget refused. */
   refusedByBudget = 0;
 

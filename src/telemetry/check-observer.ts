@@ -1,7 +1,7 @@
 /** Counts, logs and records the gate's checks: one call per check, after its answer. */
 
 import type { CheckMeter } from './check-meter.ts';
-import { type CheckOutcome, routeOf } from './check-outcome.ts';
+import { type CheckOutcome, reportedEffect, routeOf } from './check-outcome.ts';
 import type { DecisionLog } from './decision-log.ts';
 import type { DecisionTally } from './decision-tally.ts';
 import type { RecentDecisions } from './recent-decisions.ts';
@@ -37,6 +37,8 @@ export function checkObserver(
       meter.record(outcome.code, routeOf(outcome.decision), outcome.tookMs);
       if (outcome.decision?.kind === 'fault') meter.bodyNotSent(outcome.decision.route);
       else if (outcome.decision?.kind === 'deny') meter.refused(outcome.decision);
+      const effect = reportedEffect(outcome.decision);
+      if (effect !== undefined) meter.reported[effect]++;
       tally.count(outcome);
       decisions?.offer(outcome);
       recent.offer(outcome);

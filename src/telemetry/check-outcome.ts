@@ -39,6 +39,12 @@ export function routeOf(decision: Decision | undefined): Route | undefined {
   return decision === undefined || decision.kind === 'public' ? undefined : decision.route;
 }
 
+/** Returns the effect of the report-only policy that would have changed the outcome. */
+export function reportedEffect(decision: Decision | undefined): 'allow' | 'deny' | undefined {
+  if (decision?.kind === 'allow' && decision.wouldDeny !== undefined) return 'deny';
+  return decision?.kind === 'deny' && decision.wouldAllow !== undefined ? 'allow' : undefined;
+}
+
 /**
  * Returns the tenant of a decision: the effective tenant if it is known, otherwise the principal's. Empty if neither is
  * known.

@@ -44,6 +44,8 @@ export function jsonLine(line: DecisionLine, atMs: number): string {
     text(',"model":', line.model) +
     plain(',"policy":"', line.policy) +
     plain(',"budget":"', line.budget) +
+    plain(',"would_deny":"', line.would_deny) +
+    plain(',"would_allow":"', line.would_allow) +
     plain(',"reason":"', line.reason) +
     text(',"detail":', line.detail) +
     text(',"setting":', line.setting) +

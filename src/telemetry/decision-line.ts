@@ -43,6 +43,8 @@ export interface DecisionLine {
   readonly model: string | undefined;
   readonly policy: string | undefined;
   readonly budget: BudgetId | undefined;
+  readonly would_deny: string | undefined;
+  readonly would_allow: string | undefined;
   readonly reason: InvalidReason | undefined;
   readonly detail: string | undefined;
   readonly setting: string | undefined;
@@ -88,6 +90,8 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     model: cut(allow?.model, MAX_TEXT),
     policy: denial?.policy,
     budget: denial?.budgetId,
+    would_deny: allow?.wouldDeny,
+    would_allow: denial?.wouldAllow,
     reason: denial?.reason,
     detail: cut(denial?.detail, MAX_TEXT),
     setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,
@@ -126,6 +130,8 @@ const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
   model: undefined,
   policy: undefined,
   budget: undefined,
+  would_deny: undefined,
+  would_allow: undefined,
   reason: undefined,
   detail: undefined,
   setting: undefined,

@@ -36,6 +36,10 @@ export const METRICS = {
       explanation: "The answer is 503 `unavailable`. See [Envoy's configuration](envoy.md#printing-the-configuration).",
     },
   ),
+  postern_policy_reports_total: counter(['effect'], 'Checks whose outcome a report-only policy would have changed.', {
+    explanation:
+      '`effect` of the policy: `deny` counts requests that were allowed, `allow` requests that were denied. [Recent decisions](operations.md#recent-decisions) name the policies.',
+  }),
   postern_check_duration_seconds: histogram('Time to answer a check.'),
   postern_processes_ready: gauge(['process'], 'Processes of this server that are ready.'),
   postern_process_restarts_total: counter(['process'], 'Processes that exited unexpectedly and were replaced.'),

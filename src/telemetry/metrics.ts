@@ -32,6 +32,7 @@ export class Metrics {
     this.show('postern_checks_total', () => this.checks.byCode());
     this.show('postern_route_checks_total', () => this.checks.byRoute());
     this.show('postern_bodies_not_sent_total', () => this.checks.bodiesNotSent());
+    this.show('postern_policy_reports_total', () => Object.entries(this.checks.reported));
     this.show('postern_budget_refused_checks_total', () => this.checks.refusedByBudget);
     this.show('postern_model_limit_refused_checks_total', () => this.checks.refusedByModelLimit());
     this.histogram('postern_check_duration_seconds', this.checks.durations);

@@ -38,6 +38,9 @@ export interface RecentDecisionRow {
   readonly shadow: boolean;
   /** Envoy's `x-request-id` of a check in shadow mode. */
   readonly client_request_id: string | null;
+  /** The report-only policies that would have changed the outcome. */
+  readonly would_deny: string | null;
+  readonly would_allow: string | null;
 }
 
 /** Facts for the explanation only. */
@@ -116,6 +119,8 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
     first_of: null,
     shadow: outcome.shadow === true,
     client_request_id: outcome.shadow === true ? (sharedRequestId(outcome.clientRequestId) ?? null) : null,
+    would_deny: (decision?.kind === 'allow' && decision.wouldDeny) || null,
+    would_allow: denial?.wouldAllow ?? null,
     bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
   };
 }

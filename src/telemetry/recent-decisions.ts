@@ -1,14 +1,14 @@
 /**
- * Collects denials, the first allow of each principal, route and model of a day, and a sample of the other allows, until
- * a writer takes them. Every check calls it: an allow costs two lookups and a counter, and a denial one small object.
+ * Collects denials, the first allow of each principal, route and model of a day, decisions that a report-only policy
+ * would have changed, and a sample of the other allows, until a writer takes them. Every check calls it: an allow costs two lookups and a counter, and a denial one small object.
  *
- * Each tenant has its own budget for each outcome, a token bucket, and so do decisions without a tenant. So no flood of
+ * Each tenant has its own budget for each of these kinds, a token bucket, and so do decisions without a tenant. So no flood of
  * a tenant, and no flood without credentials, displaces another tenant's decisions. All decisions of one budget in one
  * interval have the same chance of being recorded. Memory is bounded in bytes.
  */
 
 import type { Allow } from '../decision/model.ts';
-import { type CheckOutcome, outcomeKind, tenantOf } from './check-outcome.ts';
+import { type CheckOutcome, outcomeKind, reportedEffect, tenantOf } from './check-outcome.ts';
 import { FirstAllows } from './first-allows.ts';
 import { type RecentDecisionRow, rowOf, type TakenDecision, takeDecision } from './recent-decision.ts';
 
@@ -32,22 +32,23 @@ interface RecentDecisionsOptions {
 const BUDGETS = {
   deny: { burst: 32, refill: 4 },
   first: { burst: 32, refill: 4 },
+  report: { burst: 32, refill: 4 },
   allow: { burst: 4, refill: 0.1 },
 } as const;
 type Recorded = keyof typeof BUDGETS;
 /** In the order in which they take the rows of a batch. */
-const KINDS = ['deny', 'first', 'allow'] as const satisfies readonly Recorded[];
-/** The share of the rows of a batch that a flood of denials leaves to first allows. */
+const KINDS = ['deny', 'report', 'first', 'allow'] as const satisfies readonly Recorded[];
+/** The share of the rows of a batch that a flood of denials and reports leaves to first allows. */
 const SHARE_OF_FIRSTS = 0.25;
 /** The share of the memory that waiting first allows take. The rest is for the others. */
 const MEMORY_OF_FIRSTS = 0.125;
 
 interface Slot {
-  readonly kind: Recorded;
   /** The decisions that may still be recorded, at most `burst`. */
   credit: number;
-  /** Decisions since the last `take`. */
+  /** Decisions since the last `take`, and the denials among them. */
   seen: number;
+  denied: number;
   readonly held: TakenDecision[];
 }
 
@@ -88,16 +89,17 @@ export class RecentDecisions {
       return;
     }
     if (decision?.kind === 'allow' && this.#holdFirst(slots.first, decision, outcome)) return;
-    const slot = slots[kind];
+    const slot = slots[reportedEffect(decision) === undefined ? kind : 'report'];
     slot.seen++;
+    if (kind === 'deny') slot.denied++;
     const { held } = slot;
     if (held.length < Math.floor(slot.credit)) {
-      this.#hold(slot, held.length, outcome);
+      this.#hold(slot, held.length, outcome, kind);
       return;
     }
     // Reservoir sampling: each of the decisions so far stays with the same chance.
     const at = held.length === 0 ? 0 : Math.floor(this.#random() * slot.seen);
-    if (at < held.length) this.#hold(slot, at, outcome);
+    if (at < held.length) this.#hold(slot, at, outcome, kind);
   }
 
   /** Counts rows that the writer could not store. */
@@ -116,19 +118,25 @@ export class RecentDecisions {
     this.#firstBytes = 0;
     for (const [tenant, slots] of this.#tenants) {
       const keptOf = (kind: Recorded): number => Math.min(slots[kind].held.length, chosen.get(slots[kind]) ?? 0);
-      const isSampled = { deny: keptOf('deny') < slots.deny.seen, allow: keptOf('allow') < slots.allow.seen };
+      const isCut = (kind: Recorded): boolean => keptOf(kind) < slots[kind].seen;
+      const isSampled = { deny: isCut('deny') || isCut('report'), allow: isCut('allow') || isCut('report') };
       let idle = true;
       for (const kind of KINDS) {
         const slot = slots[kind];
         const kept = keptOf(kind);
-        for (const taken of slot.held.slice(0, kept)) rows.push(rowOf(taken, isSampled[taken.outcome]));
+        let denials = 0;
+        for (const taken of slot.held.slice(0, kept)) {
+          rows.push(rowOf(taken, isSampled[taken.outcome]));
+          if (taken.outcome === 'deny') denials++;
+        }
         const { burst, refill } = BUDGETS[kind];
         idle &&= slot.seen === 0 && slot.credit >= burst && slot.held.length === kept;
         slot.credit = Math.min(burst, slot.credit - kept + refill);
         slot.held.splice(0, kind === 'first' ? kept : slot.held.length);
         for (const { bytes } of slot.held) this.#firstBytes += bytes;
-        if (kind === 'deny') this.#drop(kind, slot.seen - kept);
+        this.#drop('deny', slot.denied - denials);
         slot.seen = 0;
+        slot.denied = 0;
       }
       if (idle) this.#tenants.delete(tenant);
     }
@@ -150,13 +158,18 @@ export class RecentDecisions {
     const slots = this.#tenants.get(tenant);
     if (slots !== undefined) return slots;
     if (this.#tenants.size >= this.#maxTenants) return undefined;
-    const made = { deny: newSlot('deny'), first: newSlot('first'), allow: newSlot('allow') };
+    const made = {
+      deny: newSlot('deny'),
+      first: newSlot('first'),
+      report: newSlot('report'),
+      allow: newSlot('allow'),
+    };
     this.#tenants.set(tenant, made);
     return made;
   }
 
-  #hold(slot: Slot, at: number, outcome: CheckOutcome): void {
-    const taken = takeDecision(outcome, slot.kind === 'deny' ? 'deny' : 'allow');
+  #hold(slot: Slot, at: number, outcome: CheckOutcome, kind: 'allow' | 'deny'): void {
+    const taken = takeDecision(outcome, kind);
     const freed = slot.held[at]?.bytes ?? 0;
     if (this.#bytes + taken.bytes - freed > this.#maxBytes * (1 - MEMORY_OF_FIRSTS)) return;
     this.#bytes += taken.bytes - freed;
@@ -191,5 +204,5 @@ export class RecentDecisions {
 }
 
 function newSlot(kind: Recorded): Slot {
-  return { kind, credit: BUDGETS[kind].burst, seen: 0, held: [] };
+  return { credit: BUDGETS[kind].burst, seen: 0, denied: 0, held: [] };
 }

@@ -4,9 +4,7 @@ import { compileGrant, compilePolicies, compileTenant } from '../../src/decision
 import type { PolicyConditions } from '../../src/decision/condition-table.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explainDecision } from '../../src/decision/explain.ts';
-import type { CheckInput, Decision, Identity, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
-import { narrowedUser } from '../../src/decision/narrowing.ts';
-import { compilePatterns } from '../../src/decision/permissions.ts';
+import type { CheckInput, Decision, Identity, UserPrincipal } from '../../src/decision/model.ts';
 import { parseRoute } from '../../src/decision/route-spec.ts';
 import { buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
@@ -19,9 +17,14 @@ import {
   extraLines,
   granted,
   principalArbitrary,
+  type RandomPrincipal,
   type RandomRequest,
   type RandomWorld,
+  randomIdentity,
+  randomSnapshot,
   requestArbitrary,
+  withoutReports,
+  withPolicies,
   worldArbitrary,
 } from './worlds.ts';
 
@@ -29,26 +32,6 @@ const built = buildRouteTable(extraLines());
 if (built.kind === 'error') throw new Error(built.message);
 const { table } = built;
 const NOW = Date.parse('2026-11-18T11:00:00Z');
-
-type RandomPrincipal = typeof principalArbitrary extends fc.Arbitrary<infer T> ? T : never;
-
-function identityOf(principal: RandomPrincipal): Identity {
-  const tenantId = must(parseTenantId(principal.tenant), principal.tenant);
-  const { key, roles, id } = principal;
-  const scope = principal.scope && compilePatterns(principal.scope);
-  if (key === undefined) {
-    const platformAdmin = roles.some((one) => one === 'admin');
-    const user: UserPrincipal = { kind: 'user', id, tenantId, roles, platformAdmin, sessionId: undefined };
-    return { kind: 'proved', principal: scope === undefined ? user : narrowedUser(user, scope) };
-  }
-  const owner = key.owned ? { id, roles } : undefined;
-  const grant = compileGrant(key.permissions, key.constraints);
-  const keyId = makeId('key', 0, new Uint8Array(10));
-  return {
-    kind: 'proved',
-    principal: { kind: 'api_key', id: keyId, tenantId, grant, owner, rateLimitRpm: undefined, scope },
-  };
-}
 
 function inputOf(request: RandomRequest): CheckInput {
   return checkInput({
@@ -59,19 +42,6 @@ function inputOf(request: RandomRequest): CheckInput {
     body: new TextEncoder().encode(request.body ?? ''),
     clientAddress: request.address,
   });
-}
-
-function snapshotOf(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest): Snapshot {
-  const view = (id: string) => {
-    const record = world.tenants.find((tenant) => tenant.id === id);
-    return record && compileTenant(record);
-  };
-  return {
-    own: view(principal.tenant),
-    effective: view(request.header ?? principal.tenant),
-    global: compilePolicies(world.globals),
-    builtinRoles,
-  };
 }
 
 function told(decision: Decision): string {
@@ -111,6 +81,63 @@ function naive(world: RandomWorld, principal: RandomPrincipal, request: RandomRe
   );
 }
 
+const byName = (left: PolicyRecord, right: PolicyRecord) => (left.name < right.name ? -1 : 1);
+
+/** The report-only policy that alone, in force, changes the outcome: found by putting each in force. */
+function naiveReport(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest): string | undefined {
+  const outcome = naive(world, principal, request);
+  const wanted = outcome === 'allow' ? 'deny' : 'allow';
+  if (!['allow', 'insufficient_permission', 'resource_not_permitted'].includes(outcome)) return undefined;
+  const effective = world.tenants.find((tenant) => tenant.id === (request.header ?? principal.tenant));
+  const listed = [...world.globals.toSorted(byName), ...(effective?.policies ?? []).toSorted(byName)];
+  const found = listed.find((one) => {
+    if (one.reports !== true || one.effect !== wanted) return false;
+    const enforced = withPolicies(world, (policy) => (policy === one ? { ...policy, enabled: true } : policy));
+    const then = naive(enforced, principal, request);
+    return then === (wanted === 'allow' ? 'allow' : `denied_by_policy ${one.name}`);
+  });
+  return found && `${wanted} ${found.name}`;
+}
+
+function reportOf(decision: Decision): string | undefined {
+  if (decision.kind === 'allow') return decision.wouldDeny && `deny ${decision.wouldDeny}`;
+  return decision.kind === 'deny' && decision.wouldAllow !== undefined ? `allow ${decision.wouldAllow}` : undefined;
+}
+
+describe('report-only policies', () => {
+  test('name the first policy that alone would change the outcome, and change nothing else of the decision', () => {
+    const seen = new Map<string, number>();
+    fc.assert(
+      fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
+        const input = inputOf(request);
+        const match = matchRoute(table, input);
+        const identity = randomIdentity(principal);
+        const snapshot = randomSnapshot(world, principal, request);
+        const decision = decide(match, input, identity, snapshot, NOW);
+        const report = reportOf(decision);
+        expect(report).toBe(naiveReport(world, principal, request));
+
+        const { wouldDeny, wouldAllow, ...rest } = { wouldDeny: undefined, wouldAllow: undefined, ...decision };
+        const without = randomSnapshot(withoutReports(world), principal, request);
+        const plain = decide(match, input, identity, without, NOW);
+        expect(told(plain)).toBe(told(decision));
+        if (plain.kind === 'deny') expect(rest).toEqual(plain);
+        else expect({ ...rest, tenant: undefined }).toEqual({ ...plain, tenant: undefined });
+
+        const explanation = explainDecision(match, input, identity, snapshot, NOW);
+        expect([explanation.would_deny ?? undefined, explanation.would_allow ?? undefined]).toEqual([
+          wouldDeny,
+          wouldAllow,
+        ]);
+        const effect = report?.split(' ')[0] ?? 'none';
+        seen.set(effect, (seen.get(effect) ?? 0) + 1);
+      }),
+      { numRuns: runs(2000) },
+    );
+    for (const effect of ['allow', 'deny']) expect(seen.get(effect) ?? 0).toBeGreaterThanOrEqual(enough(5));
+  });
+});
+
 describe('the decision for random tenants and policies', () => {
   test('equals the naive decision, which applies the rules one by one, and an explanation does not change it', () => {
     const seen = new Map<string, number>();
@@ -118,8 +145,8 @@ describe('the decision for random tenants and policies', () => {
       fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
         const input = inputOf(request);
         const match = matchRoute(table, input);
-        const identity = identityOf(principal);
-        const snapshot = snapshotOf(world, principal, request);
+        const identity = randomIdentity(principal);
+        const snapshot = randomSnapshot(world, principal, request);
         const decision = decide(match, input, identity, snapshot, NOW);
         expect(told(decision)).toBe(naive(world, principal, request));
 
@@ -127,7 +154,7 @@ describe('the decision for random tenants and policies', () => {
         expect(explanation.code).toBe(decision.kind === 'deny' ? decision.code : 'allow');
         expect(explanation.policy ?? undefined).toBe(decision.kind === 'deny' ? decision.policy : undefined);
         const denies = explanation.policies
-          .filter((policy) => policy.matched && policy.effect === 'deny')
+          .filter(({ matched, effect, mode }) => matched && effect === 'deny' && mode === 'enforce')
           .map((policy) => policy.name);
         if (explanation.policies.length > 0) expect(denies.length > 0).toBe(explanation.code === 'denied_by_policy');
         if (explanation.policy !== null) expect(denies).toContain(explanation.policy);
@@ -156,9 +183,9 @@ test('a scope removes permissions and adds none: what a narrowed session may do,
     fc.property(worldArbitrary, principalArbitrary, requestArbitrary, granted, (world, principal, request, scope) => {
       const input = inputOf(request);
       const match = matchRoute(table, input);
-      const snapshot = snapshotOf(world, principal, request);
+      const snapshot = randomSnapshot(world, principal, request);
       const outcome = (narrowedTo: RandomPrincipal['scope']) =>
-        decide(match, input, identityOf({ ...principal, scope: narrowedTo }), snapshot, NOW);
+        decide(match, input, randomIdentity({ ...principal, scope: narrowedTo }), snapshot, NOW);
       const [whole, narrowed] = [outcome(undefined), outcome(scope)];
       if (narrowed.kind === 'allow') expect(told(whole)).toBe('allow');
       expect(told(outcome(['*']))).toBe(told(whole));
@@ -420,6 +447,13 @@ describe('a denial', () => {
     });
     const policies = (effect: 'allow' | 'deny') => Array.from({ length: 30 }, (_, i) => policy(`p${i}`, effect));
     const TOO_MUCH = { kind: 'deny', code: 'resource_not_permitted', detail: expect.stringContaining('Name fewer') };
+
+    test('is no denial if only report-only policies need the work: they have a limit of their own', () => {
+      const reporting = policies('deny').map((one) => ({ ...one, enabled: false, reports: true }));
+      const decision = ask(asked, keyWith(['*']), record({ policies: reporting }));
+      expect(decision).toMatchObject({ kind: 'allow' });
+      expect(reportOf(decision)).toBeUndefined();
+    });
 
     test('is a denial, for remaining deny policies, grants and allow policies', () => {
       expect(ask(asked, keyWith(['*']))).toMatchObject({ kind: 'allow' });

@@ -119,6 +119,7 @@ describe('an explanation', () => {
       name: 'office-only-agents',
       effect: 'deny',
       global: false,
+      mode: 'enforce',
       matched: true,
       applies: true,
       actions: true,

@@ -1,11 +1,15 @@
 /** Random worlds: tenants with roles and policies, principals and requests, small enough that they often meet. */
 
 import fc from 'fast-check';
+import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
 import type { PolicyConditions } from '../../src/decision/condition-table.ts';
-import type { Route } from '../../src/decision/model.ts';
+import type { Identity, Route, Snapshot, UserPrincipal } from '../../src/decision/model.ts';
+import { narrowedUser } from '../../src/decision/narrowing.ts';
+import { compilePatterns } from '../../src/decision/permissions.ts';
 import { parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { makeId, parsePolicyName, parseTenantId } from '../../src/domain/ids.ts';
 import type { PolicyRecord, ResourceConstraints, RoleRecord, TenantRecord } from '../../src/domain/records.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
 import { must, roleName } from '../support/world.ts';
 import type { NaiveRequest } from './naive-decision.ts';
 
@@ -81,13 +85,16 @@ function policies(prefix: string, roles: readonly string[]): fc.Arbitrary<readon
     conditions,
     appliesTo: fc.constantFrom('everyone' as const, 'roles' as const),
     attachedRoles: fc.uniqueArray(fc.constantFrom(...roles), { maxLength: 2 }).map((names) => names.map(roleName)),
-    enabled: fc.boolean(),
+    state: fc.constantFrom('enforced', 'enforced', 'reported', 'disabled'),
   });
-  return fc
-    .array(one, { maxLength: 4 })
-    .map((list) =>
-      list.map((policy, i) => ({ ...policy, name: must(parsePolicyName(`${prefix}${(i * 7) % 5}`), 'policy name') })),
-    );
+  return fc.array(one, { maxLength: 4 }).map((list) =>
+    list.map(({ state, ...policy }, i) => ({
+      ...policy,
+      name: must(parsePolicyName(`${prefix}${(i * 7) % 5}`), 'policy name'),
+      enabled: state === 'enforced',
+      ...(state === 'reported' ? { reports: true } : {}),
+    })),
+  );
 }
 
 const role: fc.Arbitrary<RoleRecord> = fc.record({
@@ -132,6 +139,54 @@ export const principalArbitrary = fc.record({
   scope: fc.option(granted, { nil: undefined, freq: 2 }),
   id: fc.constant(makeId('usr', 0, new Uint8Array(10))),
 });
+
+export type RandomPrincipal = typeof principalArbitrary extends fc.Arbitrary<infer T> ? T : never;
+
+/** The principal of a valid credential. */
+export function randomIdentity(principal: RandomPrincipal): Identity {
+  const tenantId = must(parseTenantId(principal.tenant), principal.tenant);
+  const { key, roles, id } = principal;
+  const scope = principal.scope && compilePatterns(principal.scope);
+  if (key === undefined) {
+    const platformAdmin = roles.some((one) => one === 'admin');
+    const user: UserPrincipal = { kind: 'user', id, tenantId, roles, platformAdmin, sessionId: undefined };
+    return { kind: 'proved', principal: scope === undefined ? user : narrowedUser(user, scope) };
+  }
+  const owner = key.owned ? { id, roles } : undefined;
+  const grant = compileGrant(key.permissions, key.constraints);
+  const keyId = makeId('key', 0, new Uint8Array(10));
+  return {
+    kind: 'proved',
+    principal: { kind: 'api_key', id: keyId, tenantId, grant, owner, rateLimitRpm: undefined, scope },
+  };
+}
+
+export function randomSnapshot(
+  world: RandomWorld,
+  principal: RandomPrincipal,
+  request: Pick<RandomRequest, 'header'>,
+): Snapshot {
+  const view = (id: string) => {
+    const record = world.tenants.find((tenant) => tenant.id === id);
+    return record && compileTenant(record);
+  };
+  return {
+    own: view(principal.tenant),
+    effective: view(request.header ?? principal.tenant),
+    global: compilePolicies(world.globals),
+    builtinRoles,
+  };
+}
+
+/** The world with every policy as `change` returns it. */
+export function withPolicies(world: RandomWorld, change: (policy: PolicyRecord) => PolicyRecord): RandomWorld {
+  const tenants = world.tenants.map((tenant) => ({ ...tenant, policies: tenant.policies.map(change) }));
+  return { tenants, globals: world.globals.map(change) };
+}
+
+export function withoutReports(world: RandomWorld): RandomWorld {
+  return withPolicies(world, (policy) => ({ ...policy, reports: false }));
+}
 
 /**
  * Routes of the configuration, for what no built-in one asks: a permission of platform administrators, alone and beside

@@ -171,6 +171,30 @@ describe('policies', () => {
     expect(outcome(await as(clerk, 'DELETE', `/v1/iam/policies/${name}-no`))).toBe('204');
   });
 
+  test('a report-only allow is written like one in force, and gives nothing that its enforcement would not check again', async () => {
+    const report = { mode: 'report', attached_roles: ['reader'] };
+    const put = async (who: Person, body: object) => outcome(await as(who, 'PUT', `/v1/iam/policies/${name}`, body));
+    expect(outcome(await as(clerk, 'POST', '/v1/iam/policies', allow(['rag:read'], report)))).toBe('403 escalation');
+    expect(outcome(await as(boss, 'POST', '/v1/iam/policies', allow(['rag:read'], report)))).toBe('201');
+    expect(await put(clerk, { mode: 'enforce' })).toBe('403 escalation');
+    expect(await put(clerk, { description: 'fine' })).toBe('200');
+    expect(await put(clerk, { actions: ['rag:read', 'rag:query'] })).toBe('403 escalation');
+    expect(await put(clerk, { enabled: false })).toBe('200');
+    expect(await put(clerk, { enabled: true })).toBe('403 escalation');
+    expect(await put(clerk, { mode: 'enforce' })).toBe('200');
+    expect(await put(clerk, { enabled: true })).toBe('403 escalation');
+
+    // The policy gives the role nothing until it is in force.
+    const someone = await h.person(ACME, []);
+    const give = async (roles: string[]) => outcome(await as(clerk, 'PUT', `/v1/iam/users/${someone.id}`, { roles }));
+    expect(await put(boss, { mode: 'report', enabled: true })).toBe('200');
+    expect(await give(['reader'])).toBe('200');
+    expect(await give([])).toBe('200');
+    expect(await put(boss, { mode: 'enforce' })).toBe('200');
+    expect(await give(['reader'])).toBe('403 escalation');
+    expect(outcome(await as(boss, 'DELETE', `/v1/iam/policies/${name}`))).toBe('204');
+  });
+
   test('permissions of an unconditional allow policy can be granted, those of a conditional one cannot', async () => {
     const body = allow(['finetuning:*'], { attached_roles: ['clerk'] });
     await as(boss, 'POST', '/v1/iam/policies', {

@@ -33,6 +33,7 @@ beforeAll(async () => {
         effect: i % 2 === 0 ? 'deny' : 'allow',
         actions: ['rag:*'],
         resources: ['*'],
+        mode: i % 4 < 2 ? 'enforce' : 'report',
         enabled: i % 3 !== 0,
         global: tenant === 'globex' && i > 3,
         ...(i % 2 === 0 && i < 4
@@ -122,6 +123,7 @@ describe('policies', () => {
       {
         q: needles,
         effect: fc.constantFrom('allow', 'deny'),
+        mode: fc.constantFrom('enforce', 'report'),
         enabled: fc.boolean(),
         applies_to: fc.constantFrom('everyone', 'roles'),
         role: fc.constantFrom('developer', 'analyst', 'nobody'),
@@ -151,7 +153,7 @@ describe('policies', () => {
     );
   });
 
-  test.each(['enabled=yes', 'effect=maybe', 'applies_to=nobody', 'global=1', 'q=', `q=${'a'.repeat(201)}`])(
+  test.each(['enabled=yes', 'effect=maybe', 'mode=off', 'applies_to=nobody', 'global=1', 'q=', `q=${'a'.repeat(201)}`])(
     '%s is malformed',
     async (query) => {
       expect(outcome(await h.api('GET', `/v1/iam/policies?${query}`, { as: h.root.token }))).toBe(

@@ -42,6 +42,7 @@ describe('policies', () => {
       applies_to: 'everyone',
       attached_roles: [],
       global: false,
+      mode: 'enforce',
       enabled: true,
       tenant_id: 'acme',
       created_at: expect.any(String),

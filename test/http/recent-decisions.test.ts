@@ -79,6 +79,8 @@ describe('recent decisions', () => {
       policy: 'no-chat',
       budget: null,
       sampled: false,
+      would_deny: null,
+      would_allow: null,
       shadow: false,
       client_request_id: null,
       other: null,

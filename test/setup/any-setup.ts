@@ -110,6 +110,7 @@ function policy(roles: readonly string[]): fc.Arbitrary<PolicyDocument> {
     actions: some(pattern),
     resources: some(fc.constantFrom('*', 'models/phi-*', 'collections/hr', 'agents/*')),
     conditions: maybe(conditions),
+    mode: maybe(fc.constantFrom('enforce' as const, 'report' as const)),
     enabled: maybe(fc.boolean()),
   });
   return present(fc.tuple(rest, audience).map(([parts, audienceParts]) => ({ ...parts, ...audienceParts })));
@@ -243,6 +244,7 @@ export function meaning(document: SetupDocument): unknown {
       conditions: one.conditions ?? {},
       applies_to: one.applies_to ?? audience,
       attached_roles: attached,
+      mode: one.mode ?? 'enforce',
       enabled: one.enabled ?? true,
     };
   };

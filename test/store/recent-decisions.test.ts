@@ -227,6 +227,16 @@ describe('what is kept', () => {
     expect(await storedIds()).not.toContain(rows[0]?.request_id);
   });
 
+  test('of decisions that a report-only policy would have changed has a bound of its own', async () => {
+    const reports = [1, 2, 3].map((n) => decisionRow({ tenant_id: 'acme', would_allow: 'trial', atMs: NOON + n }));
+    const others = [1, 2].map((n) => decisionRow({ tenant_id: 'acme', atMs: NOON + n }));
+    await storeDecisions(fresh.db, [...reports, ...others]);
+    expect(await pruneExcessRecent(fresh.db.knex, 'sampled', { perGroup: 2, total: 100 }, 10)).toBe(0);
+    expect(await pruneExcessRecent(fresh.db.knex, 'reported', { perGroup: 2, total: 100 }, 10)).toBe(1);
+    expect(await storedIds()).toHaveLength(4);
+    expect(await storedIds()).not.toContain(reports[0]?.request_id);
+  });
+
   test('is of the last 24 hours, both in what is read and in what upkeep leaves', async () => {
     const rows = [0, 1, RECENT_HOURS - 1, RECENT_HOURS + 1, 100].map((hours) =>
       decisionRow({ atMs: NOON - hours * 3_600_000 }),

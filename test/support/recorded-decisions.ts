@@ -35,6 +35,8 @@ export function decisionRow({ atMs = Date.now(), facts, ...more }: DecisionSpec 
     first_of: null,
     shadow: false,
     client_request_id: null,
+    would_deny: null,
+    would_allow: null,
     ...more,
   };
 }

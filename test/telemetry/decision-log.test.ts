@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CheckInput } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { makeId } from '../../src/domain/ids.ts';
+import { makeId, parsePolicyName } from '../../src/domain/ids.ts';
 import { checkObserver } from '../../src/telemetry/check-observer.ts';
 import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { jsonLine } from '../../src/telemetry/decision-json.ts';
@@ -11,6 +11,7 @@ import { DecisionLog, type DecisionLogParts, type DecisionSink } from '../../src
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
+import { must } from '../support/world.ts';
 
 const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutcome => ({
   code,
@@ -344,6 +345,8 @@ describe('a line of the decision log', () => {
         fc.uint8Array({ minLength: 10, maxLength: 10 }).map((bytes) => makeId('bud', 0, bytes)),
         absent,
       ),
+      would_deny: name,
+      would_allow: name,
       reason: fc.option(fc.constantFrom('revoked', 'malformed'), absent),
       detail: anything,
       setting: anything,
@@ -381,8 +384,9 @@ describe('metrics', () => {
     );
     const [route] = BUILTIN_ROUTES;
     const denied = { kind: 'deny', code: 'insufficient_permission', detail: 'x' } as const;
+    const wouldAllow = must(parsePolicyName('trial'), 'trial');
     for (const tookMs of [0.02, 0.02, 0.7, 1e6, 0]) {
-      const decision = route === undefined ? denied : { ...denied, route };
+      const decision = route === undefined ? denied : { ...denied, route, wouldAllow };
       observer.observe(outcome('insufficient_permission', { decision, tookMs }));
     }
     observer.observe(outcome('public'));
@@ -394,6 +398,8 @@ describe('metrics', () => {
       observer.observe(outcome('rate_limit_exceeded', { decision }));
     }
     const text = await metrics.exposition();
+    expect(text).toContain('postern_policy_reports_total{effect="allow"} 5');
+    expect(text).toContain('postern_policy_reports_total{effect="deny"} 0');
     expect(text).toContain('postern_budget_refused_checks_total 1');
     expect(text).toContain('postern_model_limit_refused_checks_total{level="key",dimension="parallel"} 2');
     expect(text).toContain('postern_checks_total{outcome="deny",code="insufficient_permission"} 5');

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Allow, REPEATED } from '../../src/decision/model.ts';
 import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
-import { makeId } from '../../src/domain/ids.ts';
+import { makeId, parsePolicyName } from '../../src/domain/ids.ts';
 import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { FirstAllows } from '../../src/telemetry/first-allows.ts';
 import type { RecentDecisionRow } from '../../src/telemetry/recent-decision.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
-import { checkInput } from '../support/world.ts';
+import { checkInput, must } from '../support/world.ts';
 import { allowed, denied } from './support/decisions.ts';
 
 const INPUT = checkInput({ path: '/v1/models?key=1', clientAddress: '192.0.2.1' });
@@ -103,6 +103,30 @@ describe('recent decisions', () => {
         expect(recent.take()).toEqual([]);
       }),
     );
+  });
+
+  test('that a report-only policy would have changed have a budget of their own, in which a flood of others does not count', () => {
+    const recent = new RecentDecisions({ firsts: new FirstAllows({ perTenant: 0 }) });
+    const policy = must(parsePolicyName('trial'), 'trial');
+    const report = (kind: 'allow' | 'deny') => {
+      const outcome = outcomeOf('acme', kind);
+      const { decision } = outcome;
+      if (decision?.kind === 'allow') return { ...outcome, decision: { ...decision, wouldDeny: policy } };
+      return decision?.kind === 'deny' ? { ...outcome, decision: { ...decision, wouldAllow: policy } } : never();
+    };
+    for (let i = 0; i < 200; i++) {
+      recent.offer(deny('acme'));
+      recent.offer(allow('acme'));
+      if (i % 20 === 0) recent.offer(report(i % 40 === 0 ? 'allow' : 'deny'));
+    }
+    const rows = recent.take();
+    expect(rows.filter((row) => row.would_deny === policy && row.outcome === 'allow')).toHaveLength(5);
+    expect(rows.filter((row) => row.would_allow === policy && row.outcome === 'deny')).toHaveLength(5);
+    expect(recent.dropped).toBe(200 - 32);
+
+    for (let i = 0; i < 40; i++) recent.offer(report('deny'));
+    expect(recent.take()).toHaveLength(32 - 10 + 4);
+    expect(recent.dropped).toBe(200 - 32 + 40 - 26);
   });
 
   test('of one interval have the same chance each to be recorded', () => {

@@ -17,7 +17,7 @@ import type { NameSet } from '../globs.ts';
 import type { Grant } from '../grants.ts';
 import type { Permission, ResourceKind, Snapshot, TenantView } from '../model.ts';
 import { coversAny } from '../permissions.ts';
-import type { CompiledPolicy, PolicySet } from '../policies.ts';
+import { type CompiledPolicy, listedPolicies, type PolicySet } from '../policies.ts';
 import type { ComparisonBudget } from './budget.ts';
 import { AddressAxis, ClockAxis } from './lines.ts';
 import type { ResponsibleRule } from './model.ts';
@@ -85,8 +85,8 @@ function* paired<T>(
   }
 }
 
-function policiesOf({ denies, allows }: PolicySet): Named<CompiledPolicy> {
-  return new Map([...denies.policies, ...allows.policies].map((policy) => [policy.name, policy]));
+function policiesOf(set: PolicySet): Named<CompiledPolicy> {
+  return new Map(listedPolicies(set).map((policy) => [policy.name, policy]));
 }
 
 function grantsOf(snapshot: Snapshot, own: TenantView | undefined): Named<readonly [RoleName, Grant]> {

@@ -77,6 +77,7 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
     async (trx) => pruneOldRecent(trx, (await databaseTime(trx)).date.getTime(), ROWS),
     (trx) => pruneExcessRecent(trx, 'sampled', RECENT_BOUNDS.sampled, ROWS),
     (trx) => pruneExcessRecent(trx, 'first_allows', RECENT_BOUNDS.first_allows, ROWS),
+    (trx) => pruneExcessRecent(trx, 'reported', RECENT_BOUNDS.reported, ROWS),
     (trx) => pruneExcessRecent(trx, 'shadow', RECENT_BOUNDS.shadow, ROWS),
     (trx) => pruneOtherDenials(trx, ROWS),
   ],

@@ -56,13 +56,24 @@ export function mayWiden(caller: HeldCaller, before: Grantable, after: Grantable
   refuseLacking(caller, given, 'You cannot grant permissions that you do not have:');
 }
 
-/** For a new, updated or attached policy. Only the permissions that an allow policy adds count. */
+/**
+ * For a new, updated or attached policy. Only the permissions that an allow policy adds count. A policy that stays
+ * report-only is checked as if it were in force, because it is written to be enforced later. When it is enforced, it
+ * adds everything that it allows.
+ */
 export function mayWritePolicy(caller: HeldCaller, before: PolicyValues | undefined, after: PolicyValues): void {
   refuseLacking(
     caller,
-    addedByPolicy(before && policyRecord(before), policyRecord(after)),
+    addedByPolicy(
+      before && policyRecord(after.mode === 'report' ? asEnforced(before) : before),
+      policyRecord(asEnforced(after)),
+    ),
     'You cannot allow permissions that you do not have:',
   );
+}
+
+function asEnforced(policy: PolicyValues): PolicyValues {
+  return { ...policy, mode: 'enforce' };
 }
 
 /** For the assignment of roles of the effective tenant. Allow policies that are attached to them count. */

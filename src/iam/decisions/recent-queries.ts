@@ -25,6 +25,10 @@ export interface RecentFilter {
   readonly principal?: string;
   /** Method and template of an entry of the route table. */
   readonly route?: string;
+  /** Decisions that a report-only policy would have changed, by the effect of the policy. */
+  readonly would?: 'allow' | 'deny' | 'any';
+  /** The report-only policy that would have changed the decision. */
+  readonly report?: string;
   /** The first instant, milliseconds since the epoch. */
   readonly fromMs?: number;
   /** The instant after the last. */
@@ -41,6 +45,7 @@ export const RECENT_HOURS = 24;
 export const RECENT_BOUNDS: Readonly<Record<RecentKind, RecentBounds>> = {
   sampled: { perGroup: 1000, total: 100_000 },
   first_allows: { perGroup: 10_000, total: 100_000 },
+  reported: { perGroup: 1000, total: 100_000 },
   shadow: { perGroup: 10_000, total: 100_000 },
 };
 
@@ -74,6 +79,9 @@ const CONDITIONS = {
   code: 'code = :code',
   principal: 'principal_id = :principal',
   route: 'route = :route',
+  would: `case :would when 'deny' then would_deny is not null when 'allow' then would_allow is not null
+    else would_deny is not null or would_allow is not null end`,
+  report: ':report in (would_deny, would_allow)',
   fromMs: 'request_id >= :from',
   toMs: 'request_id < :to',
 } as const satisfies Record<Exclude<keyof RecentFilter, 'shadow'>, string>;
@@ -192,11 +200,14 @@ export async function pruneOldRecent(q: Queryable, nowMs: number, batch: number)
 }
 
 /** Decisions with bounds of their own. */
-type RecentKind = 'sampled' | 'first_allows' | 'shadow';
+type RecentKind = 'sampled' | 'first_allows' | 'reported' | 'shadow';
+
+const REPORTED = '(would_deny is not null or would_allow is not null)';
 
 const OF_KIND: Readonly<Record<RecentKind, string>> = {
-  sampled: 'first_of is null and not shadow',
+  sampled: `first_of is null and not shadow and not ${REPORTED}`,
   first_allows: 'first_of is not null',
+  reported: `first_of is null and not shadow and ${REPORTED}`,
   shadow: 'shadow',
 };
 

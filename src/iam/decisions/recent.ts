@@ -64,7 +64,7 @@ function isPosition(after: readonly string[]): boolean {
 }
 
 function filterOf(query: RecentQuery): RecentFilter {
-  const { shadow = false, other, differs, outcome, code, principal, route, from, to } = query;
+  const { shadow = false, other, differs, outcome, code, principal, route, would, report, from, to } = query;
   return {
     shadow,
     ...(other === undefined ? {} : { other }),
@@ -73,6 +73,8 @@ function filterOf(query: RecentQuery): RecentFilter {
     ...(code === undefined ? {} : { code }),
     ...(principal === undefined ? {} : { principal }),
     ...(route === undefined ? {} : { route }),
+    ...(would === undefined ? {} : { would }),
+    ...(report === undefined ? {} : { report }),
     ...(from === undefined ? {} : { fromMs: instantIn('from', from) }),
     ...(to === undefined ? {} : { toMs: instantIn('to', to) }),
   };
@@ -95,6 +97,8 @@ export function recentResource(row: StoredDecision): RecentResource {
     resources: row.resources,
     client_ip: row.client_ip,
     policy: row.policy,
+    would_deny: row.would_deny,
+    would_allow: row.would_allow,
     budget: row.facts.budget ?? null,
     sampled: row.sampled,
     shadow: row.shadow,

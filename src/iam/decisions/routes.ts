@@ -40,8 +40,8 @@ export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
 }
 
 const RECENT = '/v1/iam/decisions/recent';
-const { sampled, first_allows: firsts, shadow } = RECENT_BOUNDS;
-const BOUNDS = `At most ${sampled.perGroup.toLocaleString('en-US')} denials, as many sampled allows, and ${firsts.perGroup.toLocaleString('en-US')} first allows of a tenant are kept, and apart from these ${shadow.perGroup.toLocaleString('en-US')} denials and as many allows in shadow mode.`;
+const { sampled, first_allows: firsts, reported, shadow } = RECENT_BOUNDS;
+const BOUNDS = `At most ${sampled.perGroup.toLocaleString('en-US')} denials, as many sampled allows, and ${firsts.perGroup.toLocaleString('en-US')} first allows of a tenant are kept, and apart from these ${reported.perGroup.toLocaleString('en-US')} denials and as many allows that a report-only policy would have changed, and ${shadow.perGroup.toLocaleString('en-US')} denials and as many allows in shadow mode.`;
 
 export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[] {
   return [

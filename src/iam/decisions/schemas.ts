@@ -147,6 +147,13 @@ export const recentFilters = Type.Object(
     code: filterText(64, '`allow`, or the code of the denial.'),
     principal: filterText(64, 'The id of a user or a key.'),
     route: filterText(1100, 'A line of the route table: POST /v1/chat/completions.'),
+    would: Type.Optional(
+      Type.Unsafe<'deny' | 'allow' | 'any'>({
+        ...oneOf('deny', 'allow', 'any'),
+        description: 'Decisions that a report-only policy would have changed: to a denial, to an allow, or to either.',
+      }),
+    ),
+    report: filterText(64, 'The name of the report-only policy that would have changed the decision.'),
     from: instant('The start of the time span, included.'),
     to: instant('The end of the time span, excluded.'),
     include: names,
@@ -194,6 +201,16 @@ const decision = {
   resources: Type.Unsafe<readonly string[]>(Type.Array(text, { description: '`<kind>/<name>`, at most 16.' })),
   client_ip: perhapsText,
   policy: nullable(Type.String({ description: 'The policy that denied.' })),
+  would_deny: nullable(
+    Type.String({
+      description: 'The report-only policy that would have denied the request. Null: none, or it is denied.',
+    }),
+  ),
+  would_allow: nullable(
+    Type.String({
+      description: 'The report-only policy that would have allowed the request. Null: none, or it is allowed.',
+    }),
+  ),
   budget: nullable(Type.String({ description: 'The id of the budget without room for the request.' })),
   sampled: Type.Boolean({
     description: '`true`: the server did not record other decisions of the tenant with this outcome at that time.',

@@ -28,11 +28,12 @@ export async function explain(
 
 /**
  * Returns the part of an explanation that the caller may see. Without `admin:policies`, a caller sees only the policies
- * that match its request. Without `usage:read` as well, it does not see the usage of the tenant.
+ * that match its request and are in force. Without `usage:read` as well, it does not see the usage of the tenant.
  */
 export function shownTo<T extends DecisionExplanation>(caller: Caller, explanation: T): T {
   if (isAuthorized(caller, 'admin:policies')) return explanation;
-  const visible = { ...explanation, policies: explanation.policies.filter(({ matched }) => matched) };
+  const policies = explanation.policies.filter(({ matched, mode }) => matched && mode === 'enforce');
+  const visible = { ...explanation, would_deny: null, would_allow: null, policies };
   if (isAuthorized(caller, 'usage:read')) return visible;
   const budgets = explanation.budgets.map((budget) => (isOwnAmount(caller, budget) ? budget : withoutAmounts(budget)));
   return { ...visible, limits: explanation.limits.map(withoutUsage), budgets };

@@ -160,6 +160,7 @@ function asRecorded(row: StoredDecision, explanation: DecisionExplanation): Reco
       status,
       code,
       detail,
+      would_deny: null,
       steps: stepsOf(ending, undefined),
       same: true,
       note: LIMITS_NOTE,

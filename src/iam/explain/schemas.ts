@@ -242,6 +242,10 @@ const policyStep = Type.Object({
   name: text,
   effect: oneOf('allow', 'deny'),
   global: Type.Boolean(),
+  mode: Type.Unsafe<'enforce' | 'report'>({
+    ...oneOf('enforce', 'report'),
+    description: '`report`: the policy has no effect.',
+  }),
   matched: Type.Boolean(),
   applies: Type.Boolean(),
   actions: Type.Boolean(),
@@ -269,6 +273,18 @@ export const Explanation = component(
     code: oneOf('allow', ...Object.keys(ERRORS)),
     detail: text,
     policy: nullable(text),
+    would_deny: nullable(
+      Type.String({
+        description:
+          'The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`.',
+      }),
+    ),
+    would_allow: nullable(
+      Type.String({
+        description:
+          'The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`.',
+      }),
+    ),
     steps: Type.Array(step),
     route: nullable(text),
     permission: nullable(text),

@@ -75,7 +75,10 @@ export function noticedPolicy(
   policy: PolicyResource,
   findings: TenantFindings = NO_FINDINGS,
 ): PolicyResource & Noticed {
-  const found = policy.enabled ? findings.about('policy', policy.tenant_id, policy.name).map(findingNotice) : [];
+  const found =
+    policy.enabled && policy.mode === 'enforce'
+      ? findings.about('policy', policy.tenant_id, policy.name).map(findingNotice)
+      : [];
   return { ...policy, ...noticed([...found, ...policyNotices(parts, policy)]) };
 }
 

@@ -67,9 +67,9 @@ export function readNewPolicy(request: NewPolicy): ReadPolicy {
     ...validatePatterns(request.actions, '/actions'),
     ...validateResourcePatterns(request.resources, '/resources'),
   ]);
-  const { description = '', effect, actions, resources, enabled = true } = request;
+  const { description = '', effect, actions, resources, mode = 'enforce', enabled = true } = request;
   const audience = audienceAfter(initialAudience(effect), request.applies_to, request.attached_roles);
-  return { name, description, effect, actions, resources, conditions, enabled, audience };
+  return { name, description, effect, actions, resources, conditions, mode, enabled, audience };
 }
 
 function taken(global: boolean): Refusal {

@@ -24,6 +24,7 @@ import { closed, description, oneOf, roleNames, somePatterns, someResourcePatter
 
 export const effect = oneOf('allow', 'deny');
 export const appliesTo = oneOf('everyone', 'roles');
+export const mode = oneOf('enforce', 'report');
 
 /** The use case checks the members, and gives reasons. */
 const conditions = Type.Unsafe<unknown>({
@@ -51,6 +52,8 @@ export const policy = {
     changes: true,
   }),
   global: derived(Type.Boolean(), switchOf),
+  mode: column(mode, { accepts: Type.Optional(mode), changes: true }),
+  /** Of either mode. The table has a column for each, so that servers without report-only policies do not enforce them. */
   enabled: column(Type.Boolean(), switchOf),
   tenant_id: column(
     Type.Unsafe<TenantId | null>({ type: ['string', 'null'], description: 'Null for global policies.' }),
@@ -99,9 +102,9 @@ export function policyResource(row: PolicyRow): PolicyResource {
   return resourceOf(policy, row, { global: row.tenant_id === null });
 }
 
-/** Returns the part of a policy that decisions read. */
+/** Returns the part of a policy that decisions read. Only an enabled policy of mode `enforce` is in force. */
 export function policyRecord(values: Omit<PolicyValues, 'tenant_id' | 'description'>): PolicyRecord {
-  const { name, effect, actions, resources, conditions, applies_to, attached_roles, enabled } = values;
+  const { name, effect, actions, resources, conditions, applies_to, attached_roles } = values;
   return {
     name,
     effect,
@@ -110,6 +113,14 @@ export function policyRecord(values: Omit<PolicyValues, 'tenant_id' | 'descripti
     conditions,
     appliesTo: applies_to,
     attachedRoles: attached_roles,
-    enabled,
+    ...switchesOf(values),
   };
+}
+
+/** Returns the columns for `mode` and `enabled`: whether the policy is in force, and whether it only reports. */
+export function switchesOf({ mode, enabled }: Pick<PolicyRow, 'mode' | 'enabled'>): {
+  readonly enabled: boolean;
+  readonly reports?: true;
+} {
+  return mode === 'report' && enabled ? { enabled: false, reports: true } : { enabled: mode === 'enforce' && enabled };
 }

@@ -14,12 +14,19 @@ import {
 import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
-import { type PolicyRow, type PolicyValues, policy } from './entity.ts';
+import { type PolicyRow, type PolicyValues, policy, switchesOf } from './entity.ts';
 
-const policies = (q: Queryable) => q<PolicyRow>('policies');
+interface PolicyTable extends PolicyRow {
+  readonly reports: boolean;
+}
+
+const policies = (q: Queryable) => q<PolicyTable>('policies');
+
+/** SQL for the `enabled` of a policy in its mode. The column is false if the policy only reports. */
+const ENABLED_IN_MODE = '(p.enabled or p.reports)';
 
 const POLICY = `select ${columnsOf(policy)
-  .map((name) => `p.${name}`)
+  .map((name) => (name === 'enabled' ? `${ENABLED_IN_MODE} as enabled` : `p.${name}`))
   .join(', ')}, p.octets,
     array(select role_name from policy_roles where policy_id = p.id order by role_name collate "C") as attached_roles
   from policies p`;
@@ -43,6 +50,7 @@ export interface PolicyFilter {
   /** Any part of name or description, in any case. */
   readonly q?: string;
   readonly effect?: 'allow' | 'deny';
+  readonly mode?: 'enforce' | 'report';
   readonly enabled?: boolean;
   readonly applies_to?: 'everyone' | 'roles';
   /** A role that the policy is attached to. */
@@ -54,7 +62,8 @@ export interface PolicyFilter {
 const CONDITIONS: Readonly<Record<keyof PolicyFilter, string>> = {
   q: `position(lower(:q) in lower(p.name || E'\\n' || p.description)) > 0`,
   effect: 'p.effect = :effect',
-  enabled: 'p.enabled = :enabled',
+  mode: 'p.mode = :mode',
+  enabled: `${ENABLED_IN_MODE} = :enabled`,
   applies_to: 'p.applies_to = :applies_to',
   role: 'exists (select from policy_roles r where r.policy_id = p.id and r.role_name = :role)',
   global: '(p.tenant_id is null) = :global',
@@ -156,12 +165,12 @@ export async function isPolicyNameTaken(q: Queryable, tenant: TenantId | null, n
   return rows.length > 0;
 }
 
-/** Returns the enabled allow policies of a tenant and the global ones, including those with conditions. */
+/** Returns the allow policies in force of a tenant and the global ones, including those with conditions. */
 export function enabledAllowPolicies(q: Queryable, tenant: TenantId): Promise<readonly PolicyRow[]> {
   return runPrepared<PolicyRow>(q, ENABLED_ALLOWS, [tenant]);
 }
 
-/** Returns the enabled policies of a tenant and the global ones. */
+/** Returns the policies in force of a tenant and the global ones. */
 export function enabledPolicies(q: Queryable, tenant: TenantId): Promise<readonly PolicyRow[]> {
   return runPrepared<PolicyRow>(q, ENABLED, [tenant]);
 }
@@ -201,7 +210,7 @@ export async function countPoliciesOfRole(
  * Inserts a policy with its attached roles. Throws an error of the constraint `policies_by_name` if the name is taken.
  */
 export async function insertPolicy(q: Queryable, { attached_roles, ...values }: PolicyValues): Promise<PolicyRow> {
-  const { id } = writtenRow(await policies(q).insert(values, ['id']));
+  const { id } = writtenRow(await policies(q).insert({ ...values, ...columnsOfSwitches(values) }, ['id']));
   await setAttachedRoles(q, id, attached_roles);
   return policyById(q, id);
 }
@@ -210,9 +219,13 @@ export async function insertPolicy(q: Queryable, { attached_roles, ...values }: 
 export async function updatePolicyRow(q: Queryable, id: number, values: PolicyValues): Promise<PolicyRow> {
   await policies(q)
     .where('id', id)
-    .update({ ...updateOf(policy, values), updated_at: q.raw('clock_timestamp()') });
+    .update({ ...updateOf(policy, values), ...columnsOfSwitches(values), updated_at: q.raw('clock_timestamp()') });
   await setAttachedRoles(q, id, values.attached_roles);
   return policyById(q, id);
+}
+
+function columnsOfSwitches(values: Pick<PolicyRow, 'mode' | 'enabled'>): Pick<PolicyTable, 'enabled' | 'reports'> {
+  return { reports: false, ...switchesOf(values) };
 }
 
 /** Replaces the attached roles. */

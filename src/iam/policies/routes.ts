@@ -9,7 +9,7 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
 import { closed, countedPage, forcedStrictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
 import { createPolicy } from './create.ts';
-import { appliesTo, effect, newPolicy, Policy, policyChanges } from './entity.ts';
+import { appliesTo, effect, mode, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
 import { deletePolicy, updatePolicy } from './update.ts';
 
@@ -21,6 +21,7 @@ const listing = Type.Object(
       Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or description, in any case.' }),
     ),
     effect: Type.Optional(effect),
+    mode: Type.Optional(mode),
     enabled: Type.Optional(Type.Boolean()),
     applies_to: Type.Optional(appliesTo),
     role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),

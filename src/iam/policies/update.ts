@@ -99,6 +99,7 @@ async function policyAfter(trx: Transaction, policy: PolicyRow, changes: PolicyC
     conditions: changes.conditions === undefined ? policy.conditions : valid(parseConditions(changes.conditions)),
     applies_to: audience.applies_to,
     attached_roles: await attachableRoles(trx, policy.tenant_id, audience.attached_roles),
+    mode: changes.mode ?? policy.mode,
     enabled: changes.enabled ?? policy.enabled,
   };
 }

@@ -9,7 +9,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { budget, setupScope } from '../budgets/entity.ts';
 import { claimRules, issuer, leewaySeconds, ssoWithoutSecret } from '../issuers/entity.ts';
-import { policy } from '../policies/entity.ts';
+import { mode, policy } from '../policies/entity.ts';
 import { role } from '../roles/entity.ts';
 import { changedBy } from '../schema/entity.ts';
 import { nullable } from '../schema/keywords.ts';
@@ -37,6 +37,7 @@ export const policyDocument = Type.Object(
     ...policyMembers,
     description: removable(description),
     attached_roles: removable(roleNames),
+    mode: removable(mode),
   },
   closed,
 );

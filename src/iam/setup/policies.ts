@@ -23,6 +23,7 @@ export const POLICY_MEMBERS: SetupMembers<Values> = {
   conditions: { empty: {}, view: conditionsView },
   applies_to: { initial: 'roles' },
   attached_roles: { empty: [], view: (roles) => roles.toSorted() },
+  mode: { empty: 'enforce' },
   enabled: { initial: true },
 };
 
