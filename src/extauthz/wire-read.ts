@@ -25,6 +25,9 @@ export const GROUP = 3;
 const END_GROUP = 4;
 const FIXED32 = 5;
 
+/** The tag of a wrapper's `value`, a varint. */
+const VALUE_TAG = 0x08;
+
 const MAX_FIELD = 0x1fffffff;
 /** The depth of nested groups, as in the reference implementations. */
 const MAX_GROUP_DEPTH = 100;
@@ -73,6 +76,17 @@ export function readLength(cursor: Cursor, end: number): number {
   const fieldEnd = cursor.at + length;
   if (fieldEnd > end) throw MALFORMED;
   return fieldEnd;
+}
+
+/** Reads the content of a wrapper of an unsigned number, such as UInt32Value: value = 1. */
+export function readWrapped(cursor: Cursor, end: number): number {
+  let value = 0;
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag === VALUE_TAG) value = readVarint(cursor, end);
+    else skipField(cursor, tag, end);
+  }
+  return value;
 }
 
 /** Skips one field whose tag was read: an unknown field, or a known one of another wire type. */

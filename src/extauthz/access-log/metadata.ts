@@ -6,14 +6,17 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { cutUtf8 } from '../../domain/text.ts';
 import { type Cursor, MALFORMED, readLength, readTag, readText, skipField } from '../wire-read.ts';
+import { readNativeUsage } from './native-usage.ts';
 import { GATEWAY_COUNTS, isCount, USAGE_COUNTS, type UsageCount, type UsageDraft } from './usage.ts';
 
 /**
- * Metadata namespaces: that of ext_authz, that of the usage filters of `envoy/*.yaml`, and that of Envoy AI Gateway.
+ * Metadata namespaces: that of ext_authz, that of the usage filters of `envoy/*.yaml`, that of Envoy AI Gateway, and
+ * the typed one of Envoy's own counter. Only filters in Envoy write metadata.
  */
 const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
 export const USAGE_NAMESPACE = 'postern.usage';
 const GATEWAY_NAMESPACE = 'io.envoy.ai_gateway';
+const NATIVE_NAMESPACE = 'envoy.ai.token_usage';
 
 /** Field tags: number << 3 | wire type. */
 const MESSAGE_1 = 0x0a;
@@ -39,11 +42,15 @@ export interface MetadataDraft {
   usage: UsageDraft;
 }
 
-/** Metadata: filter_metadata = 1, a map of namespace to Struct. Throws `MALFORMED`. */
+/**
+ * Metadata: filter_metadata = 1, a map of namespace to Struct, typed_filter_metadata = 2, a map of namespace to Any.
+ * Throws `MALFORMED`.
+ */
 export function readMetadata(cursor: Cursor, end: number, draft: MetadataDraft): void {
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
     if (tag === MESSAGE_1) readNamespace(cursor, readLength(cursor, end), draft);
+    else if (tag === MESSAGE_2) readTypedNamespace(cursor, readLength(cursor, end), draft.usage);
     else skipField(cursor, tag, end);
   }
 }
@@ -58,6 +65,15 @@ function readNamespace(cursor: Cursor, end: number, draft: MetadataDraft): void 
     readStruct(value, valueEnd, (member, content) => noteUsage(draft.usage, member, content));
   else if (name === GATEWAY_NAMESPACE)
     readStruct(value, valueEnd, (member, content) => noteGateway(draft.usage, member, content));
+}
+
+/** A map entry: key = 1, value = 2 (Any). */
+function readTypedNamespace(cursor: Cursor, end: number, usage: UsageDraft): void {
+  const { name, start, valueEnd } = readPair(cursor, end);
+  if (start < 0 || name !== NATIVE_NAMESPACE) return;
+  const native = readNativeUsage({ bytes: cursor.bytes, at: start }, valueEnd);
+  usage.native = native?.counts;
+  usage.nativeModel = native?.model === undefined ? undefined : nameIn({ kind: 'text', ...native.model });
 }
 
 /** Reads a map entry's key, and the offsets of its value. Key and value may come in either order. */

@@ -8,7 +8,7 @@
  */
 
 import type { FinishedRequest } from '../ports.ts';
-import { type Cursor, MALFORMED, readLength, readTag, readVarint, skipField } from '../wire-read.ts';
+import { type Cursor, MALFORMED, readLength, readTag, readVarint, readWrapped, skipField } from '../wire-read.ts';
 import { type MetadataDraft, readMetadata } from './metadata.ts';
 import { measuredUsage, responseOf } from './usage.ts';
 
@@ -16,7 +16,6 @@ import { measuredUsage, responseOf } from './usage.ts';
 const MESSAGE_1 = 0x0a;
 const MESSAGE_2 = 0x12;
 const MESSAGE_4 = 0x22;
-const VARINT_1 = 0x08;
 const VARINT_3 = 0x18;
 const DETAILS_TAG = 0x32;
 const FIRST_UPSTREAM_BYTE_TAG = 0x3a;
@@ -141,6 +140,8 @@ function readEntry(cursor: Cursor, end: number): Draft {
       model: undefined,
       gateway: {},
       gatewayModel: undefined,
+      native: undefined,
+      nativeModel: undefined,
       textBytes: undefined,
       hidden: false,
       responseId: undefined,
@@ -199,15 +200,4 @@ function readIs(cursor: Cursor, end: number, wanted: Buffer): boolean {
   const same = cursor.bytes.subarray(cursor.at, end).equals(wanted);
   cursor.at = end;
   return same;
-}
-
-/** UInt32Value: value = 1. */
-function readWrapped(cursor: Cursor, end: number): number {
-  let value = 0;
-  while (cursor.at < end) {
-    const tag = readTag(cursor, end);
-    if (tag === VARINT_1) value = readVarint(cursor, end);
-    else skipField(cursor, tag, end);
-  }
-  return value;
 }

@@ -1,6 +1,6 @@
 /**
  * The usage that a model's answer reported. The numbers come from the filter of `envoy/*.yaml`, which puts the largest
- * number of each name into metadata, or from Envoy AI Gateway. This module interprets them together, for every API.
+ * number of each name into metadata, from Envoy's own counter, or from Envoy AI Gateway. This module interprets them together, for every API.
  */
 
 import { MAX_USAGE_TOKENS, type MeasuredUsage, type ResponseState } from '../../metering/settlement.ts';
@@ -25,6 +25,9 @@ export interface UsageDraft {
   /** The values of Envoy AI Gateway's `llmRequestCosts`. Its counts are 0 if the answer reported none. */
   readonly gateway: Partial<Record<UsageCount, number>>;
   gatewayModel: string | undefined;
+  /** The counts of Envoy's own counter; undefined if it found no usage, or not all of it. */
+  native: Partial<Record<UsageCount, number>> | undefined;
+  nativeModel: string | undefined;
   /** The bytes of the answer's text in UTF-8; undefined if the filter found no text of a known form. */
   textBytes: number | undefined;
   /** True if the answer's encoding hides its text. */
@@ -66,11 +69,14 @@ export function responseOf({ responseId, responseStatus, responseBackground }: U
 }
 
 /**
- * Returns the usage that the filter found in the answer or, if it found none, the usage that Envoy AI Gateway found.
+ * Returns the usage that the filter found in the answer; if it found none, the usage that Envoy itself counted or, if
+ * there is none either, the usage that Envoy AI Gateway found. The filter reads every form of an answer.
  */
-export function measuredUsage({ counts, model, gateway, gatewayModel }: UsageDraft): MeasuredUsage | undefined {
+export function measuredUsage({ counts, model, ...others }: UsageDraft): MeasuredUsage | undefined {
+  const { native, nativeModel, gateway, gatewayModel } = others;
   return (
     measured(counts, model) ??
+    (native === undefined ? undefined : measured(native, nativeModel)) ??
     (Object.values(gateway).some((count) => count > 0) ? measured(gateway, gatewayModel) : undefined)
   );
 }

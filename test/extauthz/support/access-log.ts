@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';
 import { USAGE_NAMESPACE } from '../../../src/extauthz/access-log/metadata.ts';
 
-const loaded = loadSync('envoy/service/accesslog/v3/als.proto', {
+const loaded = loadSync(['envoy/service/accesslog/v3/als.proto', 'envoy/data/ai/v3/token_usage.proto'], {
   includeDirs: [join(import.meta.dirname, '../../../protos')],
   keepCase: true,
   longs: Number,
@@ -16,6 +16,14 @@ const encode = (message: object): Buffer => {
   if (method === undefined) throw new Error('no StreamAccessLogs in protos/');
   return method.requestSerialize(message);
 };
+
+/** The bytes of a message of Envoy's own counter. */
+export function tokenUsage(message: object): Buffer {
+  const type = loaded['envoy.data.ai.v3.TokenUsage'];
+  if (!(type !== undefined && 'serialize' in type && typeof type.serialize === 'function'))
+    throw new Error('no TokenUsage in protos/');
+  return type.serialize(message);
+}
 
 export type Value = string | number | boolean | null;
 const struct = (members: Readonly<Record<string, Value>>) => ({
@@ -38,6 +46,8 @@ export interface Told {
   readonly decision?: Readonly<Record<string, Value>>;
   readonly usage?: Readonly<Record<string, Value>>;
   readonly others?: Readonly<Record<string, Readonly<Record<string, Value>>>>;
+  /** Typed metadata: the bytes of a message of any type, by their namespace. */
+  readonly typed?: Readonly<Record<string, Buffer>>;
   readonly status?: number;
   readonly responseBytes?: number;
   /** Envoy's `x-request-id`. */
@@ -61,7 +71,12 @@ function entry(told: Told): object {
       stream_id: 'a stream',
       upstream_cluster: 'upstream',
       start_time: { seconds: 1_800_000_000, nanos: 5 },
-      metadata: { filter_metadata: Object.fromEntries(namespaces.map(([name, members]) => [name, struct(members)])) },
+      metadata: {
+        filter_metadata: Object.fromEntries(namespaces.map(([name, members]) => [name, struct(members)])),
+        typed_filter_metadata: Object.fromEntries(
+          Object.entries(told.typed ?? {}).map(([name, value]) => [name, { type_url: 'type.googleapis.com/x', value }]),
+        ),
+      },
       ...(told.forwardedNanos === undefined ? {} : { time_to_first_upstream_tx_byte: { nanos: told.forwardedNanos } }),
       access_log_type: told.type ?? 6,
       intermediate_log_entry: told.intermediate ?? false,
