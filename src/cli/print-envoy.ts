@@ -7,6 +7,7 @@ import { loadOrRefuse } from './configuration.ts';
 import { agreeing } from './envoy-agreement.ts';
 import { placeAddresses } from './envoy-config.ts';
 import { envoyGatewayPatches, istioPatches } from './envoy-mesh.ts';
+import { countingNatively } from './envoy-native-usage.ts';
 import { SHADOW_HEADING, shadowConfig } from './envoy-shadow.ts';
 
 const PROFILES = ['demo', 'production', 'sidecar', 'istio', 'envoy-gateway'] as const;
@@ -31,8 +32,10 @@ const NAME = 'postern';
 export async function printEnvoyConfig(args: Arguments): Promise<number> {
   const profile = profileOf(args);
   refuseOthers(args, profile);
+  const isNative = readsNatively(args);
   const { config } = loadOrRefuse(args);
-  const agreed = agreeing(await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8'), config);
+  const file = await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8');
+  const agreed = agreeing(isNative ? countingNatively(file) : file, config);
   if (args.flag('shadow')) {
     const text = yaml(shadowConfig(agreed));
     process.stdout.write(`${SHADOW_HEADING}${printed(text, profile, args)}`);
@@ -65,12 +68,21 @@ function profileOf(args: Arguments): Profile {
   );
 }
 
-/** Rejects an option that has no effect on the profile. */
+function readsNatively(args: Arguments): boolean {
+  const reader = args.value('usage') ?? 'lua';
+  if (reader !== 'lua' && reader !== 'native') throw new UsageError(`--usage is lua or native, not ${reader}.`);
+  return reader === 'native';
+}
+
+/** Rejects an option that has no effect on the profile. The Envoys of the meshes do not count usage by themselves. */
 function refuseOthers(args: Arguments, profile: Profile): void {
   const isMesh = profile === 'istio' || profile === 'envoy-gateway';
-  if (args.flag('shadow') && (isMesh || args.value('http') !== undefined))
-    throw new UsageError(`--shadow is for the profiles demo, production and sidecar, without --http.`);
-  const others = { istio: ['listen', 'grpc', 'http'], 'envoy-gateway': ['listen', 'grpc', 'http', 'upstream'] };
+  if (args.flag('shadow') && (isMesh || args.value('http') !== undefined || args.value('usage') !== undefined))
+    throw new UsageError(`--shadow is for the profiles demo, production and sidecar, without --http and --usage.`);
+  const others = {
+    istio: ['listen', 'grpc', 'http', 'usage'],
+    'envoy-gateway': ['listen', 'grpc', 'http', 'upstream', 'usage'],
+  };
   const unused = isMesh ? others[profile] : ['gateway'];
   const given = unused.find((name) => args.value(name) !== undefined);
   if (given !== undefined) throw new UsageError(`The profile ${profile} has no --${given}.`);

@@ -74,6 +74,19 @@ describe('postern envoy config', () => {
     expect(stdout).not.toContain('/v1/unread');
   });
 
+  it.each(['demo', 'sidecar'])(
+    'prints for %s what a real Envoy takes if it counts usage by itself',
+    async (profile) => {
+      const { stdout } = await print(['--profile', profile, '--usage', 'native', '--config', 'postern.yaml']);
+      const { ok, output } = await validateConfig(parse(stdout, { merge: true }));
+      expect(ok, output).toBe(true);
+      expect(output).not.toMatch(/deprecated/i);
+      expect(stdout).toContain('llm_protocol: ANTHROPIC_MESSAGES');
+      expect(stdout).toContain(`max_request_bytes: ${16 * MIB}`);
+      expect(stdout).not.toContain(`max_request_bytes: ${MIB}`);
+    },
+  );
+
   it('prints for a sidecar a configuration without TLS, with the gate on its Unix socket and the addresses that were given', async () => {
     const { stdout } = await print([
       '--profile',
@@ -156,6 +169,8 @@ describe('postern envoy config', () => {
     ],
     [['--profile', 'istio', '--upstream', 'platform'], 'platform is not an address of the form host:port.'],
     [['--profile', 'istio', '--grpc', 'a:1'], 'The profile istio has no --grpc.'],
+    [['--profile', 'istio', '--usage', 'native'], 'The profile istio has no --usage.'],
+    [['--profile', 'demo', '--usage', 'both'], '--usage is lua or native, not both.'],
     [['--profile', 'envoy-gateway', '--upstream', 'a:1'], 'The profile envoy-gateway has no --upstream.'],
     [['--profile', 'production', '--gateway', 'ai/ai'], 'The profile production has no --gateway.'],
     [['--profile', 'demo', '--grpc', 'nowhere'], 'nowhere is not an address of the form host:port.'],

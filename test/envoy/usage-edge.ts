@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { FinishedRequest } from '../../src/extauthz/ports.ts';
+import type { EditConfig } from '../support/envoy.ts';
 import { type Answer, send, startServer } from '../support/http.ts';
 import { type MeteredEdge, startMeteredEdge } from '../support/metered-edge.ts';
 
@@ -12,12 +13,13 @@ export interface UsageEdge {
   readonly metered: MeteredEdge;
   /** Prepares an answer, and returns the model whose request gets it. */
   prepare(reply: Reply): string;
-  /** Requests an answer, and returns it with the report of its request. */
-  ask(reply: Reply, binary?: boolean): Promise<Asked>;
+  /** Requests an answer, by default to a chat, and returns it with the report of its request. */
+  ask(reply: Reply, binary?: boolean, path?: string): Promise<Asked>;
   stop(): Promise<void>;
 }
 
-export async function startUsageEdge(): Promise<UsageEdge> {
+/** @param edit changes Envoy's configuration */
+export async function startUsageEdge(edit?: EditConfig): Promise<UsageEdge> {
   /** The replies by the requested model. */
   const replies = new Map<string, Reply>();
   const upstream = await startServer(async (incoming, outgoing) => {
@@ -26,7 +28,7 @@ export async function startUsageEdge(): Promise<UsageEdge> {
     const { model } = JSON.parse(Buffer.concat(chunks).toString());
     await replies.get(model)?.(outgoing);
   });
-  const metered = await startMeteredEdge(upstream.address);
+  const metered = await startMeteredEdge(upstream.address, edit === undefined ? {} : { edit });
   const prepare = (reply: Reply): string => {
     const model = `case-${replies.size}`;
     replies.set(model, reply);
@@ -35,10 +37,10 @@ export async function startUsageEdge(): Promise<UsageEdge> {
   return {
     metered,
     prepare,
-    async ask(reply, binary = false) {
+    async ask(reply, binary = false, path = '/v1/chat/completions') {
       const model = prepare(reply);
       const headers = { authorization: `Bearer ${metered.world.userToken}`, 'content-type': 'application/json' };
-      const call = { method: 'POST', path: '/v1/chat/completions', headers, body: JSON.stringify({ model }), binary };
+      const call = { method: 'POST', path, headers, body: JSON.stringify({ model }), binary };
       const answer = await send(metered.edge.url, call);
       const finished = () => metered.finished(model);
       return [answer, async () => (await finished()).usage, finished];
