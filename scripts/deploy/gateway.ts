@@ -13,7 +13,7 @@ import { must, run } from '../lib/tools/cache.ts';
 import { crdObjects } from '../lib/tools/crds.ts';
 import { findHelm } from '../lib/tools/helm.ts';
 import { findKubeApiserver, KUBE_APISERVER_VERSION } from '../lib/tools/kube-apiserver.ts';
-import { manifestsOf } from '../lib/tools/manifests.ts';
+import { type Manifest, manifestsOf } from '../lib/tools/manifests.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CHART = join(ROOT, 'helm/postern');
@@ -77,13 +77,18 @@ async function createBefore(kubernetes: ApiServer): Promise<void> {
   }
 }
 
-async function installPolicy(kubernetes: ApiServer, helm: string): Promise<void> {
+/** Renders one template of the chart. */
+async function rendered(helm: string, template: string): Promise<readonly Manifest[]> {
   const text = await must(helm, [
-    ...['template', 'postern', CHART, '--namespace', 'postern', '--show-only', 'templates/gateway-admission.yaml'],
-    ...['--values', join(CHART, 'ci/minimal-values.yaml'), '--set', 'mesh.envoyGateway.admission.enabled=true'],
+    ...['template', 'postern', CHART, '--namespace', 'postern', '--show-only', `templates/${template}.yaml`],
+    ...['--values', join(CHART, 'ci/envoy-gateway-plain-values.yaml')],
     ...['--set', 'mesh.envoyGateway.admission.namespaces={ai,routes}'],
   ]);
-  for (const one of manifestsOf(text))
+  return manifestsOf(text);
+}
+
+async function installPolicy(kubernetes: ApiServer, helm: string): Promise<void> {
+  for (const one of await rendered(helm, 'gateway-admission'))
     await kubernetes.call(
       'POST',
       `${ADMISSION}/${one.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings'}`,
@@ -137,6 +142,11 @@ async function refusesBypasses(): Promise<CheckOutcome> {
   await createBefore(kubernetes);
   await installPolicy(kubernetes, join(helm.path, 'helm'));
   const wrong: string[] = [];
+  const made = await rendered(join(helm.path, 'helm'), 'mesh-envoy-gateway');
+  for (const one of made.filter(({ kind }) => kind === 'SecurityPolicy')) {
+    const answer = await answerTo(() => kubernetes.call('POST', policiesOf('ai'), one));
+    if (answer !== 'admitted') wrong.push(`the chart's own policy: ${answer}`);
+  }
   for (const [index, one] of POLICY_CASES.entries()) {
     const answer = await answerOf(kubernetes, index, one);
     if (answer !== one.answer) wrong.push(`${one.name}: ${answer}`);

@@ -175,7 +175,8 @@ function entriesOf(
   const attached = isHttp ? routes.filter((route) => isAttached(route, own)) : [];
   const entries = attached.flatMap((route) =>
     hostnamesOf(listener, route).flatMap((hostname) =>
-      (route.spec.rules ?? []).flatMap(({ matches = [] }, rule) =>
+      // Gateway API's default: one rule for every request.
+      (route.spec.rules ?? [{}]).flatMap(({ matches = [] }, rule) =>
         (matches.length === 0 ? [{}] : matches).map(
           (match, index): Entry => ({
             gateway,

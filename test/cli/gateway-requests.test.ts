@@ -198,6 +198,14 @@ describe('the request for a match', () => {
     ]);
   });
 
+  it('exists for a route without rules, which stands for every request', () => {
+    const gateway = gatewayObject([{ name: 'l', protocol: 'HTTP', port: 80 }]);
+    const some = [{ ...routeObject(0, [], [], ''), spec: { parentRefs: [{ name: 'ai' }] } }];
+    expect(probesOf(objectsOf(gateway, some), [gateway], PLATFORM)).toMatchObject([
+      { request: { path: '/v1/models' } },
+    ]);
+  });
+
   it('is a POST for a GRPCRoute', () => {
     const gateway = gatewayObject([{ name: 'l', protocol: 'HTTP', port: 80 }]);
     const matches = [

@@ -208,6 +208,30 @@ describe('with a dump', () => {
     expect(code).toBe(1);
   });
 
+  it('reaches an HTTPS listener by the name of the host, and only with its CA or without verification', async () => {
+    const authority = makeAuthority();
+    const { certPem, keyPem } = authority.issue('chat.example.com');
+    const names: unknown[] = [];
+    const challenge = { 'www-authenticate': 'Bearer realm="postern"' };
+    const gateway = createTlsServer({ cert: certPem, key: keyPem }, ({ headers, socket }, response) => {
+      names.push([headers.host, Reflect.get(socket, 'servername'), headers.authorization]);
+      response.writeHead(401, challenge).end();
+    });
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void gateway.close());
+    const bound = gateway.address();
+    const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
+    const listeners = [{ name: 'https', protocol: 'HTTPS', port: 443, hostname: '*.example.com' }];
+    const file = await dump('https', [{ ...GATEWAY, spec: { listeners } }, GUARDED[0]]);
+    await writeFile(join(folder, 'ca.crt'), authority.certPem);
+    const all = ['--dump', file, '--address', `127.0.0.1:${port}`];
+    const { code, lines } = await verify(...all);
+    expect([code, lines[0]]).toEqual([1, expect.stringContaining('no answer (UNABLE_TO_VERIFY_LEAF_SIGNATURE)')]);
+    expect((await verify(...all, '--ca', join(folder, 'ca.crt'))).code).toBe(0);
+    expect((await verify(...all, '--insecure')).code).toBe(0);
+    expect(names).toEqual(Array.from({ length: 2 }, () => ['chat.example.com', 'chat.example.com', undefined]));
+  });
+
   it('refuses a dump that proves nothing or cannot be read, without showing it', async () => {
     await expect(verify('--dump', await dump('empty', [GATEWAY]))).rejects.toThrow('There is no request to send');
     const broken = join(folder, 'broken.yaml');
@@ -284,11 +308,13 @@ describe('with a kubeconfig file', () => {
 
   it('reads every page of the cluster’s routes with a token', async () => {
     const api = await startApi('clear');
-    const file = await api.config({ token: 'reader' });
+    await writeFile(join(folder, 'token'), 'reader\n');
+    const file = await api.config({ tokenFile: 'token' });
     expect(await verify('--kubeconfig', file, '--address', address())).toMatchObject({
       code: 0,
       lines: ['3 of 3 requests were answered 401 by Postern, 0 matches are public.'],
     });
+    expect((await verify('--kubeconfig', await api.config({ token: 'reader' }), '--address', address())).code).toBe(0);
     const other = await api.config({ token: 'other' });
     await expect(verify('--kubeconfig', other)).rejects.toThrow('answers 403 to the list of gateways');
     await expect(verify('--kubeconfig', other, '--context', 'none')).rejects.toThrow('does not have this context');

@@ -104,6 +104,11 @@ export const POLICY_CASES: readonly PolicyCase[] = [
     ofRoute({ extAuth: { grpc: { backendRefs: [{ name: 'postern-grpc', port: 9191 }] } } }),
   ),
   created(
+    "extAuth of another port of Postern's Service, which has no other",
+    'admitted',
+    ofRoute({ extAuth: { grpc: { backendRefs: [{ ...BACKEND, port: 9292 }] } } }),
+  ),
+  created(
     'extAuth of Postern and of another server',
     'refused',
     ofRoute({ extAuth: { grpc: { backendRefs: [BACKEND, { name: 'yes', port: 9191 }] } } }),
