@@ -37,6 +37,8 @@ export interface Shape {
   readonly defaultModel: string | undefined;
   /** Whether the answer also gets the header with the token for the upstream. */
   readonly hasToken: boolean;
+  /** Whether the check had every other spelling of guarded headers that the request has. */
+  readonly hasAllAliases: boolean;
   /** The encoded headers that this request requires to remove, besides the prepared ones. */
   readonly seen: Buffer;
 }
@@ -86,6 +88,7 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
     maxTokens: maxTokensLength !== undefined,
     defaultModel: defaultModel !== undefined,
     token: shape.hasToken,
+    hasAllAliases: shape.hasAllAliases,
     metered: route.tokens || route.reportsUsage || route.readsResponse,
   });
   const rolesLength = roles.reduce((length, role) => length + role.length + 1, 0);

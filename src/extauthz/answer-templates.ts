@@ -59,6 +59,7 @@ function keyOf(shape: Shape): number | undefined {
     (shape.kind === 'user' ? 1 : 0) +
     (userLength === undefined ? 0 : 2) +
     (shape.isMessages ? 4 : 0) +
-    (shape.hasToken ? 8 : 0);
-  return flags + 16 * (tenantLength + 64 * (model + 256 * (digits + 16 * reservation)));
+    (shape.hasToken ? 8 : 0) +
+    (shape.hasAllAliases ? 16 : 0);
+  return flags + 32 * (tenantLength + 64 * (model + 256 * (digits + 16 * reservation)));
 }

@@ -9,6 +9,8 @@ import { intern } from './intern.ts';
 
 const NOTHING = Buffer.alloc(0);
 const NO_ALIASES: readonly string[] = Object.freeze([]);
+const NO_ALIASES_AT_ALL: Aliases = Object.freeze({ names: NO_ALIASES, areAll: true });
+const NO_ALIASES_SENT: Aliases = Object.freeze({ names: NO_ALIASES, areAll: false });
 
 /** One request, as the CheckRequest describes it. */
 export interface CheckRequest {
@@ -16,10 +18,17 @@ export interface CheckRequest {
   readonly input: CheckInput;
   /** Envoy's `x-request-id`, which correlates logs; undefined if it is absent or repeated. */
   readonly clientRequestId: string | undefined;
-  /** The names, in lower case, of the headers that an allow must remove by name (see `isAlias`). */
-  readonly aliases: readonly string[];
+  readonly aliases: Aliases;
   /** Whether the check must change nothing. */
   readonly shadow: boolean;
+}
+
+/** The other spellings of guarded headers in a check. */
+export interface Aliases {
+  /** The names, in lower case, of the headers that an allow must remove by name (see `isAlias`). */
+  readonly names: readonly string[];
+  /** Whether the request has no other ones. False: Envoy may have left some out of the check. */
+  readonly areAll: boolean;
 }
 
 export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: number): CheckRequest {
@@ -44,9 +53,14 @@ export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: numbe
       clientAddress: trustedHops > 0 ? trustedAddress(bytes, draft.forwardedFor ?? [], trustedHops) : peerOf(draft),
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
-    aliases: draft.aliases ?? NO_ALIASES,
+    aliases: aliasesOf(draft),
     shadow: draft.shadow,
   };
+}
+
+function aliasesOf({ aliases, hasAllAliases }: Draft): Aliases {
+  if (aliases === undefined) return hasAllAliases ? NO_ALIASES_AT_ALL : NO_ALIASES_SENT;
+  return { names: aliases, areAll: hasAllAliases };
 }
 
 function peerOf(draft: Draft): string | undefined {

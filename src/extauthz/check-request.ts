@@ -18,6 +18,12 @@ import { MALFORMED, readLength, readTag, readVarint, requireUtf8, skipField } fr
  */
 const BODY_MARK = Buffer.from('postern.body');
 const BODY_NOT_SENT = Buffer.from('not_sent');
+/**
+ * The entry by which Envoy's configuration marks that a check contains every spelling of the guarded headers that the
+ * request has. Without it, an allow also removes spellings that the check did not contain.
+ */
+const HEADERS_MARK = Buffer.from('postern.headers');
+const HEADERS_SENT = Buffer.from('sent');
 
 /**
  * The entry of `context_extensions` by which Envoy's configuration marks checks in shadow mode, which change nothing. An
@@ -111,10 +117,10 @@ function readAttributes(draft: Draft, end: number): void {
 
 /** One entry of the map: key = 1, value = 2. */
 function readContext(draft: Draft, end: number): void {
-  let isMark = false;
-  let isMode = false;
-  let notSent = false;
-  let isShadow = false;
+  let keyStart = draft.at;
+  let keyEnd = keyStart;
+  let valueStart = keyStart;
+  let textEnd = keyStart;
   while (draft.at < end) {
     const tag = readTag(draft, end);
     if (tag !== STRING_1 && tag !== STRING_2) {
@@ -122,24 +128,23 @@ function readContext(draft: Draft, end: number): void {
       continue;
     }
     const valueEnd = readLength(draft, end);
-    if (tag === STRING_1) {
-      isMark = holds(draft, valueEnd, BODY_MARK);
-      isMode = !isMark && holds(draft, valueEnd, MODE_MARK);
-    } else {
-      notSent = holds(draft, valueEnd, BODY_NOT_SENT);
-      isShadow = !notSent && holds(draft, valueEnd, SHADOW);
-    }
+    if (tag === STRING_1) [keyStart, keyEnd] = [draft.at, valueEnd];
+    else [valueStart, textEnd] = [draft.at, valueEnd];
     draft.at = valueEnd;
   }
-  if (isMark) draft.notInspected = notSent;
-  else if (isMode) {
-    if (!isShadow) throw MALFORMED;
+  const { bytes } = draft;
+  const isKey = (name: Buffer): boolean => holds(bytes, keyStart, keyEnd, name);
+  const isValue = (text: Buffer): boolean => holds(bytes, valueStart, textEnd, text);
+  if (isKey(BODY_MARK)) draft.notInspected = isValue(BODY_NOT_SENT);
+  else if (isKey(HEADERS_MARK)) draft.hasAllAliases = isValue(HEADERS_SENT);
+  else if (isKey(MODE_MARK)) {
+    if (!isValue(SHADOW)) throw MALFORMED;
     draft.shadow = true;
   }
 }
 
-function holds({ bytes, at }: Draft, end: number, text: Buffer): boolean {
-  return end - at === text.length && bytes.compare(text, 0, text.length, at, end) === 0;
+function holds(bytes: Buffer, start: number, end: number, text: Buffer): boolean {
+  return end - start === text.length && bytes.compare(text, 0, text.length, start, end) === 0;
 }
 
 /** AttributeContext.Peer: address = 1. */

@@ -17,6 +17,7 @@ import {
 } from './answer-template.ts';
 import { createTemplates } from './answer-templates.ts';
 import { BUDGET_HEADER } from './budget-answers.ts';
+import type { Aliases } from './check-input.ts';
 import { fillAscii, fillHex, fillUtf8, utf8Length } from './fill.ts';
 import { putResponseHeader } from './header-options.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
@@ -48,13 +49,13 @@ export interface AllowWriter {
     allow: Allow,
     admission: AdmittedLimits,
     requestId: RequestId,
-    aliases: readonly string[],
+    aliases: Aliases,
     isMessages: boolean,
     token?: Buffer,
     budgetHeader?: string,
   ): Buffer;
   /** Removes only the `x-postern-` names, because the HTTP module serves public routes and authenticates by itself. */
-  public(allow: PublicAllow, requestId: RequestId, aliases: readonly string[]): Buffer;
+  public(allow: PublicAllow, requestId: RequestId, aliases: Aliases): Buffer;
   /** The allow of a check in shadow mode. It has nothing that Envoy could apply to the request. */
   shadow(allow: Allow | PublicAllow): Buffer;
 }
@@ -92,6 +93,7 @@ export function createAllowWriter(
         // Envoy drops a header with an empty value, and then the client's own header would reach the upstream.
         defaultModel: allow.defaultModel === '' ? undefined : allow.defaultModel,
         hasToken: token !== undefined,
+        hasAllAliases: aliases.areAll,
         seen: Own.removal(Own.unlisted(aliases)),
       });
       const { okAt, bytes } = template;
@@ -131,7 +133,7 @@ export function createAllowWriter(
       wrapMetadata(writer, end);
       const okEnd = writer.at;
       putBytes(writer, seen);
-      putBytes(writer, Own.REMOVED_ON_PUBLIC);
+      putBytes(writer, Own.removedOnPublic(aliases));
       wrap(writer, OK_RESPONSE, okEnd);
       putBytes(writer, STATUS_OK);
       return finishWriting(writer);

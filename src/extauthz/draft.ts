@@ -33,6 +33,8 @@ export interface Draft extends Cursor {
   notInspected: boolean;
   /** Whether Envoy's configuration marks the check as one that must change nothing. */
   shadow: boolean;
+  /** Whether Envoy's configuration marks the check as one with every spelling of the guarded headers. */
+  hasAllAliases: boolean;
   aliases: string[] | undefined;
   /** Start and end of each `x-forwarded-for`, in order. */
   forwardedFor: number[] | undefined;
@@ -64,6 +66,7 @@ export function newDraft(bytes: Buffer): Draft {
     partial: false,
     notInspected: false,
     shadow: false,
+    hasAllAliases: false,
     aliases: undefined,
     forwardedFor: undefined,
   };

@@ -1,6 +1,7 @@
 /** The headers that only Postern sends to the upstream, and those that must not reach it from a client. */
 
 import { Fault } from '../domain/errors.ts';
+import type { Aliases } from './check-input.ts';
 import { type HeaderName, headerName } from './header-options.ts';
 import {
   ACCEPT_ENCODING,
@@ -51,27 +52,30 @@ export const ENCODED_NAME: {
 };
 
 /**
- * Other spellings that an answer removes even if the check did not contain them, because Envoy sends a check the
- * headers of `allowed_headers` only. The list stays short, because Envoy reads it for every request.
+ * Other spellings that an answer removes even if the check did not contain them, because Envoy may send a check the
+ * headers of its own `allowed_headers` only. The list stays short, because Envoy checks and removes each name in every
+ * request. It is empty for a check that has every spelling of the request.
  */
 const OWN_ALIASES = POSTERN_HEADERS.flatMap(uniformSpellings);
-const ALWAYS_REMOVED = [
-  ...OVERRIDES,
+const UNSEEN_REMOVED = [
   ...OWN_ALIASES,
   ...mixtures(TENANT_ID_HEADER),
   ...[...OVERRIDES, ...CREDENTIALS].flatMap(uniformSpellings),
 ];
 
-const LISTED: ReadonlySet<string> = new Set([...POSTERN_HEADERS, ...ALWAYS_REMOVED]);
+const TRUE_NAMES: ReadonlySet<string> = new Set([...POSTERN_HEADERS, ...OVERRIDES]);
+const LISTED: ReadonlySet<string> = new Set([...TRUE_NAMES, ...UNSEEN_REMOVED]);
 
 /** Returns the aliases of a request that no prepared list removes and no answer sets. */
-export function unlisted(aliases: readonly string[]): readonly string[] {
-  return aliases.length === 0 ? aliases : [...new Set(aliases)].filter((name) => !LISTED.has(name));
+export function unlisted({ names, areAll }: Aliases): readonly string[] {
+  if (names.length === 0) return names;
+  const listed = areAll ? TRUE_NAMES : LISTED;
+  return [...new Set(names)].filter((name) => !listed.has(name));
 }
 
 /** Returns `unlisted` for a public route, which loses the `x-postern-` names only. */
-export function unlistedOwn(aliases: readonly string[]): readonly string[] {
-  return unlisted(aliases.filter(isOwnAlias));
+export function unlistedOwn({ names, areAll }: Aliases): readonly string[] {
+  return unlisted({ names: names.filter(isOwnAlias), areAll });
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -83,7 +87,13 @@ export function removal(names: readonly string[]): Buffer {
 }
 
 /** On a public route, the answer removes Postern's own names only. */
-export const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
+const REMOVED_ON_PUBLIC = removal([...POSTERN_HEADERS, ...OWN_ALIASES]);
+const REMOVED_ON_PUBLIC_IF_SENT = removal(POSTERN_HEADERS);
+
+/** Returns the encoded names that a public answer removes besides `unlistedOwn`. */
+export function removedOnPublic({ areAll }: Aliases): Buffer {
+  return areAll ? REMOVED_ON_PUBLIC_IF_SENT : REMOVED_ON_PUBLIC;
+}
 
 /** The properties of an answer that determine the names that it removes. */
 interface Removing {
@@ -95,11 +105,13 @@ interface Removing {
   readonly token: boolean;
   /** Whether the route is metered by tokens: an encoded answer would hide its usage. */
   readonly metered: boolean;
+  /** Whether the check had every other spelling that the request has. */
+  readonly hasAllAliases: boolean;
 }
 
 /** @param tokenHeader the header that an answer with a token sets */
 function removedOnAllow(
-  { userId, roles, maxTokens, defaultModel, token, metered }: Removing,
+  { userId, roles, maxTokens, defaultModel, token, metered, hasAllAliases }: Removing,
   forwardCredential: boolean,
   tokenHeader: UpstreamTokenHeader,
 ): string[] {
@@ -112,7 +124,8 @@ function removedOnAllow(
     ...(metered ? [ACCEPT_ENCODING] : []),
     // Envoy would remove a header that the answer sets as well.
     ...[UPSTREAM_TOKEN, ...credentials].filter((name) => !token || name !== tokenHeader),
-    ...ALWAYS_REMOVED,
+    ...OVERRIDES,
+    ...(hasAllAliases ? [] : UNSEEN_REMOVED),
   ];
 }
 
@@ -124,7 +137,7 @@ export function prepareRemovals(
   forwardCredential: boolean,
   tokenHeader: UpstreamTokenHeader = UPSTREAM_TOKEN,
 ): Removals {
-  const lists = Array.from({ length: 64 }, (_, bits) => {
+  const lists = Array.from({ length: 128 }, (_, bits) => {
     const has = (bit: number): boolean => (bits & bit) !== 0;
     const removing = {
       userId: has(1),
@@ -133,12 +146,13 @@ export function prepareRemovals(
       defaultModel: has(8),
       metered: has(16),
       token: has(32),
+      hasAllAliases: has(64),
     };
     return removal(removedOnAllow(removing, forwardCredential, tokenHeader));
   });
-  return ({ userId, roles, maxTokens, defaultModel, metered, token }) => {
+  return ({ userId, roles, maxTokens, defaultModel, metered, token, hasAllAliases }) => {
     const optional = (userId ? 1 : 0) | (roles ? 2 : 0) | (maxTokens ? 4 : 0) | (defaultModel ? 8 : 0);
-    const list = lists[optional | (metered ? 16 : 0) | (token ? 32 : 0)];
+    const list = lists[optional | (metered ? 16 : 0) | (token ? 32 : 0) | (hasAllAliases ? 64 : 0)];
     if (list === undefined) throw new Fault('the list of headers to remove is missing');
     return list;
   };

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { prepareRemovals, REMOVED_ON_PUBLIC } from '../../src/extauthz/own-headers.ts';
+import { prepareRemovals, removedOnPublic } from '../../src/extauthz/own-headers.ts';
 import { DEMO_CONFIG, PRODUCTION_CONFIG } from '../support/envoy.ts';
 import { readFields } from '../support/protobuf.ts';
 import { fold, HEADER_SPELLINGS } from './spellings/headers.ts';
@@ -85,6 +85,17 @@ describe.each([
     fc.assert(fc.property(spelling, (name) => isShown(name)));
   });
 
+  test('says in the check of every route that it has every spelling', async () => {
+    const text = await readFile(file, 'utf8');
+    const checks: unknown[] = [];
+    JSON.stringify(parse(text, { merge: true }), (_key, value) => {
+      if (String(value?.['@type']).endsWith('.ExtAuthzPerRoute')) checks.push(value.check_settings.context_extensions);
+      return value;
+    });
+    expect(checks.length).toBeGreaterThan(3);
+    for (const context of checks) expect(context).toMatchObject({ 'postern.headers': 'sent' });
+  });
+
   test('lets the answer remove every name that it may remove', async () => {
     const check = (await filtersOf(file)).find(({ name }) => name === 'envoy.filters.http.ext_authz');
     const expression =
@@ -96,8 +107,9 @@ describe.each([
       defaultModel: false,
       token: false,
       metered: true,
+      hasAllAliases: false,
     });
-    const fields = readFields(Buffer.concat([removals, REMOVED_ON_PUBLIC]));
+    const fields = readFields(Buffer.concat([removals, removedOnPublic({ names: [], areAll: false })]));
     const listed = fields.map(({ value }) => (typeof value === 'number' ? '' : Buffer.from(value).toString()));
     const names = [...listed, ...HEADER_SPELLINGS.map((name) => name.toLowerCase())];
     expect(listed).toEqual(

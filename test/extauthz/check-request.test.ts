@@ -141,7 +141,7 @@ const request: fc.Arbitrary<CheckRequestMessage> = fc
           request: some(fc.record({ time: fc.record({ seconds: fc.nat() }), http: some(http) }).map(compact)),
           context_extensions: some(
             fc.dictionary(
-              fc.constantFrom('x', 'postern.body', 'postern.bodY', 'postern.mode', 'postern.mod'),
+              fc.constantFrom('x', 'postern.body', 'postern.bodY', 'postern.mode', 'postern.mod', 'postern.headers'),
               fc.oneof(fc.constantFrom('not_sent', 'sent', 'shadow', 'Shadow', ''), fc.string()),
               { noNullPrototype: true },
             ),
@@ -389,10 +389,20 @@ describe('headers', () => {
       '',
     ];
     const aliasesOf = (form: 'map' | 'raw'): readonly string[] =>
-      read(checkRequest({ headers: [...aliases, ...others].map((header) => [header, 'v'] as const), form })).aliases;
+      read(checkRequest({ headers: [...aliases, ...others].map((header) => [header, 'v'] as const), form })).aliases
+        .names;
     for (const form of ['map', 'raw'] as const) {
       expect(aliasesOf(form)).toEqual(aliases.map((header) => header.toLowerCase()));
     }
+  });
+
+  test('the aliases are all that there are only if the configuration of Envoy says so', () => {
+    const areAll = (context: Readonly<Record<string, string>>): boolean =>
+      read(checkRequest({ headers: [['postern.headers', 'sent']], context })).aliases.areAll;
+    expect(areAll({ 'postern.headers': 'sent' })).toBe(true);
+    expect(areAll({ 'postern.body': 'not_sent', 'postern.headers': 'sent' })).toBe(true);
+    for (const context of [{}, { 'postern.headers': 'Sent' }, { 'postern.headers': '' }, { 'postern.body': 'sent' }])
+      expect(areAll(context)).toBe(false);
   });
 
   test('another spelling is never read as the header itself', () => {

@@ -4,6 +4,7 @@ import { compileGrant, compilePolicies } from '../../src/decision/compile.ts';
 import type { Allow, KeyPrincipal, Principal, TenantView } from '../../src/decision/model.ts';
 import { makeId, parseId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { readAccessLog } from '../../src/extauthz/access-log/reader.ts';
+import type { Aliases } from '../../src/extauthz/check-input.ts';
 import { createAllowWriter } from '../../src/extauthz/check-response.ts';
 import { encodeHeaderText, headerName, putHeader } from '../../src/extauthz/header-options.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
@@ -46,7 +47,8 @@ const ALLOW: Allow = {
 const RESERVED = { reservation: 'ab'.repeat(16), rate: undefined };
 const NOT_LIMITED = { reservation: undefined, rate: undefined };
 
-const answerTo = (allow: Allow, aliases: readonly string[] = []): ReturnType<typeof readAnswer> =>
+const NO_ALIASES: Aliases = { names: [], areAll: false };
+const answerTo = (allow: Allow, aliases = NO_ALIASES): ReturnType<typeof readAnswer> =>
   readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, aliases, false));
 
 const ids = fc.uint8Array({ minLength: 10, maxLength: 10 });
@@ -91,13 +93,16 @@ const allow: fc.Arbitrary<Allow> = fc.record({
   promptTokens: fc.constant(0),
   inlineFiles: fc.constant(0),
 });
-const aliases = fc.array(
-  fc.oneof(
-    fc.constantFrom('x-postern-subject', 'x_postern_subject', 'x-postern-x', 'x.postern_roles'),
-    fc.stringMatching(/^x[-_.]postern[-_.][a-z]{0,9}$/),
-    fc.stringMatching(/^x[-_.]{1,2}tenant[-_.]{2}id$/),
+const aliases: fc.Arbitrary<Aliases> = fc.record({
+  names: fc.array(
+    fc.oneof(
+      fc.constantFrom('x-postern-subject', 'x_postern_subject', 'x-postern-x', 'x.postern_roles', 'api_key'),
+      fc.stringMatching(/^x[-_.]postern[-_.][a-z]{0,9}$/),
+      fc.stringMatching(/^x[-_.]{1,2}tenant[-_.]{2}id$/),
+    ),
   ),
-);
+  areAll: fc.boolean(),
+});
 
 describe('an allow, read by the complete definition', () => {
   test('sets every header once, by overwriting, and removes no header that it sets', () => {
@@ -113,7 +118,7 @@ describe('an allow, read by the complete definition', () => {
         const names = [...answer.options.map(({ header }) => header.key), ...answer.removed];
         expect(new Set(names).size).toBe(names.length);
         expect(names.filter((name) => name !== name.toLowerCase())).toEqual([]);
-        expect(seen.filter((name) => !names.includes(name))).toEqual([]);
+        expect(seen.names.filter((name) => !names.includes(name))).toEqual([]);
       }),
       { numRuns: runs(300) },
     );
@@ -219,7 +224,7 @@ describe('an allow, read by the complete definition', () => {
 
   test('removes method and path overrides, and the other spellings that were seen or that servers fold most', () => {
     const seen = ['x-postern_tenant', 'x-postern-evil', 'x--tenant-id', '-x-original-url', 'x-api_key'];
-    const { removed } = answerTo(ALLOW, seen);
+    const { removed } = answerTo(ALLOW, { names: seen, areAll: false });
     const names = ['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
     const spellings = [
       'x_postern_subject',
@@ -245,12 +250,24 @@ describe('an allow, read by the complete definition', () => {
 
   test('removes every header that carries a credential unless it is to be forwarded, and their other spellings always', () => {
     const credentials = ['authorization', 'x-api-key', 'api-key'];
-    const seen = ['x--api-key', 'authorization_'];
+    const names = ['x--api-key', 'authorization_'];
+    const seen = { names, areAll: false };
     expect(answerTo(ALLOW).removed).toEqual(expect.arrayContaining(credentials));
     const forwarding = createAllowWriter(true, random);
     const { removed } = readAnswer(forwarding.allow(ALLOW, NOT_LIMITED, REQUEST_ID, seen, false));
     expect(removed.filter((name) => credentials.includes(name))).toEqual([]);
-    expect(removed).toEqual(expect.arrayContaining(['x_api_key', 'x.api.key', 'api_key', 'api.key', ...seen]));
+    expect(removed).toEqual(expect.arrayContaining(['x_api_key', 'x.api.key', 'api_key', 'api.key', ...names]));
+  });
+
+  test('removes the spellings of the check and the true names only, if the check had every spelling', () => {
+    const names = ['x_tenant_id', 'x_postern_user.id', 'x-postern-subject', 'x_postern_roles'];
+    const { removed } = answerTo(ALLOW, { names, areAll: true });
+    const isTrue = (name: string): boolean => /^[a-z]+(-[a-z]+)*$/.test(name);
+    const isOther = (name: string): boolean => !isTrue(name);
+    expect(new Set(removed.filter(isOther))).toEqual(new Set(names.filter(isOther)));
+    const others = answerTo(ALLOW).removed.filter(isTrue);
+    expect(new Set(removed.filter(isTrue))).toEqual(new Set(others));
+    expect(others).toEqual(expect.arrayContaining(['authorization', 'x-api-key', 'x-http-method-override']));
   });
 
   test('a metered route asks for an answer that can be read', () => {
@@ -271,31 +288,39 @@ describe('an allow, read by the complete definition', () => {
   test('on the Messages API the client also finds the request’s id in request-id, and nothing else differs', () => {
     for (const principal of [OWNED_KEY, USER]) {
       for (const requestId of [REQUEST_ID, makeId('req', NOW_MS, Buffer.alloc(10, 7))]) {
-        const plain = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, [], false));
-        const messages = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, [], true));
+        const plain = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, NO_ALIASES, false));
+        const messages = readAnswer(writer.allow({ ...ALLOW, principal }, RESERVED, requestId, NO_ALIASES, true));
         expect(messages).toEqual({ ...plain, added: { 'x-request-id': requestId, 'request-id': requestId } });
       }
     }
   });
 
   test('an answer is not changed by the next one', () => {
-    const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, [], false);
+    const first = writer.allow(ALLOW, NOT_LIMITED, REQUEST_ID, NO_ALIASES, false);
     const copy = Buffer.from(first);
-    writer.allow({ ...ALLOW, principal: USER, roles: USER.roles }, NOT_LIMITED, REQUEST_ID, [], false);
+    writer.allow({ ...ALLOW, principal: USER, roles: USER.roles }, NOT_LIMITED, REQUEST_ID, NO_ALIASES, false);
     expect(first).toEqual(copy);
   });
 });
 
 describe('a public allow', () => {
   test('removes every x-postern- name and nothing else, and sets nothing', () => {
-    const seen = ['x-postern_evil', 'x-postern-subject', 'x-tenant.id', 'x_api_key'];
-    const answer = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, seen));
+    const names = ['x-postern_evil', 'x-postern-subject', 'x-tenant.id', 'x_api_key'];
+    const answer = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, { names, areAll: false }));
     expect([answer.code, answer.kind, answer.options]).toEqual([0, 'ok', []]);
     expect(answer.removed.filter((name) => !/^x[-_.]postern[-_.]/.test(name))).toEqual([]);
     expect(answer.removed).toEqual(
       expect.arrayContaining(['x-postern-subject', 'x_postern_roles', 'x.postern.tenant', 'x-postern_evil']),
     );
     expect(answer.metadata).toEqual({ request_id: REQUEST_ID });
+  });
+
+  test('removes the true names and the spellings of the check, if the check had every spelling', () => {
+    const names = ['x-postern_evil', 'x_postern_roles', 'x_api_key'];
+    const { removed } = readAnswer(writer.public({ kind: 'public' }, REQUEST_ID, { names, areAll: true }));
+    const isTrue = (name: string): boolean => /^x-postern-[a-z-]+$/.test(name);
+    expect(removed.filter((name) => !isTrue(name)).sort()).toEqual(['x-postern_evil', 'x_postern_roles']);
+    expect(removed).toContain('x-postern-subject');
   });
 });
 
@@ -345,7 +370,7 @@ describe('answers of one shape', () => {
         { ...ALLOW, principal: key, tenant: tenant(id), model: `m${index}`, maxTokens: 10 + index },
         NOT_LIMITED,
         requestId,
-        [],
+        NO_ALIASES,
         false,
       );
       const { metadata, headers } = readAnswer(bytes);
@@ -384,12 +409,12 @@ describe('limits', () => {
         (limit, remaining, resetSeconds, windowSeconds, countsTokens, some) => {
           const allow: Allow = { ...ALLOW, principal: { ...USER, roles: some }, roles: some };
           const plain = readAnswer(
-            writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, [], false),
+            writer.allow(allow, { reservation: 'ab'.repeat(16), rate: undefined }, REQUEST_ID, NO_ALIASES, false),
           );
           const rate = { limit, remaining, resetSeconds, windowSeconds };
           const tokenRate = countsTokens ? { ...rate, limit: 3 * limit, remaining: 2 * remaining } : undefined;
           const limited = readAnswer(
-            writer.allow(allow, { reservation: 'ab'.repeat(16), rate, tokenRate }, REQUEST_ID, [], false),
+            writer.allow(allow, { reservation: 'ab'.repeat(16), rate, tokenRate }, REQUEST_ID, NO_ALIASES, false),
           );
           expect({ ...limited, added: {} }).toEqual({ ...plain, added: {} });
           expect(plain.added).toEqual({ 'x-request-id': REQUEST_ID });
@@ -416,9 +441,9 @@ describe('limits', () => {
       fc.property(fc.stringMatching(/^[0-9a-f]{1,80}$/), count, (reservation, maxTokens) => {
         const allow = { ...ALLOW, maxTokens };
         const { metadata, headers } = readAnswer(
-          writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, [], false),
+          writer.allow(allow, { reservation, rate: undefined }, REQUEST_ID, NO_ALIASES, false),
         );
-        const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, [], false));
+        const plain = readAnswer(writer.allow(allow, NOT_LIMITED, REQUEST_ID, NO_ALIASES, false));
         expect(metadata).toEqual({ ...plain.metadata, reservation, settles: 'true' });
         expect(headers).toEqual(plain.headers);
       }),

@@ -57,7 +57,10 @@ export function twin(message: CheckRequestMessage, trustedHops: number): CheckMe
       clientAddress: trustedHops > 0 ? hop(values('x-forwarded-for'), trustedHops) : peer || undefined,
     },
     clientRequestId: requestId === REPEATED ? undefined : requestId,
-    aliases: all.map(([name]) => name).filter(isAlias),
+    aliases: {
+      names: all.map(([name]) => name).filter(isAlias),
+      areAll: message.attributes?.context_extensions?.['postern.headers'] === 'sent',
+    },
     shadow,
   };
 }
