@@ -11,6 +11,7 @@ import { consoleBenchmark } from './console.ts';
 import { decisionLog } from './decision-log.ts';
 import { difference } from './difference.ts';
 import { directory } from './directory.ts';
+import { envoyCost } from './envoy-cost.ts';
 import { freshness } from './freshness.ts';
 import { gate } from './gate.ts';
 import { hostile } from './hostile/hostile.ts';
@@ -28,6 +29,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   gate,
   'decision-log': decisionLog,
   'body-size': bodySize,
+  'envoy-cost': envoyCost,
   limits,
   population,
   freshness,

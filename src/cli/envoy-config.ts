@@ -78,13 +78,13 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function child(parent: Mapping, name: string): Mapping {
+export function child(parent: Mapping, name: string): Mapping {
   const value = parent[name];
   if (!isMapping(value)) throw new Error(`The Envoy configuration has no ${name} where one belongs.`);
   return value;
 }
 
-function items(parent: Mapping, name: string): Mapping[] {
+export function items(parent: Mapping, name: string): Mapping[] {
   const value = parent[name];
   return Array.isArray(value) ? value.filter(isMapping) : [];
 }
