@@ -95,18 +95,39 @@ function leaveOut(entry: unknown, path: string): void {
   if (isMapping(properties)) delete properties[last];
 }
 
+export interface Definition {
+  readonly kind: string;
+  readonly spec: Mapping;
+  /** As a cluster takes it, with its rules in CEL. */
+  readonly whole: Mapping;
+}
+
+/**
+ * Returns the definitions of one module's kinds.
+ * @param cache Go's module cache with the module in it
+ */
+export function definitionsOf(
+  { module, folder, kinds }: (typeof SOURCES)[number],
+  cache: string,
+): readonly Definition[] {
+  return definitions(join(cache, module, folder)).flatMap((whole) => {
+    const spec = whole['spec'];
+    if (whole['kind'] !== 'CustomResourceDefinition' || !isMapping(spec) || !isMapping(spec['names'])) return [];
+    const kind = String(spec['names']['kind']);
+    return kinds.includes(kind) ? [{ kind, spec, whole }] : [];
+  });
+}
+
 /**
  * Returns the schemas of one module's kinds, by API version and kind.
  * @param cache Go's module cache with the module in it
  * @throws Error if a kind has no definition there
  */
-export function schemasOf({ module, folder, kinds }: (typeof SOURCES)[number], cache: string): Mapping {
+export function schemasOf(source: (typeof SOURCES)[number], cache: string): Mapping {
+  const { module, kinds } = source;
   const schemas: Mapping = {};
-  for (const definition of definitions(join(cache, module, folder))) {
-    const spec = definition['spec'];
-    if (definition['kind'] !== 'CustomResourceDefinition' || !isMapping(spec) || !isMapping(spec['names'])) continue;
-    const kind = String(spec['names']['kind']);
-    if (!kinds.includes(kind) || !Array.isArray(spec['versions'])) continue;
+  for (const { kind, spec } of definitionsOf(source, cache)) {
+    if (!Array.isArray(spec['versions'])) continue;
     // The one to write: v1 where it exists, else the one that is stored.
     const served = spec['versions'].filter(isMapping).filter((version) => version['served'] === true);
     const version = served.find(({ name }) => name === 'v1') ?? served.find(({ storage }) => storage === true);
