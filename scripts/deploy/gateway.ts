@@ -1,11 +1,12 @@
 /** No route past the check: the chart's admission policy and `postern gateway verify`, on a real API server. */
 
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { textAt } from '../../test/helm/objects.ts';
 import type { Check, CheckOutcome } from '../lib/deploy-check.ts';
 import { OWNER, POLICY_CASES, type PolicyCase } from '../lib/gateway/admission.ts';
 import { type ApiServer, startApiServer } from '../lib/issuers/api-server.ts';
@@ -185,6 +186,36 @@ async function createRoutes(kubernetes: ApiServer): Promise<void> {
   await untilDone(() => kubernetes.call('POST', policiesOf('default'), policy));
 }
 
+/** Creates the ServiceAccount of the guide with its rights. Returns the guide's kubeconfig file, as a pod of it has it. */
+async function kubeconfigOfGuide(kubernetes: ApiServer, folder: string): Promise<string> {
+  const guide = await readFile(join(ROOT, 'docs/no-bypass.md'), 'utf8');
+  const block =
+    [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)].find(([, text]) => text?.includes('kind: CronJob'))?.[1] ?? '';
+  const manifests = manifestsOf(block);
+  const accounts = '/api/v1/namespaces/postern/serviceaccounts';
+  const paths = {
+    ServiceAccount: accounts,
+    ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+    ConfigMap: '/api/v1/namespaces/postern/configmaps',
+    CronJob: '/apis/batch/v1/namespaces/postern/cronjobs',
+  };
+  await kubernetes.call('POST', '/api/v1/namespaces', { metadata: { name: 'postern' } });
+  for (const [kind, path] of Object.entries(paths))
+    for (const one of manifests.filter((manifest) => manifest.kind === kind)) await kubernetes.call('POST', path, one);
+  const answer = await kubernetes.call('POST', `${accounts}/gateway-verify/token`, { spec: {} });
+  await writeFile(join(folder, 'token'), textAt(answer, 'status', 'token'), { mode: 0o600 });
+  await writeFile(join(folder, 'ca.crt'), kubernetes.ca);
+  const text = textAt(
+    manifests.find(({ kind }) => kind === 'ConfigMap'),
+    'data',
+    'kubeconfig',
+  );
+  return text
+    .replace('https://kubernetes.default.svc', kubernetes.url)
+    .replaceAll('/var/run/secrets/kubernetes.io/serviceaccount', folder);
+}
+
 async function findsOpenRoutes(): Promise<CheckOutcome> {
   const found = await findKubeApiserver();
   if (found.kind === 'missing') return { kind: 'unavailable', says: found.message };
@@ -200,14 +231,7 @@ async function findsOpenRoutes(): Promise<CheckOutcome> {
   const address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
   const folder = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
   cleanUp.defer(() => rm(folder, { recursive: true, force: true }));
-  const ca = Buffer.from(kubernetes.ca).toString('base64');
-  const kubeconfig = {
-    'current-context': 'test',
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'administrator' } }],
-    clusters: [{ name: 'test', cluster: { server: kubernetes.url, 'certificate-authority-data': ca } }],
-    users: [{ name: 'administrator', user: { token: kubernetes.token } }],
-  };
-  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig), { mode: 0o600 });
+  await writeFile(join(folder, 'kubeconfig'), await kubeconfigOfGuide(kubernetes, folder));
   const args = ['gateway', 'verify', '--kubeconfig', join(folder, 'kubeconfig'), '--address', address];
   const { output } = await run(process.execPath, [join(ROOT, 'src/main.ts'), ...args], { cwd: folder });
   const expected = [

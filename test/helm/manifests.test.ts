@@ -1,6 +1,6 @@
 /** The validation of manifests: what the tools let pass by themselves is a flaw here. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +11,7 @@ import {
   strictSchemas,
 } from '../../scripts/lib/tools/kubernetes-validate.ts';
 import { createManifestValidator, type ManifestValidator } from '../../scripts/lib/tools/manifests.ts';
-import { found } from './support.ts';
+import { found, ROOT } from './support.ts';
 
 const FETCH_MS = 300_000;
 let validator: ManifestValidator;
@@ -86,4 +86,12 @@ it('a schema made strict takes no other members, except where anything is meant'
       word: { type: 'string', pattern: '(?i:^(abort|warn)?$)' },
     },
   });
+});
+
+it('the validator finds no flaw in the CronJob that verifies the routes, and in the objects that it needs', async () => {
+  const guide = await readFile(join(ROOT, 'docs/no-bypass.md'), 'utf8');
+  const [block = ''] = [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(([, text = '']) =>
+    text.includes('kind: CronJob') ? [text] : [],
+  );
+  expect(await validator.validate(block)).toEqual([]);
 });

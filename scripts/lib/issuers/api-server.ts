@@ -23,8 +23,6 @@ export interface ApiServer extends AsyncDisposable {
   readonly host: string;
   /** The authority of its certificate, PEM. */
   readonly ca: string;
-  /** The bearer token of the cluster administrator. */
-  readonly token: string;
   /**
    * Sends a request as cluster administrator, as anonymous, or as a user. Throws unless the status is one of success.
    */
@@ -82,7 +80,6 @@ export async function startApiServer(folder: string): Promise<ApiServer> {
     url,
     host: `localhost:${port}`,
     ca: authority.certPem,
-    token,
     call,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
