@@ -403,7 +403,8 @@ describe.skipIf(missing !== undefined)(
         'webhooks',
       ];
       for (const page of pages) {
-        if (!run.includes(page.replace('.md', ''))) expect([page, own(`docs/${page}`)]).toEqual([page, []]);
+        if (run.includes(page.replace('.md', ''))) continue;
+        expect([page, own(`docs/${page}`).filter((block) => block.trim() !== '')]).toEqual([page, []]);
       }
     });
   },
