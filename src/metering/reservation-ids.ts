@@ -79,6 +79,8 @@ export function processIdOf(random: Uint8Array): string {
 export class ReservationIds {
   readonly #key: Uint8Array;
   readonly #processId: Buffer;
+  /** In this mode, and without padding, each block is decrypted by itself, so one object reads all ids. */
+  readonly #decipher: ReturnType<typeof createDecipheriv>;
   #digits = '';
   #used = POOL;
   #minute = -1;
@@ -94,6 +96,7 @@ export class ReservationIds {
     if (!PROCESS_ID.test(processId)) throw new RangeError('a process id has 16 hexadecimal digits');
     this.#key = key;
     this.#processId = Buffer.from(processId, 'hex');
+    this.#decipher = createDecipheriv(ALGORITHM, key, null).setAutoPadding(false);
   }
 
   issue(minute: number, kind: ReservationKind, offset: number, reserved: ReservedTokens): IssuedId {
@@ -112,8 +115,7 @@ export class ReservationIds {
     const bytes = Buffer.from(id, 'hex');
     const kind = KINDS[bytes.readUInt8(BLOCK_BYTES)];
     if (kind === undefined) return undefined;
-    const decipher = createDecipheriv(ALGORITHM, this.#key, null).setAutoPadding(false);
-    const plain = Buffer.concat([decipher.update(bytes.subarray(0, BLOCK_BYTES)), decipher.final()]);
+    const plain = this.#decipher.update(bytes.subarray(0, BLOCK_BYTES));
     return {
       processId: plain.toString('hex', 0, 8),
       minute: FIRST_MINUTE + plain.readUIntBE(8, 3),
