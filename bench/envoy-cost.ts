@@ -17,6 +17,8 @@ import { median, preciseProcessorUs, printTable, processTree, type Row, scratch,
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 9);
 const CALLS = Number(process.env['BENCH_CALLS'] ?? 600);
+/** Enough that the gate's code is compiled. */
+const WARM = 2000;
 const AT_ONCE = 8;
 const KEYS = 100;
 /** Longer than Envoy and the gate keep the end of a request before they send it. */
@@ -200,7 +202,7 @@ async function measure(subject: Subject, kind: Kind, agent: Agent | undefined, i
     gate.reduce((sum, pid) => sum + preciseProcessorUs(pid), 0),
   ];
   const before = used();
-  let left = CALLS;
+  let left = isWarmUp ? WARM : CALLS;
   const one = async (): Promise<void> => {
     while (left > 0) {
       left -= 1;
@@ -263,8 +265,8 @@ function finish(subjects: readonly Subject[]): void {
       const added = bare === undefined ? 0 : envoy + gate - of(bare, kind, 'envoyUs');
       return [
         [`${kind.name}: Envoy`, envoy.toFixed(0)],
-        [`gate (${kind.name})`, gate.toFixed(0)],
-        [`added (${kind.name})`, added.toFixed(0)],
+        [`${kind.name}: gate`, gate.toFixed(0)],
+        [`${kind.name}: added`, added.toFixed(0)],
       ];
     });
     return { 'processor us per request': subject.name, ...Object.fromEntries(cells) };
