@@ -35,6 +35,7 @@ import { HOME, insidePath } from './screens/sign-in/next.ts';
 import { signInSearch } from './screens/sign-in/search.ts';
 import { spendSearch } from './screens/spend/search.ts';
 import { tenantsSearch } from './screens/tenants/search.ts';
+import { trialSearch } from './screens/trial/search.ts';
 import { usageSearch } from './screens/usage/search.ts';
 import { userSearch } from './screens/user/search.ts';
 import { usersSearch } from './screens/users/search.ts';
@@ -211,6 +212,14 @@ const access = createRoute({
   component: lazyRouteComponent(() => import('./screens/access/access.tsx'), 'Access'),
 });
 
+const trial = createRoute({
+  getParentRoute: () => inside,
+  path: '/trial',
+  staticData: { guarded: 'trial' },
+  validateSearch: trialSearch,
+  component: lazyRouteComponent(() => import('./screens/trial/trial.tsx'), 'TrialScreen'),
+});
+
 const usage = createRoute({
   getParentRoute: () => inside,
   path: '/usage',
@@ -337,6 +346,7 @@ const screens = [
   newIssuer,
   explain,
   access,
+  trial,
   usage,
   spend,
   budgets,

@@ -26,6 +26,7 @@ const SCREENS = [
   { path: '/new-issuer', title: 'Issuers', needs: 'admin:issuers' },
   { path: '/explain', title: 'Explain access' },
   { path: '/access', title: 'Access review', needs: 'admin:policies' },
+  { path: '/trial', title: 'Trial', needs: 'audit:read' },
   { path: '/usage', title: 'Usage', needs: 'usage:read' },
   { path: '/spend', title: 'Spend', needs: 'usage:read' },
   { path: '/budgets', title: 'Budgets', needs: 'usage:read' },

@@ -26,6 +26,7 @@ const GROUPS: readonly (readonly Way[])[] = [
     { screen: 'issuers', to: '/issuers', icon: 'issuer' },
     { screen: 'explain', to: '/explain', icon: 'explain' },
     { screen: 'access', to: '/access', icon: 'access' },
+    { screen: 'trial', to: '/trial', icon: 'trial' },
   ],
   [
     { screen: 'usage', to: '/usage', icon: 'usage' },

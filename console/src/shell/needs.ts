@@ -50,6 +50,12 @@ export const NEEDS = {
     ask: (client, signal) =>
       client.request('GET', '/v1/iam/explain/who-can', { query: { ...query, permission: 'chat:write' }, signal }),
   },
+  trial: {
+    permission: 'audit:read',
+    isPlatform: false,
+    request: 'GET /v1/iam/decisions/trial',
+    ask: (client, signal) => client.request('GET', '/v1/iam/decisions/trial', { signal }),
+  },
   usage: {
     permission: 'usage:read',
     isPlatform: false,

@@ -94,7 +94,7 @@ export function Small({ children }: { readonly children: ReactNode }) {
 }
 
 export function Skeleton({ width = 2 }: { readonly width?: 1 | 2 | 3 }) {
-  return <span className={classes(styles.skeleton, styles[`w${width}`])} />;
+  return <span className={classes(styles.skeleton, styles[`w${width}`])} data-loading="" />;
 }
 
 /** An empty state: the missing resource, its purpose, and the next step. */

@@ -1,7 +1,7 @@
 /** A failed call: the error, the missing permission, and the id of the request for support. */
 
 import { Link } from '@tanstack/react-router';
-import { ConnectionError, ProblemError } from '../../../client/index.ts';
+import { ConnectionError, ProblemError, UnexpectedAnswerError } from '../../../client/index.ts';
 import { isPassing } from '../api/queries.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
@@ -94,7 +94,7 @@ function WayOn({ error }: { readonly error: unknown }) {
 export function sentenceOf(error: unknown): string {
   if (error instanceof ProblemError) return error.detail === '' ? error.title : error.detail;
   if (error instanceof ConnectionError) return common.noAnswer;
-  return common.unexpected;
+  return error instanceof UnexpectedAnswerError ? common.unexpected : common.failed;
 }
 
 /** The API's error about one member of the form, such as `/email`. */

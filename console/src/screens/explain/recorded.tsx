@@ -172,6 +172,7 @@ function factsOf({
   resources,
   client_ip,
   sampled,
+  shadow,
   budget,
 }: ExplainedDecision): readonly Fact[] {
   return [
@@ -190,6 +191,7 @@ function factsOf({
           </Link>
         ),
     },
+    { name: text.shadow, value: shadow ? text.shadowSays : null },
     { name: text.sampled, value: sampled ? text.sampledSays : null },
   ];
 }

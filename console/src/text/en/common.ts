@@ -52,6 +52,7 @@ export const common = {
   unreachable: 'Postern does not answer. What you see may be old; the page tries again by itself.',
   noAnswer: 'Postern does not answer, so it is not known whether this was done. Try again.',
   unexpected: 'Something answered that is not Postern. Look at the proxy between this page and Postern.',
+  failed: 'This page has failed. Reload it, and report the steps that lead here.',
   outdated: 'A new version is installed, or the connection was lost. Reload the page to go on.',
   reload: 'Reload',
   total: (n: number, exceeds: boolean) => `${exceeds ? 'more than ' : ''}${n.toLocaleString('en')}`,

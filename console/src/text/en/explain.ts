@@ -196,6 +196,8 @@ export const explain = {
   resources: 'Named',
   decidedAs: 'Decided',
   sampled: 'Sampled',
+  shadow: 'Shadow mode',
+  shadowSays: 'The decision changed nothing: another gate decided the request.',
   sampledSays: 'Other decisions of that time are not recorded.',
   notRecorded: 'No decision of this id is recorded here',
   notRecordedSays:

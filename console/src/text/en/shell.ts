@@ -31,6 +31,7 @@ export const shell = {
     issuers: 'Issuers',
     explain: 'Explain',
     access: 'Access review',
+    trial: 'Trial',
     usage: 'Usage',
     spend: 'Spend',
     budgets: 'Budgets',
