@@ -128,7 +128,7 @@ async function takeAll(
 async function settled(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle');
   await page.waitForFunction(
-    'document.querySelector("[aria-busy=true]") === null && document.fonts.status === "loaded"',
+    'document.querySelector("h1") !== null && document.querySelector("[aria-busy=true], [data-loading]") === null && document.fonts.status === "loaded"',
   );
 }
 

@@ -150,7 +150,6 @@ describe('the screens of budgets', () => {
     const { page, problems } = await open('budgets');
     for (const path of ['budgets', `budgets/${id}`, 'new-budget', 'spend', 'spend?by=model']) {
       await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
-      await page.waitForLoadState('networkidle');
       expect(await faultsInEveryLook(page, `look ${path.replace(id, 'id')}`)).toEqual([]);
     }
     expect(problems).toEqual([]);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { describe, expect } from 'vitest';
 import { type ConsoleSize, type Load, MAX_FIRST_LOAD_BYTES } from '../../scripts/lib/console-size.ts';
 import { send } from '../support/http.ts';
-import type { Tab } from './support/browser.ts';
+import { type Tab, untilSettled } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/console-size.ts', import.meta.url));
@@ -36,7 +36,7 @@ async function fetched(tab: Tab, path: string): Promise<ReadonlySet<string>> {
   });
   await tab.page.goto(path);
   await tab.page.getByRole('heading', { level: 1 }).waitFor();
-  await tab.page.waitForLoadState('networkidle');
+  await untilSettled(tab.page);
   return new Set([...names].filter((name) => !name.endsWith('.woff2')));
 }
 
@@ -101,7 +101,7 @@ describe('a file with the digest of its content in its name', () => {
     await tab.page.goto('/console/sign-in');
     expect((await page).headers()['cache-control']).toBe('no-store');
     await tab.page.getByRole('button', { name: 'Enter' }).waitFor();
-    await tab.page.waitForLoadState('networkidle');
+    await untilSettled(tab.page);
     const again = await tab.page.evaluate<string>(
       "performance.getEntriesByType('resource').filter(({ name, transferSize }) => name.includes('/assets/') && transferSize > 0).map(({ name }) => name).join()",
     );

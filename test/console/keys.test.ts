@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
-import { applyLook, DESKTOP, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, DESKTOP, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -121,7 +121,7 @@ describe('a key', () => {
         async () => {
           await page.reload();
           await allows.waitFor();
-          await page.waitForLoadState('networkidle');
+          await untilSettled(page);
           return allows.textContent();
         },
         { timeout: 20_000 },

@@ -6,7 +6,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import type { Tab } from './support/browser.ts';
+import { type Tab, untilSettled } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 /** More than any page has. */
@@ -225,7 +225,7 @@ describe('a picker', () => {
     const { page } = tab;
     const asked = await during(page, async () => {
       await page.goto(path);
-      await page.waitForLoadState('networkidle');
+      await untilSettled(page);
       await open(page);
       await options(page).first().waitFor();
     });

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { call, done, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
 import { ask, chooseAction, developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -335,6 +335,8 @@ describe('the screens of policies', () => {
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Choose a request' }).click();
     // The list closes when the page scrolls, as it does to a field below the screen: first the place, then the text.
+    // The difference above the field moves it when it arrives.
+    await untilSettled(page);
     await page.getByRole('combobox', { name: 'User' }).click();
     await page.getByRole('combobox', { name: 'User' }).fill('Frieda Looked At');
     await page.getByRole('option', { name: /^Frieda Looked At/ }).click();

@@ -247,7 +247,6 @@ describe('the screens of roles', () => {
     const { page, problems } = await stand.asAdmin();
     for (const path of ['roles', 'roles/looked-at', 'roles/developer', 'new-role?from=developer']) {
       await page.goto(`/console/${path}`);
-      await page.waitForLoadState('networkidle');
       expect(await faultsInEveryLook(page)).toEqual([]);
     }
     expect(problems).toEqual([]);

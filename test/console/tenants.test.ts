@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, login, makeKey, makeUser } from '../server/support/client.ts';
 import { send } from '../support/http.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -41,22 +41,14 @@ function changesSent(
 async function requestsOf(path: string): Promise<readonly string[]> {
   const { page } = await stand.asAdmin({ path: '/console/account' });
   const asked: string[] = [];
-  const underWay = new Set<object>();
   const isCall = (url: string): boolean => new URL(url).pathname.startsWith('/v1/iam/');
   page.on('request', (request) => {
     if (!isCall(request.url())) return;
     const { pathname, search } = new URL(request.url());
     asked.push(`${request.method()} ${pathname}${search}`);
-    underWay.add(request);
   });
-  page.on('requestfinished', (request) => underWay.delete(request));
-  page.on('requestfailed', (request) => underWay.delete(request));
-  // On a busy machine, the network is idle before the scripts of the page ask for anything.
-  const first = page.waitForResponse((response) => isCall(response.url()));
   await page.goto(path);
-  await first;
-  await page.waitForLoadState('networkidle');
-  await expect.poll(async () => underWay.size + (await page.locator('[aria-busy="true"]').count())).toBe(0);
+  await untilSettled(page);
   return asked;
 }
 

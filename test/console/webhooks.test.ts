@@ -105,7 +105,6 @@ describe('the screens of webhooks', () => {
       `${detail}?delivery=${data[0].id}`,
     ]) {
       await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
-      await page.waitForLoadState('networkidle');
       expect(await faultsInEveryLook(page, `look ${path.replaceAll(/(whk|dlv)_\w+/g, '$1')}`)).toEqual([]);
     }
     expect(problems).toEqual([]);

@@ -2,8 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { onTestFinished, TestRunner } from 'vitest';
+import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core';
+import { expect, onTestFinished, TestRunner } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
 
 /** Chromium without the parts that only a window needs: half the processor time for each page. */
@@ -154,7 +154,40 @@ function watch(page: Page, origin: string): Tab {
     if (['error', 'warning'].includes(message.type()) && !isRefusal)
       problems.push(`${message.type()}: ${message.text()}`);
   });
+  noteRequests(page);
   return { page, context: page.context(), problems };
+}
+
+const underWay = new WeakMap<Page, Set<Request>>();
+
+function noteRequests(page: Page): void {
+  const open = new Set<Request>();
+  underWay.set(page, open);
+  page.on('request', (request) => {
+    // The requests of the page before end with it.
+    if (request.isNavigationRequest()) open.clear();
+    open.add(request);
+  });
+  page.on('requestfinished', (request) => open.delete(request));
+  page.on('requestfailed', (request) => open.delete(request));
+}
+
+/** The parts of the page that say that they are loading. Without a heading, the page itself is. */
+const LOADING = `[
+  ...(document.querySelector('h1') === null ? ['the page'] : []),
+  ...[...document.querySelectorAll('[aria-busy=true], [data-loading]')].map(({ outerHTML }) => outerHTML.slice(0, 200)),
+]`;
+
+/**
+ * Waits until the screen has its heading, no part of it is loading, and it waits for no answer. That the network is
+ * idle says less: on a busy machine, it is before the scripts of the page ask for anything.
+ */
+export async function untilSettled(page: Page): Promise<void> {
+  const waitsFor = async (): Promise<readonly string[]> => [
+    ...(await page.evaluate<readonly string[]>(LOADING)),
+    ...[...(underWay.get(page) ?? [])].map((request) => request.url()),
+  ];
+  await expect.poll(waitsFor, { timeout: PATIENCE_MS }).toEqual([]);
 }
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -190,6 +223,7 @@ const LOOKS = [
  * @param picture saves a picture of each look by this name in the folder that POSTERN_TEST_PICTURES names
  */
 export async function faultsInEveryLook(page: Page, picture?: string): Promise<readonly string[]> {
+  await untilSettled(page);
   const faults: string[] = [];
   for (const { name, look, rules } of LOOKS) {
     await applyLook(page, look);
