@@ -6,6 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { bodySize } from './body-size.ts';
+import { budgetLists } from './budget-lists.ts';
 import { conformance } from './conformance/conformance.ts';
 import { consoleBenchmark } from './console.ts';
 import { decisionLog } from './decision-log.ts';
@@ -36,6 +37,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   login,
   directory,
   iam,
+  'budget-lists': budgetLists,
   console: consoleBenchmark,
   'worst-body': worstBody,
   hostile,

@@ -527,6 +527,7 @@ CREATE TABLE budgets (
   CONSTRAINT budgets_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 CREATE INDEX budgets_by_any_name ON budgets USING btree (name COLLATE "C", tenant_id COLLATE "C");
+CREATE INDEX budgets_by_lexeme ON budgets USING gin (user_lexemes(''::text, ''::text, ARRAY[unit, period, action, enabled::text], lower(name))) WITH (fastupdate=off);
 CREATE UNIQUE INDEX budgets_by_name ON budgets USING btree (tenant_id, name);
 
 CREATE TABLE budget_alerts (

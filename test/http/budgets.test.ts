@@ -180,6 +180,22 @@ describe('a budget', () => {
     expect(rows(found).map((row) => row['id'])).toEqual([id]);
   });
 
+  test('is found by name and by each filter among those of all tenants, and counted', async () => {
+    const report = { name: `${name} Zebra report`, unit: 'tokens', limit: 5, action: 'report', enabled: false };
+    const [mine = '', hidden = ''] = [await made({ name: `${name} Zebra` }), await made(report)];
+    const other = text((await create({ name: `${name} Zebra` }, theirs.token)).json, 'id');
+    const found = async (filter: string) => {
+      const path = `${BUDGETS}?tenant_id=*&count=true&q=${encodeURIComponent(`${name} ZEBRA`)}${filter}`;
+      const reply = await h.api('GET', path, { as: h.root.token });
+      return [rows(reply).map((row) => row['id']), reply.json['total']];
+    };
+    expect(await found('')).toEqual([[mine, other, hidden], 3]);
+    for (const filter of ['unit=tokens', 'action=report', 'enabled=false'])
+      expect(await found(`&${filter}`)).toEqual([[hidden], 1]);
+    expect(await found('&period=month&unit=money')).toEqual([[mine, other], 2]);
+    expect(await found('&period=hour')).toEqual([[], 0]);
+  });
+
   test('begins a new amount with another unit, period, zone or share, and keeps it with any other change', async () => {
     const id = await made();
     const kept = [{ limit: '20.00' }, { action: 'report' }, { alerts: [1] }, { models: ['a'] }, { enabled: false }];

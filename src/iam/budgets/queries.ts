@@ -51,6 +51,45 @@ function conditionsOf(scope: TenantScope, filter: BudgetFilter): string {
   return [scopeCondition(scope, 'tenant_id'), ...filters].join(' and ');
 }
 
+/** In the words of the index `budgets_by_lexeme`. */
+const LEXEMES = "user_lexemes('', '', array[unit, period, action, enabled::text], lower(name))";
+/** SQL of a query for one word of a filter. The words are those of the schema, so none has a quotation mark. */
+function marked(word: string): string {
+  return `cast('''' || chr(1) || 'r' || ${word} || '''' as tsquery)`;
+}
+
+const LEXEME_QUERIES: Readonly<Record<keyof BudgetFilter, string>> = {
+  q: 'user_query(null, null, null, lower(cast(:q as text)))',
+  unit: marked('cast(:unit as text)'),
+  period: marked('cast(:period as text)'),
+  action: marked('cast(:action as text)'),
+  enabled: marked('cast(cast(:enabled as boolean) as text)'),
+};
+/** The budgets of all tenants that a filter reads in the order of the list before it reads the index of lexemes. */
+const SCANNED_BUDGETS = 5000;
+/** The same for a count, as a multiple of the largest number that it returns. */
+const SCANNED_FOR_COUNT = 2;
+
+interface Listing {
+  readonly scope: TenantScope;
+  readonly filter: BudgetFilter;
+}
+
+/** SQL of the budgets of all tenants that match, by the index of lexemes. There is at least one filter. */
+function byLexeme(filter: BudgetFilter): string {
+  const queries = Object.keys(filter)
+    .filter(isFilter)
+    .map((name) => LEXEME_QUERIES[name]);
+  // No other index may take the place of this one, so the planner may not look into the other conditions.
+  return `select * from budgets where ${LEXEMES} @@ (select ${queries.join(' && ')})
+    and (${conditionsOf({ kind: 'every' }, filter)}) is true offset 0`;
+}
+
+/** Reports whether a list reads more budgets than those of one tenant to find those that match. */
+function isWide({ scope, filter }: Listing): boolean {
+  return scope.kind === 'every' && Object.keys(filter).some(isFilter);
+}
+
 /** Lists budgets by name, then tenant. */
 export async function listBudgets(
   q: Queryable,
@@ -58,11 +97,25 @@ export async function listBudgets(
   filter: BudgetFilter,
   page: Page,
 ): Promise<PageRows<BudgetRow>> {
+  const after = `(${ORDER}) > (:name, :after)`;
+  const conditions = conditionsOf(scope, filter);
+  if (!isWide({ scope, filter })) return pageOf(q, { scope, filter }, page, 'budgets', `${conditions} and ${after}`);
+  const next = `(select * from budgets where ${after} order by ${ORDER} limit ${SCANNED_BUDGETS}) next`;
+  const scanned = await pageOf(q, { scope, filter }, page, next, conditions);
+  return scanned.more ? scanned : pageOf(q, { scope, filter }, page, `(${byLexeme(filter)}) found`, after);
+}
+
+async function pageOf(
+  q: Queryable,
+  { scope, filter }: Listing,
+  page: Page,
+  from: string,
+  where: string,
+): Promise<PageRows<BudgetRow>> {
   const [name = '', after = ''] = page.after ?? [];
   const { rows } = await q.raw<{ rows: (BudgetRow & BoundedRow)[] }>(
     withinBytes(
-      `select ${COLUMNS.join(', ')}, octets from budgets where ${conditionsOf(scope, filter)}
-       and (${ORDER}) > (:name, :after) order by ${ORDER} limit :take`,
+      `select ${COLUMNS.join(', ')}, octets from ${from} where ${where} order by ${ORDER} limit :take`,
       ORDER,
     ),
     { ...scopeBinding(scope), ...filter, name, after, ...bytesBinding(page), take: page.take },
@@ -71,9 +124,18 @@ export async function listBudgets(
 }
 
 /** Counts the budgets of a list, up to `most`. */
-export function countBudgets(q: Queryable, scope: TenantScope, filter: BudgetFilter, most: number): Promise<number> {
-  const sql = `select from budgets where ${conditionsOf(scope, filter)}`;
-  return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
+export async function countBudgets(
+  q: Queryable,
+  scope: TenantScope,
+  filter: BudgetFilter,
+  most: number,
+): Promise<number> {
+  const conditions = conditionsOf(scope, filter);
+  const bindings = { ...scopeBinding(scope), ...filter };
+  const isOfWideList = isWide({ scope, filter });
+  const from = isOfWideList ? `(select * from budgets limit ${SCANNED_FOR_COUNT * most}) some_rows` : 'budgets';
+  const counted = await countUpTo(q, { sql: `select from ${from} where ${conditions}`, bindings }, most);
+  return isOfWideList && counted < most ? countUpTo(q, { sql: byLexeme(filter), bindings }, most) : counted;
 }
 
 export function findBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promise<BudgetRow | undefined> {
