@@ -1,5 +1,5 @@
 /**
- * The parts of schemas that the guides use and that no module has.
+ * The parts of schemas that the guides use and that do not come from a module.
  *
  * kgateway: `gateway_extensions_types.go`, `ext_auth_types.go`, `traffic_policy_types.go` and `listener_policy_types.go` in
  * `api/v1alpha1/kgateway` of kgateway-dev/kgateway at commit 049cb625. agentgateway's own configuration: `schema/config.json`
