@@ -81,16 +81,15 @@ export class LimitReadings {
       for (const { fault } of all) if (fault !== undefined) throw fault;
       const reserved = request.metered ? reservationAmount(request, this.#parts) : NO_TOKENS;
       const amounts = amountsOf(reserved, plan?.price);
-      for (const [i, limit] of limits.entries()) {
-        const refusal = this.#refusedBy(limit, rates[i], request, amounts.tokens);
-        if (refusal !== undefined) return refusal;
-      }
-      for (const [i, hold] of (plan?.holds ?? []).entries()) {
-        const { budget, limit } = hold;
-        const { spent = 0, held = 0 } = budgets[i] ?? {};
-        if (spent + held + amountIn(budget.unit, amounts) <= limit) continue;
-        budget.spent = spent;
-        budget.used = spent + held;
+      const full = firstFull(limits, rates, ({ label }) =>
+        label.dimension === 'tokens_per_minute' ? amounts.tokens : 1,
+      );
+      if (full !== undefined) return this.#refuse(full.limit, full.reading, request, amounts.tokens);
+      const lacking = firstFull(plan?.holds ?? [], budgets, ({ budget }) => amountIn(budget.unit, amounts));
+      if (lacking !== undefined) {
+        const { limit: hold, reading } = lacking;
+        hold.budget.spent = reading.spent;
+        hold.budget.used = reading.spent + reading.held;
         return refuseFor(hold, amounts.tokens, undefined);
       }
       const { maxCollections: max } = request;
@@ -101,20 +100,11 @@ export class LimitReadings {
     return pending === undefined ? decide() : pending.then(decide);
   }
 
-  #refusedBy(
-    limit: MinuteLimit,
-    reading: Reading | undefined,
-    { keyId }: AdmissionRequest,
-    tokens: number,
-  ): LimitDecision | undefined {
-    const granted = reading?.spent ?? 0;
-    const amount = limit.label.dimension === 'tokens_per_minute' ? tokens : 1;
-    if (granted + amount <= limit.limit) return undefined;
-    const leftMs = (reading?.endsMs ?? 0) - this.#parts.monotonicMs();
+  #refuse(limit: MinuteLimit, reading: Reading, { keyId }: AdmissionRequest, tokens: number): LimitDecision {
     const state = {
       limit: limit.limit,
-      remaining: Math.max(0, limit.limit - granted),
-      resetSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
+      remaining: Math.max(0, limit.limit - reading.spent),
+      resetSeconds: Math.max(1, Math.ceil((reading.endsMs - this.#parts.monotonicMs()) / 1000)),
       windowSeconds: Math.max(1, Math.ceil(this.#parts.windowMs / 1000)),
     };
     return refusedRate(limit, state, keyId, tokens);
@@ -197,6 +187,26 @@ export class LimitReadings {
     }
     for (const reading of batch) reading.isPending = false;
   }
+}
+
+/**
+ * Returns the limit that refuses: the first that is smaller than the amount, otherwise the first with too little left.
+ * Undefined: all have room.
+ */
+function firstFull<L extends { readonly limit: number }>(
+  limits: readonly L[],
+  readings: readonly Reading[],
+  amountOf: (limit: L) => number,
+): { readonly limit: L; readonly reading: Reading } | undefined {
+  let found: { readonly limit: L; readonly reading: Reading } | undefined;
+  for (const [i, limit] of limits.entries()) {
+    const reading = readings[i];
+    if (reading === undefined) continue;
+    const amount = amountOf(limit);
+    if (amount > limit.limit) return { limit, reading };
+    if (reading.spent + reading.held + amount > limit.limit) found ??= { limit, reading };
+  }
+  return found;
 }
 
 /** Returns a budget that no process holds anything of, for the plan of a request. */

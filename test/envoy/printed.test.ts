@@ -112,6 +112,47 @@ describe('postern envoy config', () => {
     expect(listeners[0].address).toEqual({ socket_address: { address: '0.0.0.0', port_value: 10000 } });
   });
 
+  it('prints for a trial what a real Envoy takes: the check in shadow mode at every route, and nothing else that changes a request', async () => {
+    const { stdout } = await print(['--profile', 'sidecar', '--shadow', '--config', 'postern.yaml']);
+    const config = parse(stdout);
+    const { ok, output } = await validateConfig(config);
+    expect(ok, output).toBe(true);
+    const manager = config.static_resources.listeners[0].filter_chains[0].filters[0].typed_config;
+    expect(manager.http_filters).toMatchObject([
+      {
+        name: 'postern',
+        typed_config: {
+          shadow_mode: true,
+          failure_mode_allow: false,
+          clear_route_cache: false,
+          decoder_header_mutation_rules: { disallow_all: true },
+          enable_dynamic_metadata_ingestion: false,
+        },
+      },
+      { name: 'envoy.filters.http.router' },
+    ]);
+    const [host] = manager.route_config.virtual_hosts;
+    expect(host.routes.length).toBeGreaterThan(6);
+    for (const { typed_per_filter_config: settings, match, route } of [host, ...host.routes]) {
+      expect(Object.keys(settings)).toEqual(['postern']);
+      expect(settings.postern.check_settings.context_extensions).toMatchObject({ 'postern.mode': 'shadow' });
+      expect(match?.dynamic_metadata).toBeUndefined();
+      if (match !== undefined) expect(route).toEqual({ cluster: 'upstream', timeout: '0s', idle_timeout: '600s' });
+    }
+    expect(stdout).toContain(`max_request_bytes: ${16 * MIB}`);
+    for (const absent of ['postern-http', 'remove_on_match', 'lua', 'cors', 'local_reply_config'])
+      expect(stdout).not.toContain(absent);
+    expect(stdout).toContain('log_name: postern-shadow');
+  });
+
+  it.each([['istio'], ['envoy-gateway'], ['demo', '--http', 'x:1']])(
+    'refuses --shadow where it has no effect: %s %s',
+    async (...args) => {
+      const { code, stderr } = await print(['--shadow', '--profile', ...args]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('--shadow is for the profiles')]);
+    },
+  );
+
   it('prints for Istio the routes whose body the decision reads, before the others, and sends no other body', async () => {
     const args = ['--profile', 'istio', '--gateway', 'edge/web', '--upstream', 'models.ai.svc.cluster.local:80'];
     const { stdout } = await print([...args, '--config', 'postern.yaml']);

@@ -181,6 +181,15 @@ describe('the full profiles', () => {
     expect(ok, output).toBe(true);
   });
 
+  it('the sidecar of a trial has the check in shadow mode, as postern envoy config prints it, and Envoy takes it', async () => {
+    const manifests = manifestsOf(await render('sidecar', '--set', 'envoy.shadow=true'));
+    const text = textAt(only(manifests, 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml');
+    expect(parse(text)).toEqual(await printed('sidecar', {}, '--shadow', '--upstream', 'platform.ai.svc:8081'));
+    expect(text).toContain('shadow_mode: true');
+    const { ok, output } = await validateConfig(parse(text));
+    expect(ok, output).toBe(true);
+  });
+
   it('the sidecar listens on the port of the values, and asks the API of the release', async () => {
     const sets = ['fullnameOverride=gatekeeper', 'service.http.port=80', 'envoy.port=10080'];
     const manifests = manifestsOf(await render('sidecar', ...sets.flatMap((set) => ['--set', set])));

@@ -88,6 +88,8 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
     ['tls.enabled=true', 'tls.existingSecret=t', 'mesh.istio.profile=plain', 'mesh.istio.gateway=ai'],
     "Istio's own mutual TLS protects checks",
   ],
+  [['envoy.shadow=true'], "envoy.shadow: it is for the chart's own configuration"],
+  [['mode=sidecar', 'envoy.config=x', 'envoy.shadow=true'], "envoy.shadow: it is for the chart's own configuration"],
   [['mode=sidecar'], "envoy.upstream: set it to the platform's address (host:port)"],
   [
     ['mode=sidecar', 'envoy.upstream=a:1', 'config.inspect.max-body=16 MiB'],

@@ -23,6 +23,7 @@ export async function madeFiles(root: string): Promise<ReadonlyMap<string, strin
       'helm/postern/files/envoy-sidecar.yaml',
       await printedEnvoy(root, ['--profile', 'sidecar', '--http', 'postern-http:8080']),
     ],
+    ['helm/postern/files/envoy-sidecar-shadow.yaml', await printedEnvoy(root, ['--profile', 'sidecar', '--shadow'])],
   ]);
 }
 

@@ -184,6 +184,7 @@ const VALUES: JsonSchema = object({
     image: object({ registry: TEXT, repository: { type: 'string', minLength: 1 }, tag: TEXT, digest: DIGEST }),
     replicaCount: number(0, 1000),
     upstream: { type: 'string', pattern: '^([A-Za-z0-9.-]+:[0-9]{1,5})?$' },
+    shadow: FLAG,
     config: TEXT,
     existingConfigMap: NAME,
     port: PORT,
