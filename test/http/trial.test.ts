@@ -1,6 +1,6 @@
 /** Decisions in shadow mode: counted, listed with the other gate's outcome, and summed up. */
 
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { OTHER_GATE_REPORTED_AT } from '../../src/store/other-gate.ts';
 import { type DecisionSpec, storeDecision } from '../support/recorded-decisions.ts';
 import { column, type Harness, it, outcome, type Person, type Reply, rows, unique } from './harness.ts';
@@ -63,6 +63,11 @@ it.beforeAll(async ({ harness }) => {
   ] as const)
     await count(code, decisions);
 });
+
+// Other files on the same database list the decisions of all tenants.
+afterAll(() =>
+  h.db.query({ text: 'delete from recent_decisions where tenant_id = any($1)', values: [[ACME, GLOBEX]] }),
+);
 
 const ask = (path: string, as = auditor.token) => h.api('GET', path, { as });
 const named = (reply: Reply) => {
