@@ -173,7 +173,7 @@ describe('the page of a trial', () => {
       body: { id: empty, name: 'Empty' },
     });
     const { page, problems } = await stand.asAdmin({ path: `/console/trial?tenant=${empty}` });
-    await main(page).getByText('postern envoy config --shadow').waitFor();
+    await main(page).getByText('postern envoy config --shadow --profile production').waitFor();
     expect(await faultsInEveryLook(page, 'trial empty')).toEqual([]);
     await page.goto(`/console/?tenant=${TENANT}`);
     await main(page).getByText('No request was decided').waitFor();

@@ -74,7 +74,9 @@ function Begin({ span, onShowDay }: { readonly span: TrialSearch['span']; readon
       title={text.nothing}
       action={
         <>
-          <Code title={text.command} code="postern envoy config --shadow" />
+          <div className={styles.command}>
+            <Code title={text.command} code="postern envoy config --shadow --profile production" />
+          </div>
           <p>{text.guide}</p>
         </>
       }
