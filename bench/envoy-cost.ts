@@ -8,6 +8,7 @@ import { Agent, createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { child, type EnvoyAddress, isMapping, items, type Mapping, placeAddresses } from '../src/cli/envoy-config.ts';
+import { countingNatively } from '../src/cli/envoy-native-usage.ts';
 import { DEMO_CONFIG, type Edge, startConfig } from '../test/support/envoy.ts';
 import { chatBody } from './frames.ts';
 import { startFloor } from './gate-subjects.ts';
@@ -149,10 +150,11 @@ export async function envoyCost(): Promise<void> {
     pid: number | undefined,
     without: readonly Part[],
     change?: (config: Mapping) => void,
+    file = text,
   ): Promise<void> => {
     const http = server.http;
     const places = { edge: '127.0.0.1:0', 'postern-grpc': grpc, 'postern-http': http, upstream };
-    const config = placeAddresses(text, { admin: '127.0.0.1:0', places });
+    const config = placeAddresses(file, { admin: '127.0.0.1:0', places });
     if (!isMapping(config)) throw new Error('the configuration is no mapping');
     for (const part of without) part.without(config);
     change?.(config);
@@ -166,6 +168,7 @@ export async function envoyCost(): Promise<void> {
   for (const [i, { name }] of PARTS.entries())
     await add(name, server.grpc, i < 3 ? undefined : server.pid, PARTS.slice(i + 1));
   await add('the demo, gate on a Unix socket', socket, local.pid, []);
+  await add('the demo, usage counted by Envoy', server.grpc, server.pid, [], undefined, countingNatively(text));
 
   const agents = new Map(subjects.map((each) => [each, new Agent({ keepAlive: true, maxSockets: AT_ONCE })]));
   stack.defer(() => {
