@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { call, done, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
+import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
 import { ask, chooseAction, developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -162,6 +162,43 @@ describe('the editor of a policy', () => {
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('Off. When on, it denies').waitFor();
     await expect.poll(() => ask(stand, key)).toBe('200');
+    expect(problems).toEqual([]);
+  });
+
+  it('shows the requests that a report-only policy would have denied, and enforces it', async () => {
+    await manage('POST', '/v1/iam/roles', { name: 'reported-role', permissions: ['chat:*'] });
+    const { owner, key } = await developerKey(stand);
+    await manage('PUT', `/v1/iam/users/${owner}`, { roles: ['reported-role'] });
+    await manage('POST', '/v1/iam/policies', {
+      name: 'only-reports',
+      effect: 'deny',
+      actions: ['chat:read'],
+      resources: ['*'],
+      attached_roles: ['reported-role'],
+      mode: 'report',
+    });
+    await expect
+      .poll(async () => {
+        const answer = await ask(stand, key);
+        const { data } = (await manage('GET', '/v1/iam/decisions/recent?report=only-reports')).body;
+        return [answer, Array.isArray(data) && data.length > 0];
+      })
+      .toEqual(['200', true]);
+    const { page, problems } = await stand.asAdmin({ path: '/console/policies?state=report' });
+    await page.getByRole('row', { name: 'only-reports' }).getByText('Would deny', { exact: true }).waitFor();
+    await page.getByRole('row', { name: 'only-reports' }).click();
+    await page.getByText('Would deny chat history to holders of reported-role.').waitFor();
+    await page.getByText(/^It would have denied \d+ of the recorded requests/).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: /^GET / }).first().click();
+    await page.getByText('The report-only policy only-reports would have denied this request.').first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goBack();
+    await page.getByRole('radio', { name: 'Enforce', exact: true }).click();
+    await page.getByText('Denies chat history to holders of reported-role.').waitFor();
+    await page.getByRole('button', { name: 'Save policy' }).click();
+    await page.getByText('Saved. It is in force').waitFor();
+    await expect.poll(() => ask(stand, key)).toBe('403 only-reports');
     expect(problems).toEqual([]);
   });
 

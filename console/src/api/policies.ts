@@ -15,6 +15,7 @@ export interface PolicyFilter {
   /** Part of a name or description. */
   readonly q?: SearchText | undefined;
   readonly effect?: 'allow' | 'deny' | undefined;
+  readonly mode?: 'enforce' | 'report' | undefined;
   readonly enabled?: boolean | undefined;
   /** True: only those with a notice. */
   readonly notices?: true | undefined;
@@ -52,9 +53,10 @@ export function usePolicies(filter: PolicyFilter): List<Policy> {
   return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
 }
 
-function isChosen(policy: Policy, { effect, enabled, notices }: PolicyFilter): boolean {
+function isChosen(policy: Policy, { effect, mode, enabled, notices }: PolicyFilter): boolean {
   return (
     (effect === undefined || policy.effect === effect) &&
+    (mode === undefined || policy.mode === mode) &&
     (enabled === undefined || policy.enabled === enabled) &&
     (notices === undefined || policy.notices !== undefined)
   );

@@ -9,6 +9,7 @@ import { Passage, Verdict } from '../../ui/passage.tsx';
 import { Changes } from './changes.tsx';
 import styles from './explain.module.css';
 import { passageOf } from './passage-of.tsx';
+import { policiesInForce, WouldHave } from './reports.tsx';
 import type { ExplainSearch } from './search.ts';
 import type { Subject } from './subject.ts';
 
@@ -26,6 +27,7 @@ export function Answer({ explanation, search }: AnswerProps) {
         </Sentence>
         <Decided explanation={explanation} />
       </Verdict>
+      <WouldHave {...explanation} />
       <Way explanation={explanation} search={search} />
     </>
   );
@@ -113,7 +115,7 @@ function Says({ explanation, subject }: { readonly explanation: Explanation; rea
   const denied = <span className={styles.no}>{text.denied}</span>;
   switch (explanation.code) {
     case 'denied_by_policy': {
-      const denying = explanation.policies.filter(({ effect, matched }) => effect === 'deny' && matched);
+      const denying = policiesInForce(explanation).filter(({ effect, matched }) => effect === 'deny' && matched);
       const names = denying.length === 0 ? [explanation.policy ?? ''] : denying.map((policy) => policy.name);
       return (
         <>

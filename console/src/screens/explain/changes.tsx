@@ -12,6 +12,7 @@ import { SectionHead } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { nameOf } from './answer.tsx';
 import styles from './explain.module.css';
+import { policiesInForce } from './reports.tsx';
 import type { Subject } from './subject.ts';
 
 interface ChangesProps {
@@ -75,14 +76,14 @@ function wantedBy(
   tenant: string,
   owner: string | undefined,
 ): Wanted | undefined {
-  const { code, permission, grants, policies } = explanation;
+  const { code, permission, grants } = explanation;
   const needed = <code>{permission}</code>;
   const self: Place = { kind: subject.type === 'user' ? 'user' : 'key', id: subject.id };
   switch (code) {
     case 'denied_by_policy':
       return {
         small: text.allOf,
-        changes: policies
+        changes: policiesInForce(explanation)
           .filter(({ effect, matched }) => effect === 'deny' && matched)
           .map(({ name }) => ({
             id: name,

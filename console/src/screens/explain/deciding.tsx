@@ -8,6 +8,7 @@ import { Looked } from '../../ui/passage.tsx';
 import { BudgetLines } from './budget-lines.tsx';
 import styles from './explain.module.css';
 import { LimitLines } from './limit-lines.tsx';
+import { policiesInForce } from './reports.tsx';
 import type { Subject } from './subject.ts';
 import { Unproved } from './unproved.tsx';
 
@@ -26,7 +27,8 @@ interface DecidingProps {
 }
 
 export function Deciding({ step, explanation, subject }: DecidingProps) {
-  const { grants, policies, limits, budgets } = explanation;
+  const { grants, limits, budgets } = explanation;
+  const policies = policiesInForce(explanation);
   switch (step.name) {
     case 'deny_policies':
       return <Denials policies={policies} detail={step.detail} />;

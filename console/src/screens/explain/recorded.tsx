@@ -20,6 +20,7 @@ import { Problem } from '../../ui/problem.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { Decided, Headline, Way } from './answer.tsx';
 import styles from './explain.module.css';
+import { WouldHave } from './reports.tsx';
 import type { ExplainSearch } from './search.ts';
 
 export function useRecorded(requestId: string | undefined) {
@@ -69,6 +70,7 @@ export function Recorded({ recorded }: { readonly recorded: ReturnType<typeof us
       ) : (
         <ElsewhereNote tenant={data.tenant_id} requestId={data.request_id} />
       )}
+      <WouldHave {...data} />
       <div className={styles.recorded}>
         <SectionHead title={text.recordedAs} />
         <Facts facts={factsOf(data)} />

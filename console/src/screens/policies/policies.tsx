@@ -31,7 +31,8 @@ export function Policies() {
   const list = usePolicies({
     q: searched,
     effect,
-    enabled: state === undefined ? undefined : state === 'enabled',
+    mode: state === 'enabled' ? 'enforce' : state === 'report' ? 'report' : undefined,
+    enabled: state === undefined ? undefined : state !== 'disabled',
     notices,
   });
   const isFiltered = searched !== undefined || effect !== undefined || state !== undefined || notices === true;
@@ -105,9 +106,10 @@ export function Policies() {
   );
 }
 
-function Effect({ policy: { effect, enabled } }: { readonly policy: Policy }) {
+function Effect({ policy: { effect, mode, enabled } }: { readonly policy: Policy }) {
   if (!enabled) return <State tone="off">{text.isOff}</State>;
-  return <State tone={effect === 'deny' ? 'deny' : 'good'}>{text.effectStates[effect]}</State>;
+  const tone = mode === 'report' ? 'care' : effect === 'deny' ? 'deny' : 'good';
+  return <State tone={tone}>{text.effectStates[mode][effect]}</State>;
 }
 
 function Audience({ policy }: { readonly policy: Policy }) {

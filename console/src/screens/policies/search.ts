@@ -2,7 +2,7 @@ import type { SearchText } from '../../api/search-text.ts';
 import { flag, type Given, oneOf, searched } from '../../shell/search.ts';
 
 export const POLICIES_EFFECTS = ['allow', 'deny'] as const;
-export const POLICIES_STATES = ['enabled', 'disabled'] as const;
+export const POLICIES_STATES = ['enabled', 'report', 'disabled'] as const;
 
 export interface PoliciesSearch {
   readonly q?: SearchText;

@@ -13,6 +13,7 @@ export interface PolicyFields {
   readonly conditions: PolicyConditions;
   readonly applies_to: 'everyone' | 'roles';
   readonly attached_roles: readonly string[];
+  readonly mode: 'enforce' | 'report';
   readonly enabled: boolean;
 }
 
@@ -24,11 +25,12 @@ export const EMPTY_POLICY: PolicyFields = {
   conditions: {},
   applies_to: 'everyone',
   attached_roles: [],
+  mode: 'enforce',
   enabled: true,
 };
 
 export function fieldsOf(policy: Policy): PolicyFields {
-  const { description, effect, actions, resources, conditions, applies_to, attached_roles, enabled } = policy;
+  const { description, effect, actions, resources, conditions, applies_to, attached_roles, mode, enabled } = policy;
   return {
     description,
     effect,
@@ -37,6 +39,7 @@ export function fieldsOf(policy: Policy): PolicyFields {
     conditions: orderedConditions(conditions),
     applies_to,
     attached_roles,
+    mode,
     enabled,
   };
 }

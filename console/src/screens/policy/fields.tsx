@@ -5,7 +5,7 @@ import type { PolicyConditions } from '../../../../client/index.ts';
 import { useRoles } from '../../api/roles.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Checkbox, Segments, TextField } from '../../ui/field.tsx';
-import { Note } from '../../ui/mark.tsx';
+import { Note, Small } from '../../ui/mark.tsx';
 import { PickList } from '../../ui/pick-list.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
@@ -27,7 +27,7 @@ interface PolicyFormProps {
 }
 
 export function PolicyForm({ draft, set, error, isGlobal, zone, stored }: PolicyFormProps) {
-  const { description, effect, actions, resources, conditions, enabled } = draft;
+  const { description, effect, actions, resources, conditions, mode, enabled } = draft;
   return (
     <>
       <TextField
@@ -51,9 +51,19 @@ export function PolicyForm({ draft, set, error, isGlobal, zone, stored }: Policy
         <div>
           <div className={styles.label}>{text.state}</div>
           <Checkbox isSelected={enabled} onChange={(isOn) => set({ enabled: isOn })}>
-            {text.inForce}
+            {mode === 'enforce' ? text.inForce : text.evaluated}
           </Checkbox>
         </div>
+      </div>
+      <div>
+        <div className={styles.label}>{text.mode}</div>
+        <Segments
+          label={text.mode}
+          value={mode}
+          onChange={(value) => set({ mode: value })}
+          options={(['enforce', 'report'] as const).map((value) => ({ value, label: text.modes[value] }))}
+        />
+        <Small>{text.modeSays[mode]}</Small>
       </div>
       <div className={styles.two}>
         <PermissionPicker

@@ -26,6 +26,7 @@ import { faultOf, fieldsOf, newPolicyOf, type PolicyFields, ruleOf } from './dra
 import { PolicyForm } from './fields.tsx';
 import { LockOut } from './lock-out.tsx';
 import styles from './policy.module.css';
+import { Reported } from './reported.tsx';
 import { Words } from './words.tsx';
 
 export function Policy() {
@@ -129,7 +130,7 @@ function Editor({ loaded, denied }: EditorProps) {
             <SaveBar
               work={edit}
               action={text.save}
-              saved={text.saved}
+              saved={text.saved[saved.mode]}
               disabledReason={denied ?? (edit.isChanged ? fault : common.noChange)}
               refusal={isLockOut ? <LockOut error={error} onForce={() => edit.save({ force: true })} /> : undefined}
             >
@@ -143,6 +144,7 @@ function Editor({ loaded, denied }: EditorProps) {
               <Words draft={draft} zone={isGlobal ? undefined : zone} />
               {isGlobal ? null : <Small>{text.platformAdmins}</Small>}
             </section>
+            {saved.mode === 'report' ? <Reported policy={saved} /> : null}
             <TryRequest proposal={proposal} fault={fault} />
             <section>
               <SectionHead title={text.facts} />

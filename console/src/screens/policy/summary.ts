@@ -7,12 +7,13 @@ import { list, type Piece, plain, strong } from './pieces.ts';
 
 /** @param zone the clock of the times, or undefined if it is not known */
 export function summaryOf(policy: PolicyFields, zone: string | undefined): readonly Piece[] {
-  const { effect, actions, resources, conditions, applies_to, attached_roles, enabled } = policy;
+  const { effect, actions, resources, conditions, applies_to, attached_roles, mode, enabled } = policy;
   const clauses = clausesOf(conditions);
   const clock = needsClock(clauses) ? (conditions.timezone ?? zone) : undefined;
+  const verb = text.effects[mode][effect];
   const pieces: Piece[] = [
     ...(enabled ? [] : [plain(text.whenOn)]),
-    { kind: 'effect', text: enabled ? text.effects[effect] : text.effects[effect].toLowerCase() },
+    { kind: 'effect', text: enabled ? verb : verb.toLowerCase() },
     plain(' '),
     ...(actions.length === 0 ? [strong(text.nothing)] : list(actions.map(actionWords))),
     ...resourcePieces(resources),

@@ -119,7 +119,7 @@ function Attached({ name }: { readonly name: string }) {
                   </Link>
                 }
                 second={policy.description === '' ? policy.actions.join(', ') : policy.description}
-                end={<Tag isWord>{policy.enabled ? text.effects[policy.effect] : text.off}</Tag>}
+                end={<Tag isWord>{policy.enabled ? text.effects[policy.mode][policy.effect] : text.off}</Tag>}
               />
             ))}
           </ul>

@@ -155,10 +155,11 @@ function giverOf({ roles, directory_roles: directory, issuer_roles: issuers }: U
   ].join(', ');
 }
 
-/** The enabled denies attached to the role that name the permission. */
+/** The denies in force attached to the role that name the permission. */
 function deniesOf({ policies }: HeldRole, permission: string): readonly Policy[] {
   return policies.filter(
-    ({ effect, enabled, actions }) => effect === 'deny' && enabled && coversAny(actions, permission),
+    ({ effect, mode, enabled, actions }) =>
+      effect === 'deny' && mode === 'enforce' && enabled && coversAny(actions, permission),
   );
 }
 

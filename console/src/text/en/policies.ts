@@ -2,7 +2,10 @@
 
 /** The sentence of a policy. */
 export const summary = {
-  effects: { allow: 'Allows', deny: 'Denies' },
+  effects: {
+    enforce: { allow: 'Allows', deny: 'Denies' },
+    report: { allow: 'Would allow', deny: 'Would deny' },
+  },
   whenOn: 'Off. When on, it ',
   nothing: 'nothing yet',
   everything: 'everything',
@@ -89,9 +92,28 @@ export const policies = {
   searchFor: 'Name or description',
   effect: 'Effect',
   effects: { all: 'All', deny: 'Deny', allow: 'Allow' },
-  effectStates: { deny: 'Denies', allow: 'Allows' },
+  effectStates: {
+    enforce: { deny: 'Denies', allow: 'Allows' },
+    report: { deny: 'Would deny', allow: 'Would allow' },
+  },
+  mode: 'Mode',
+  modes: { enforce: 'Enforce', report: 'Report only' },
+  modeSays: {
+    enforce: 'The policy decides requests.',
+    report:
+      'The policy decides nothing. The requests that it would have changed are recorded, so that you see its effect first.',
+  },
+  evaluated: 'Evaluated',
+  reports: {
+    title: 'What it would have changed',
+    deny: (n: string) => `It would have denied ${n} of the recorded requests of the last 24 hours.`,
+    allow: (n: string) => `It would have allowed ${n} of the recorded requests of the last 24 hours.`,
+    none: 'It would have changed none of the recorded requests of the last 24 hours.',
+    moreThan: (n: string) => `more than ${n}`,
+    sampled: 'Under load, the gates record a sample.',
+  },
   state: 'State',
-  states: { all: 'On and off', enabled: 'On', disabled: 'Off' },
+  states: { all: 'On and off', enabled: 'On', report: 'Report only', disabled: 'Off' },
   name: 'Name',
   nameHint: 'Lower-case letters, digits, _ and -, beginning with a letter. It cannot change later.',
   nameFault: 'A name must be 1 to 63 lowercase letters, digits, _ or -, and must start with a letter.',
@@ -232,7 +254,10 @@ export const policies = {
   unknownParts: 'This policy has conditions that this page cannot show. Saving other members keeps them.',
   save: 'Save policy',
   creating: 'Create policy',
-  saved: 'Saved. It is in force on all replicas within a second.',
+  saved: {
+    enforce: 'Saved. It is in force on all replicas within a second.',
+    report: 'Saved. It is evaluated on all replicas within a second, and decides nothing.',
+  },
   saveSays: 'Takes effect on all replicas within a second.',
   lockOut: 'This would deny you the management of policies right now.',
   saveAnyway: 'Save anyway',

@@ -66,7 +66,10 @@ export const roles = {
   allUsers: 'Open in Users',
   policies: 'Policies attached',
   noPolicies: 'No policy is attached to this role.',
-  effects: { allow: 'allows', deny: 'denies' },
+  effects: {
+    enforce: { allow: 'allows', deny: 'denies' },
+    report: { allow: 'would allow', deny: 'would deny' },
+  },
   off: 'disabled',
   facts: 'Role',
   created: 'Created',
