@@ -25,13 +25,17 @@ function serviceBytes(service: string | Buffer): Buffer {
   return service === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.of(0x0a, service.length), Buffer.from(service)]);
 }
 
-export function connectTo(address: string, channel: ChannelCredentials = credentials.createInsecure()): TestClient {
+export function connectTo(
+  address: string,
+  channel: ChannelCredentials = credentials.createInsecure(),
+  deadlineMs = 20_000,
+): TestClient {
   const client = new Client(address, channel, {
     'grpc.ssl_target_name_override': 'localhost',
     // A connection of its own: clients in one process otherwise share one.
     'grpc.use_local_subchannel_pool': 1,
   });
-  const options = (): CallOptions => ({ deadline: Date.now() + 20_000 });
+  const options = (): CallOptions => ({ deadline: Date.now() + deadlineMs });
   const unary = (path: string, request: Buffer): Promise<Buffer> =>
     new Promise((resolve, reject) => {
       client.makeUnaryRequest(path, asIs, asIs, request, options(), (error: ServiceError | null, answer?: Buffer) => {
