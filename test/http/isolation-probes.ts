@@ -109,7 +109,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
   ),
   ...plain('pattern resource resource_constraints resources result scopes settings sort status strict time to'),
   ...plain(
-    'code differs include interval near_limit notices other outcome route shadow unused_days wider_than_used without_expiry',
+    'code differs include interval mode near_limit notices other outcome route shadow unused_days wider_than_used without_expiry would',
   ),
   // A directory is the platform's own, and so are the names in it.
   ...plain('directory username'),
@@ -127,6 +127,7 @@ const MEMBERS: Readonly<Record<string, Meaning>> = {
 /** Where a member means something else than elsewhere. */
 const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   'GET /v1/iam/users': { email: 'email' },
+  'GET /v1/iam/decisions/recent': { report: 'policy' },
   'POST /v1/iam/users/change': { ids: ['user'] },
   ...Object.fromEntries(
     ['POST /v1/iam/webhooks', 'PUT /v1/iam/webhooks/:id', 'PATCH /v1/iam/webhooks/:id'].map((title) => [
