@@ -33,8 +33,8 @@ const configurations = readdirSync(DOCS)
       yaml,
     })),
   )
-  // `jobs`: a workflow of GitHub Actions.
-  .filter(({ yaml }) => !/^ *(apiVersion|meshConfig|jobs):/m.test(yaml));
+  // `jobs`: a workflow of GitHub Actions. `binds`: agentgateway. `kind`: kube-state-metrics.
+  .filter(({ yaml }) => !/^ *(apiVersion|meshConfig|jobs|binds):|^kind:/m.test(yaml));
 
 const { certPem, keyPem } = makeAuthority();
 

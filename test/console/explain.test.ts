@@ -381,6 +381,7 @@ describe('the access review', () => {
     await page.getByRole('option', { name: 'chat:write' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('permission')).toBe('chat:write');
     await rows.filter({ hasText: 'developer' }).first().waitFor();
+    await shown(developer.email);
     await rows.filter({ hasText: developer.email }).first().click();
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/users/${developer.id}`);
     expect(problems).toEqual([]);
