@@ -232,12 +232,19 @@ export async function faultsInEveryLook(page: Page, picture?: string): Promise<r
       await page.screenshot({ path: `${folder}/${`${picture} ${name}`.replaceAll(/\W+/g, '-')}.png`, fullPage: true });
     }
     const found = [...(await accessibilityFaults(page, rules))];
-    const fits = await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth');
-    if (!fits) found.push('the page is wider than the screen');
+    if (!(await fitsScreen(page))) found.push('the page is wider than the screen');
     faults.push(...found.map((fault) => `${name}: ${fault}`));
   }
   await applyLook(page, DESKTOP);
   return faults;
+}
+
+/** Parts that measure themselves take the new width some frames after the others. */
+function fitsScreen(page: Page): Promise<boolean> {
+  return page.waitForFunction('document.documentElement.scrollWidth <= innerWidth', undefined, { timeout: 5000 }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The texts of the options, and the placeholders of the search fields, that are wider than their places. */
