@@ -22,6 +22,7 @@ import {
   type RandomWorld,
   randomIdentity,
   randomSnapshot,
+  reportingWorldArbitrary,
   requestArbitrary,
   withoutReports,
   withPolicies,
@@ -108,7 +109,7 @@ describe('report-only policies', () => {
   test('name the first policy that alone would change the outcome, and change nothing else of the decision', () => {
     const seen = new Map<string, number>();
     fc.assert(
-      fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
+      fc.property(reportingWorldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
         const input = inputOf(request);
         const match = matchRoute(table, input);
         const identity = randomIdentity(principal);

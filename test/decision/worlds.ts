@@ -188,6 +188,18 @@ export function withoutReports(world: RandomWorld): RandomWorld {
   return withPolicies(world, (policy) => ({ ...policy, reports: false }));
 }
 
+/** Worlds in which report-only policies often matter: in half of them every policy is wide and only reports. */
+export const reportingWorldArbitrary: fc.Arbitrary<RandomWorld> = fc.oneof(
+  worldArbitrary,
+  worldArbitrary.map((world) =>
+    withPolicies(world, (policy) => ({
+      ...policy,
+      ...{ actions: ['*'], resources: ['*'], conditions: {}, appliesTo: 'everyone', attachedRoles: [] },
+      ...{ enabled: false, reports: true },
+    })),
+  ),
+);
+
 /**
  * Routes of the configuration, for what no built-in one asks: a permission of platform administrators, alone and beside
  * another.

@@ -135,7 +135,7 @@ test('agentgateway’s form of any body, cut at any byte, is decided as the whol
   await fc.assert(
     fc.asyncProperty(
       body,
-      fc.integer({ min: 1, max: 60 }),
+      fc.oneof(fc.integer({ min: 1, max: 60 }), { weight: 9, arbitrary: fc.constant(1000) }),
       fc.boolean(),
       fc.boolean(),
       async (bytes, maxBytes, packed, marked) => {
@@ -151,9 +151,9 @@ test('agentgateway’s form of any body, cut at any byte, is decided as the whol
         expect([whole.code, whole.metadata['model']]).toEqual([0, answer.metadata['model']]);
       },
     ),
-    { numRuns: runs(1000) },
+    { numRuns: runs(3000) },
   );
-  expect(allowed).toBeGreaterThanOrEqual(enough(10));
+  expect(allowed).toBeGreaterThanOrEqual(enough(50));
 });
 
 test('a call of agentgateway’s ExtMcp is unimplemented, which is never a pass', async () => {

@@ -14,9 +14,9 @@ import {
   type RandomWorld,
   randomIdentity,
   randomSnapshot,
+  reportingWorldArbitrary,
   requestArbitrary,
   withoutReports,
-  worldArbitrary,
 } from '../decision/worlds.ts';
 import { enough, runs } from '../support/properties.ts';
 import { checkRequest } from './support/requests.ts';
@@ -63,7 +63,7 @@ function answered(world: RandomWorld, principal: RandomPrincipal, request: Rando
 test('an answer has the same bytes with and without report-only policies, whatever they would have changed', () => {
   const seen = new Map<string | undefined, number>();
   fc.assert(
-    fc.property(worldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
+    fc.property(reportingWorldArbitrary, principalArbitrary, requestArbitrary, (world, principal, request) => {
       const reported = answered(world, principal, request);
       const plain = answered(withoutReports(world), principal, request);
       expect(reported.bytes.equals(plain.bytes)).toBe(true);
@@ -74,6 +74,5 @@ test('an answer has the same bytes with and without report-only policies, whatev
     }),
     { numRuns: runs(1000) },
   );
-  const changed = ['allow', 'deny'].map((effect) => seen.get(effect) ?? 0);
-  expect(changed.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(enough(5));
+  for (const effect of ['allow', 'deny']) expect(seen.get(effect) ?? 0).toBeGreaterThanOrEqual(enough(5));
 });
