@@ -14,14 +14,15 @@ const run = promisify(execFile);
 
 export interface PidFile {
   readonly pid: number;
-  readonly socketDir: string;
+  /** Undefined while the server starts: it writes this line last. */
+  readonly socketDir: string | undefined;
 }
 
 /** Returns what a server wrote when it started; undefined if there is no file. The server may no longer run. */
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const lines = (await readIfPresent(`${cluster}/postmaster.pid`))?.split('\n') ?? [];
   const pid = Number(lines[0]);
-  return Number.isSafeInteger(pid) && pid > 0 ? { pid, socketDir: lines[4]?.trim() ?? '' } : undefined;
+  return Number.isSafeInteger(pid) && pid > 0 ? { pid, socketDir: lines[4]?.trim() || undefined } : undefined;
 }
 
 /** `stranger`: the process runs, but is not the server of this cluster. */

@@ -107,27 +107,28 @@ async function findServer({ cluster }: Home): Promise<RecordedServer> {
 
 async function adopt(parts: ServerParts, recorded: PidFile): Promise<RunningPostgres | 'try again'> {
   const { cluster } = parts.home;
+  const { pid, socketDir = parts.home.socketDir } = recorded;
   let running: RunningPostgres | undefined;
   let silentSince = performance.now();
   const answered = await within(START_TIMEOUT_MS, async () => {
-    const presence = await connect(recorded.socketDir || parts.home.socketDir, cluster).catch((error: unknown) => {
+    const presence = await connect(socketDir, cluster).catch((error: unknown) => {
       if (error instanceof pg.DatabaseError) {
         // The server is starting up or shutting down, so it responds.
         silentSince = performance.now();
       }
       return undefined;
     });
-    running = presence && { ...recorded, adopted: true, presence };
+    running = presence && { pid, socketDir, adopted: true, presence };
     return (
       presence !== undefined ||
       performance.now() - silentSince > parts.silenceTimeoutMs ||
-      (await whoIs(recorded.pid, cluster)) !== 'server'
+      (await whoIs(pid, cluster)) !== 'server'
     );
   });
   if (running !== undefined) return running;
   if (!answered || performance.now() - silentSince > parts.silenceTimeoutMs) {
-    parts.log(`stopping the PostgreSQL server (process ${recorded.pid}), which does not answer`);
-    await stopServer(recorded.pid, cluster, 'unresponsive');
+    parts.log(`stopping the PostgreSQL server (process ${pid}), which does not answer`);
+    await stopServer(pid, cluster, 'unresponsive');
   }
   return 'try again';
 }

@@ -157,6 +157,18 @@ describe('a server that outlives the process that started it', () => {
     expect(await works(second.url)).toBe(false);
   });
 
+  test('is adopted at its address also before it has recorded its socket', async () => {
+    const dataDir = await prepared();
+    const first = await start(dataDir);
+    const pidFile = join(dataDir, 'postgres/postmaster.pid');
+    const recorded = await readFile(pidFile, 'utf8');
+    await writeFile(pidFile, recorded.split('\n').slice(0, 4).join('\n'));
+    const second = await start(dataDir);
+    await writeFile(pidFile, recorded);
+    expect(second.url).toBe(first.url);
+    expect(await works(second.url)).toBe(true);
+  });
+
   test('and two that start at once, for the first time, agree on one', async () => {
     const dataDir = await folder();
     const servers = await Promise.all([start(dataDir), start(dataDir)]);
