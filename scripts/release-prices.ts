@@ -87,14 +87,14 @@ function pricedModel(model: ModelInfo, day: string): Priced | undefined {
   const models = [...new Set([...globsOf(model.match), model.id])].filter((glob) => isWithinBounds(glob));
   const amounts = [textOf(input), textOf(baseOf(price, 'output_mtok') ?? 0)] as const;
   const rest = [cached === undefined ? null : textOf(cached), write === undefined ? null : textOf(write)] as const;
-  return { models, row: ['', ...amounts, ...rest, leftOut] };
+  return { models, row: [[], ...amounts, ...rest, leftOut] };
 }
 
 const nano = (text: string): number => Math.round(Number(text) * 1e9);
 
-function ruleOf([models, input, output, cached, write]: TableRow): PriceRule {
+function ruleOf(glob: string, [, input, output, cached, write]: TableRow): PriceRule {
   return {
-    models,
+    models: glob,
     input: nano(input),
     output: nano(output),
     cachedInput: cached == null ? undefined : nano(cached),
@@ -119,24 +119,34 @@ function rowsOf(models: readonly ModelInfo[], day: string): readonly TableRow[] 
     const priced = pricedModel(model, day);
     for (const glob of priced?.models ?? []) {
       // The first model counts, as in the package. A name of its own has its own price.
-      if (priced !== undefined && (!rows.has(glob) || glob === model.id)) rows.set(glob, [glob, ...rest(priced.row)]);
+      if (priced !== undefined && (!rows.has(glob) || glob === model.id)) rows.set(glob, priced.row);
     }
   }
   const globs = compilePrices({
     version: 0,
-    prices: [...rows.values()].filter(([glob]) => glob.includes('*')).map(ruleOf),
+    prices: [...rows].filter(([glob]) => glob.includes('*')).map(([glob, row]) => ruleOf(glob, row)),
   });
-  return [...rows.values()].filter((row) => {
-    const [name] = row;
+  const kept = [...rows].filter(([name, row]) => {
     if (name.includes('*')) return true;
     const byGlob = globs.of(name);
-    const own = compilePrices({ version: 0, prices: [ruleOf(row)] }).of(name);
+    const own = compilePrices({ version: 0, prices: [ruleOf(name, row)] }).of(name);
     return byGlob === undefined || own === undefined || amountsOf(byGlob) !== amountsOf(own);
   });
+  return grouped(kept);
 }
 
-function rest([, ...amounts]: TableRow) {
-  return amounts;
+/** Joins neighbors with the same price, as long as their row fits a line. */
+function grouped(priced: readonly (readonly [glob: string, row: TableRow])[]): readonly TableRow[] {
+  const rows: TableRow[] = [];
+  for (const [glob, row] of priced) {
+    const [, ...amounts] = shortened(row);
+    const [globs = [], ...before] = rows.at(-1) ?? [];
+    const joined: TableRow = [[...globs, glob], ...amounts];
+    const joins = JSON.stringify(before) === JSON.stringify(amounts) && lineOf(joined).length < LINE_WIDTH;
+    if (joins) rows[rows.length - 1] = joined;
+    else rows.push([[glob], ...amounts]);
+  }
+  return rows;
 }
 
 async function main(day: string): Promise<void> {
@@ -146,7 +156,7 @@ async function main(day: string): Promise<void> {
   const providers = PROVIDERS.map((id) => {
     const provider = findProvider({ providerId: id });
     if (provider === undefined) throw new Error(`${PACKAGE} has no provider ${id}: update PROVIDERS.`);
-    return { id, name: provider.name, prices: rowsOf(provider.models, day).map(shortened) };
+    return { id, name: provider.name, prices: rowsOf(provider.models, day) };
   });
   const { version, license } = manifest;
   const table: ReleaseTableFile = {
@@ -154,15 +164,17 @@ async function main(day: string): Promise<void> {
     providers,
   };
   await writeFile(RELEASE_TABLE_FILE, textOfTable(table));
-  console.log(
-    `${providers.reduce((sum, { prices }) => sum + prices.length, 0)} prices of ${providers.length} providers`,
-  );
+  const prices = providers.flatMap((provider) => provider.prices.flatMap(([globs]) => globs));
+  console.log(`${prices.length} prices of ${providers.length} providers`);
 }
 
-/** One price on a line, so that a review shows the changed ones. */
+const LINE_WIDTH = 120;
+const lineOf = (row: TableRow): string => `    ${JSON.stringify(row)}`;
+
+/** One price on a line, with its models, so that a review shows the changed ones. */
 function textOfTable({ source, providers }: ReleaseTableFile): string {
   const blocks = providers.map(({ id, name, prices }) => {
-    const lines = prices.map((row) => `    ${JSON.stringify(row)}`).join(',\n');
+    const lines = prices.map(lineOf).join(',\n');
     return `  {"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"prices":[\n${lines}\n  ]}`;
   });
   return `{"source":${JSON.stringify(source)},"providers":[\n${blocks.join(',\n')}\n]}\n`;

@@ -10,9 +10,9 @@ import { parsePrices } from './rules.ts';
 /** Prices of the provider that the table does not have: higher ones for long prompts, or lower ones at some hours. */
 export type LeftOut = 'tiers' | 'times';
 
-/** A price as the file has it: the amounts for 1,000,000 tokens. */
+/** A price as the file has it: globs of models, and the amounts for 1,000,000 tokens. */
 export type TableRow = readonly [
-  models: string,
+  models: readonly string[],
   input: string,
   output: string,
   cachedInput?: string | null,
@@ -51,13 +51,14 @@ export async function readReleaseTable(): Promise<ReleaseTable> {
     source: file.source,
     providers: file.providers.map(({ id, name }) => ({ id, name })),
     prices: file.providers.flatMap(({ id, prices }) => {
-      const rules = parsePrices(prices.map(requestOf));
-      return rules.map((rule, i) => ({ ...rule, provider: id, leftOut: prices[i]?.[5] ?? [] }));
+      const rows = prices.flatMap((row) => row[0].map((models) => ({ models, row })));
+      const rules = parsePrices(rows.map(requestOf));
+      return rules.map((rule, i) => ({ ...rule, provider: id, leftOut: rows[i]?.row[5] ?? [] }));
     }),
   };
 }
 
-function requestOf([models, input, output, cachedInput, cacheWrite]: TableRow) {
+function requestOf({ models, row: [, input, output, cachedInput, cacheWrite] }: { models: string; row: TableRow }) {
   return {
     models,
     input,
