@@ -65,3 +65,23 @@ export function open(key: Uint8Array, sealed: Uint8Array, context: string): Buff
     return undefined;
   }
 }
+
+/** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
+export interface SecretKeys {
+  readonly secretKey: string;
+  readonly otherSecretKey?: string | undefined;
+}
+
+/** Returns the sealed text; undefined if it was sealed under another key, for another purpose or for another context. */
+export function openText(
+  { secretKey, otherSecretKey }: SecretKeys,
+  purpose: KeyPurpose,
+  sealed: Uint8Array,
+  context: string,
+): string | undefined {
+  for (const key of [secretKey, otherSecretKey]) {
+    const plain = key === undefined ? undefined : open(deriveKey(key, purpose), sealed, context);
+    if (plain !== undefined) return plain.toString();
+  }
+  return undefined;
+}

@@ -5,15 +5,9 @@
 
 import type { IssuerId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
-import { deriveKey, open, seal } from '../../identity/seal.ts';
+import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { lockSealedSecrets, replaceSealedSecret } from './queries.ts';
-
-/** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
-interface SecretKeys {
-  readonly secretKey: string;
-  readonly otherSecretKey?: string | undefined;
-}
 
 const PURPOSE = 'issuer-clients';
 
@@ -27,16 +21,8 @@ export function sealRequested(keys: SecretKeys, id: IssuerId, secret: string | n
 }
 
 /** Returns the secret; undefined if it was sealed under another key or for another issuer. */
-export function openClientSecret(
-  { secretKey, otherSecretKey }: SecretKeys,
-  id: IssuerId,
-  sealed: Uint8Array,
-): string | undefined {
-  for (const key of [secretKey, otherSecretKey]) {
-    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, id);
-    if (plain !== undefined) return plain.toString();
-  }
-  return undefined;
+export function openClientSecret(keys: SecretKeys, id: IssuerId, sealed: Uint8Array): string | undefined {
+  return openText(keys, PURPOSE, sealed, id);
 }
 
 /**

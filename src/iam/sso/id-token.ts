@@ -4,16 +4,11 @@
  */
 
 import type { SessionId } from '../../domain/ids.ts';
-import { deriveKey, open, seal } from '../../identity/seal.ts';
+import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
 
 /** A larger token does not fit into the address of the provider's logout. Then the provider asks the user. */
 const MAX_LENGTH = 6_000;
 const PURPOSE = 'sso-id-tokens';
-
-interface SecretKeys {
-  readonly secretKey: string;
-  readonly otherSecretKey?: string | undefined;
-}
 
 /** Returns undefined for a token that is too large to keep. */
 export function sealIdToken({ secretKey }: SecretKeys, id: SessionId, token: string): Buffer | undefined {
@@ -21,14 +16,6 @@ export function sealIdToken({ secretKey }: SecretKeys, id: SessionId, token: str
 }
 
 /** Returns undefined for a token that was sealed under another key. */
-export function openIdToken(
-  { secretKey, otherSecretKey }: SecretKeys,
-  id: SessionId,
-  sealed: Uint8Array,
-): string | undefined {
-  for (const key of [secretKey, otherSecretKey]) {
-    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, id);
-    if (plain !== undefined) return plain.toString();
-  }
-  return undefined;
+export function openIdToken(keys: SecretKeys, id: SessionId, sealed: Uint8Array): string | undefined {
+  return openText(keys, PURPOSE, sealed, id);
 }

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { type IssuerId, parseId } from '../../domain/ids.ts';
 import type { Scheme } from '../../http/client-address.ts';
 import { opaqueDigest } from '../../identity/opaque-tokens.ts';
-import { deriveKey, open, seal } from '../../identity/seal.ts';
+import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
 
 /** How long the user may take at the provider. */
 export const STATE_LIFETIME_MS = 600_000;
@@ -35,11 +35,6 @@ export interface SsoState {
   readonly next: string | undefined;
   /** Milliseconds since the epoch. */
   readonly startedMs: number;
-}
-
-interface SecretKeys {
-  readonly secretKey: string;
-  readonly otherSecretKey?: string | undefined;
 }
 
 /** Chrome accepts no prefixed cookie from a page without TLS, which only loopback may be. */
@@ -71,16 +66,11 @@ export function sealState({ secretKey }: SecretKeys, state: SsoState): string {
 
 /** Returns the state of a cookie; undefined for one that this installation did not seal, or that is too old. */
 export function openState(keys: SecretKeys, cookie: string, nowMs: number): SsoState | undefined {
-  const sealed = Buffer.from(cookie, 'base64url');
-  for (const key of [keys.secretKey, keys.otherSecretKey]) {
-    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, CONTEXT);
-    if (plain === undefined) continue;
-    const state = parsed(JSON.parse(plain.toString()));
-    if (state === undefined) return undefined;
-    const ageMs = nowMs - state.startedMs;
-    return ageMs >= -CLOCK_TOLERANCE_MS && ageMs < STATE_LIFETIME_MS ? state : undefined;
-  }
-  return undefined;
+  const plain = openText(keys, PURPOSE, Buffer.from(cookie, 'base64url'), CONTEXT);
+  const state = plain === undefined ? undefined : parsed(JSON.parse(plain));
+  if (state === undefined) return undefined;
+  const ageMs = nowMs - state.startedMs;
+  return ageMs >= -CLOCK_TOLERANCE_MS && ageMs < STATE_LIFETIME_MS ? state : undefined;
 }
 
 /** A cookie of another version of this program may have other members. */

@@ -1,6 +1,7 @@
 /** One attempt to send a delivery. No transaction and no lock is held while the receiver answers. */
 
 import type { Semaphore } from '../../concurrency/semaphore.ts';
+import type { SecretKeys } from '../../identity/seal.ts';
 import { type FetchOutcome, type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
@@ -14,7 +15,7 @@ import {
   saveAttempt,
   saveGone,
 } from './delivery-queries.ts';
-import { openSecret, type SecretKeys } from './secret.ts';
+import { openSecret } from './secret.ts';
 import { signedHeaders } from './signature.ts';
 
 /** Bounds an attempt, from the resolution of the host to the end of the answer. It is shorter than a claim. */

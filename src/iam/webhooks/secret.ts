@@ -2,15 +2,9 @@
 
 import type { WebhookId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
-import { deriveKey, open, seal } from '../../identity/seal.ts';
+import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { lockWebhookSecrets, replaceWebhookSeals } from './queries.ts';
-
-/** The installation's keys. The second one is valid while the installation changes its `secret-key`. */
-export interface SecretKeys {
-  readonly secretKey: string;
-  readonly otherSecretKey?: string | undefined;
-}
 
 const PURPOSE = 'webhooks';
 /** The secret of a webhook from a setup file. Its deliveries wait until it is rotated. */
@@ -34,16 +28,8 @@ export function sealSecret({ secretKey }: SecretKeys, id: WebhookId, secret: str
 }
 
 /** Returns the secret; undefined if it was sealed under another key or for another webhook. */
-export function openSecret(
-  { secretKey, otherSecretKey }: SecretKeys,
-  id: WebhookId,
-  sealed: Uint8Array,
-): string | undefined {
-  for (const key of [secretKey, otherSecretKey]) {
-    const plain = key === undefined ? undefined : open(deriveKey(key, PURPOSE), sealed, id);
-    if (plain !== undefined) return plain.toString();
-  }
-  return undefined;
+export function openSecret(keys: SecretKeys, id: WebhookId, sealed: Uint8Array): string | undefined {
+  return openText(keys, PURPOSE, sealed, id);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Updates, rotates and deletes a webhook. */
 
+import type { SecretKeys } from '../../identity/seal.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { change } from '../change/change.ts';
@@ -10,7 +11,7 @@ import type { WebhookParts } from './parts.ts';
 import { deleteWebhookRow, replaceWebhookSecret, updateWebhookRow, type WebhookValues } from './queries.ts';
 import { holdWebhook, webhookIdOf } from './read.ts';
 import { webhookResource } from './resource.ts';
-import { makeSecret, type SecretKeys, sealSecret } from './secret.ts';
+import { makeSecret, sealSecret } from './secret.ts';
 import { maySend, readWebhookChanges } from './values.ts';
 
 /** How long the former secret signs as well. */
