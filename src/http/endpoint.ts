@@ -3,7 +3,7 @@
  * same table.
  */
 
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
@@ -16,7 +16,7 @@ import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './client-address.ts';
 import type { PathTarget } from './refused.ts';
 import { unstorable } from './storable.ts';
-import { type Validated, validatorOf } from './validation.ts';
+import { NOTHING, type Nothing, type Validated, validatorOf } from './validation.ts';
 
 type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -88,9 +88,6 @@ export interface TextStream {
   readonly longestMs: number;
 }
 
-/** The schema of a request without a body, or of an endpoint without query parameters. */
-export const NOTHING = Type.Object({}, { additionalProperties: false });
-
 interface Described<B extends TSchema, Q extends TSchema> {
   readonly method: HttpMethod;
   /** `/v1/iam/users/:id` */
@@ -101,48 +98,60 @@ interface Described<B extends TSchema, Q extends TSchema> {
   readonly summary: string;
   /** The resource that the path names: the target in the audit row of a rejected request. Default: none. */
   readonly target?: PathTarget;
-  /** NOTHING: the request has no body, or an empty object. */
-  readonly body: B;
+  /** Default: the request has no body, or an empty object. */
+  readonly body?: B | undefined;
   /** True: the body is a form (`application/x-www-form-urlencoded`) in place of JSON, so its members are texts. */
   readonly form?: true;
   /** True: errors have the form of RFC 6749, section 5.2, in place of problem details. */
   readonly oauth?: true;
   /** The maximum size of a body in bytes. Default: `defaultBodyBytes`. */
   readonly maxBodyBytes?: number;
-  /** An object of scalars. A member `tenant_id` is combined with X-Tenant-ID before the caller is admitted. */
-  readonly query: Q;
+  /**
+   * An object of scalars. A member `tenant_id` is combined with X-Tenant-ID before the caller is admitted. Default: no
+   * parameters.
+   */
+  readonly query?: Q | undefined;
   /** The successful responses. */
   readonly answers: Answers;
-  /** Codes of the use case. Codes that follow from access, body and query are not repeated here. */
-  readonly refusals: readonly ErrorCode[];
+  /** Codes of the use case. Codes that follow from access, body and query are not repeated here. Default: none. */
+  readonly refusals?: readonly ErrorCode[];
 }
 
-interface PublicEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
-  /** True if the endpoint reads a credential that the request has. Default: false. */
-  readonly takesCredential?: boolean;
-  /**
-   * Reports whether the body may have text that cannot be stored, because the use case does not store it unchanged.
-   * Default: never.
-   */
-  readonly takesAnyText?: (body: unknown) => boolean;
-  readonly handler: (input: RequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
-}
+/** A use case, or a handler that writes the answer itself. */
+type Handling<Input> =
+  | {
+      /** The result is the body of a 200. Without a result, the answer is 204. */
+      readonly run: (input: Input) => Promise<object> | Promise<void>;
+      readonly handler?: never;
+    }
+  | { readonly handler: (input: Input) => Promise<Answer>; readonly run?: never };
 
-export interface CallerEndpoint<B extends TSchema, Q extends TSchema> extends Described<B, Q> {
-  /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
-  readonly permission: Access;
-  /**
-   * True for an endpoint that changes nothing and has a method other than GET. The old secret of a rotated key may use
-   * it.
-   */
-  readonly onlyReads?: true;
-  /**
-   * The permission that the use case requires if it decides itself, in Markdown: for example `admin:keys`, or acting
-   * on the caller itself.
-   */
-  readonly needs?: string;
-  readonly handler: (input: CallerRequestInput<Static<B>, Static<Q>>) => Promise<Answer>;
-}
+type PublicEndpoint<B extends TSchema, Q extends TSchema> = Described<B, Q> &
+  Handling<RequestInput<Static<B>, Static<Q>>> & {
+    /** True if the endpoint reads a credential that the request has. Default: false. */
+    readonly takesCredential?: boolean;
+    /**
+     * Reports whether the body may have text that cannot be stored, because the use case does not store it unchanged.
+     * Default: never.
+     */
+    readonly takesAnyText?: (body: unknown) => boolean;
+  };
+
+export type CallerEndpoint<B extends TSchema, Q extends TSchema> = Described<B, Q> &
+  Handling<CallerRequestInput<Static<B>, Static<Q>>> & {
+    /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
+    readonly permission: Access;
+    /**
+     * True for an endpoint that changes nothing and has a method other than GET. The old secret of a rotated key may use
+     * it.
+     */
+    readonly onlyReads?: true;
+    /**
+     * The permission that the use case requires if it decides itself, in Markdown: for example `admin:keys`, or acting
+     * on the caller itself.
+     */
+    readonly needs?: string;
+  };
 
 /** An endpoint without its type parameters, with compiled schemas. */
 export interface Endpoint {
@@ -174,7 +183,9 @@ export interface Endpoint {
 }
 
 /** An endpoint for all clients. Its use case may authenticate. */
-export function publicEndpoint<B extends TSchema, Q extends TSchema>(endpoint: PublicEndpoint<B, Q>): Endpoint {
+export function publicEndpoint<B extends TSchema = Nothing, Q extends TSchema = Nothing>(
+  endpoint: PublicEndpoint<B, Q>,
+): Endpoint {
   const read = reader(endpoint, endpoint.takesAnyText);
   return {
     ...described(endpoint),
@@ -182,12 +193,14 @@ export function publicEndpoint<B extends TSchema, Q extends TSchema>(endpoint: P
     needs: undefined,
     takesCredential: endpoint.takesCredential === true,
     writes: endpoint.method !== 'GET',
-    run: async (raw) => endpoint.handler(read(raw)),
+    run: async (raw) => answerOf(endpoint, read(raw)),
   };
 }
 
 /** An endpoint that requires an authenticated caller. */
-export function callerEndpoint<B extends TSchema, Q extends TSchema>(endpoint: CallerEndpoint<B, Q>): Endpoint {
+export function callerEndpoint<B extends TSchema = Nothing, Q extends TSchema = Nothing>(
+  endpoint: CallerEndpoint<B, Q>,
+): Endpoint {
   const read = reader(endpoint);
   return {
     ...described(endpoint),
@@ -197,13 +210,19 @@ export function callerEndpoint<B extends TSchema, Q extends TSchema>(endpoint: C
     writes: endpoint.method !== 'GET' && endpoint.onlyReads !== true,
     run: async (raw, callers) => {
       if (callers === undefined) throw new Error(`${endpoint.path} was reached without a caller`);
-      return endpoint.handler({ ...read(raw), ...callers });
+      return answerOf(endpoint, { ...read(raw), ...callers });
     },
   };
 }
 
+async function answerOf<Input>({ handler, run }: Handling<Input>, input: Input): Promise<Answer> {
+  if (handler !== undefined) return handler(input);
+  const body = await run(input);
+  return body === undefined ? { status: 204 } : { status: 200, body };
+}
+
 function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, Q>) {
-  const { path, target } = endpoint;
+  const { path, target, body = NOTHING, query = NOTHING } = endpoint;
   if (target !== undefined && !path.split('/').includes(`:${target.param}`)) {
     throw new Error(`${path} has no parameter ${target.param}`);
   }
@@ -213,14 +232,14 @@ function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, 
     operationId: endpoint.operationId,
     summary: endpoint.summary,
     answers: endpoint.answers,
-    refusals: endpoint.refusals,
+    refusals: endpoint.refusals ?? [],
     target,
-    bodySchema: endpoint.body,
+    bodySchema: body,
     form: endpoint.form === true,
     oauth: endpoint.oauth === true,
-    maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(endpoint),
-    querySchema: endpoint.query,
-    takesTenant: 'tenant_id' in properties(endpoint.query),
+    maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes({ path, body }),
+    querySchema: query,
+    takesTenant: 'tenant_id' in properties(query),
   };
 }
 
@@ -230,8 +249,8 @@ function reader<B extends TSchema, Q extends TSchema>(
 ) {
   const bodies = validatorOf(endpoint.body);
   const queries = validatorOf(endpoint.query);
-  const types = properties(endpoint.query);
-  const needsBody = 'required' in endpoint.body;
+  const types = endpoint.query === undefined ? {} : properties(endpoint.query);
+  const needsBody = endpoint.body !== undefined && 'required' in endpoint.body;
   return (raw: RawRequestInput): RequestInput<Static<B>, Static<Q>> => {
     const { allErrors, ...context } = raw;
     const query = admittedQuery(queries(typedQuery(raw.query, types), false));

@@ -7,7 +7,7 @@ import { entityTag } from '../iam/change/preconditions.ts';
 import { component } from '../iam/schema/keywords.ts';
 import { type AnswerHeader, type Answers, shows } from './answers.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
-import { NOTHING, publicEndpoint } from './endpoint.ts';
+import { publicEndpoint } from './endpoint.ts';
 
 export interface PublishedKeys {
   /** The `iss` of tokens. */
@@ -56,10 +56,7 @@ export function keySetEndpoints(tokens: PublishedKeys): readonly Endpoint[] {
       operationId: 'getKeySet',
       summary:
         'Get the public keys of tokens: the next, the current, and the retired keys until their tokens have expired.',
-      body: NOTHING,
-      query: NOTHING,
       answers: cached('A JWK set.', KeySet),
-      refusals: [],
       handler: async (input) => cachedAnswer(tokens.jwks(), input.header('if-none-match')),
     }),
     publicEndpoint({
@@ -68,8 +65,6 @@ export function keySetEndpoints(tokens: PublishedKeys): readonly Endpoint[] {
       operationId: 'getDiscovery',
       summary:
         'Get the issuer of tokens and the address of its public keys (OpenID Connect Discovery 1.0), if the setting `issuer` is a URL.',
-      body: NOTHING,
-      query: NOTHING,
       answers: cached('The discovery document.', Discovery),
       refusals: ['not_found'],
       handler: async (input) => cachedAnswer(discoveryOf(tokens.issuer), input.header('if-none-match')),

@@ -9,8 +9,9 @@ import type { Access } from '../iam/caller/authorize.ts';
 import type { Component } from '../iam/schema/keywords.ts';
 import { listOf } from '../iam/schema/resource-parts.ts';
 import { type Answers, DONE, makes, shows, TAGGED } from './answers.ts';
-import { type Answer, type CallerRequestInput, callerEndpoint, type Endpoint, NOTHING } from './endpoint.ts';
+import { type Answer, type CallerRequestInput, callerEndpoint, type Endpoint } from './endpoint.ts';
 import type { PathTarget } from './refused.ts';
+import type { Nothing } from './validation.ts';
 
 interface ResourceDescription<P extends 'id' | 'name'> {
   /** `/v1/iam/roles` */
@@ -50,12 +51,14 @@ type Run<B extends TSchema, Q extends TSchema, R> = (
 ) => Promise<R>;
 
 interface Writes<B extends TSchema, Q extends TSchema, R = object> extends Operation {
-  readonly body: B;
-  readonly query: Q;
+  /** Default: the request has no body, or an empty object. */
+  readonly body?: B;
+  /** Default: no parameters. */
+  readonly query?: Q;
   readonly run: Run<B, Q, R>;
 }
 
-type Reads<Q extends TSchema, R = object> = Omit<Writes<typeof NOTHING, Q, R>, 'body'>;
+type Reads<Q extends TSchema, R = object> = Omit<Writes<Nothing, Q, R>, 'body'>;
 
 /** The members of an endpoint that follow from its kind. */
 type Kind = Pick<Endpoint, 'method' | 'path' | 'answers' | 'refusals'> & { readonly target?: PathTarget };
@@ -86,13 +89,15 @@ export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resou
 
   return {
     /** GET of the collection. */
-    list: <Q extends TSchema>(operation: Reads<Q>) => {
+    list: <Q extends TSchema = Nothing>(operation: Reads<Q>) => {
       const answers = shows(`One page of ${several}.`, listOf(schema));
-      return build({ ...operation, body: NOTHING }, { method: 'GET', path, answers, refusals: [] }, shown);
+      return build(operation, { method: 'GET', path, answers, refusals: [] }, shown);
     },
 
     /** POST to the collection. */
-    create: <B extends TSchema, Q extends TSchema>(operation: Writes<B, Q, Readonly<Record<P, string>>>) => {
+    create: <B extends TSchema = Nothing, Q extends TSchema = Nothing>(
+      operation: Writes<B, Q, Readonly<Record<P, string>>>,
+    ) => {
       const { shows: own } = operation;
       const answers = makes(own?.description ?? `The ${one}.`, own?.schema ?? schema);
       return build(operation, { method: 'POST', path, answers, refusals: [] }, (body) => ({
@@ -102,28 +107,27 @@ export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resou
       }));
     },
 
-    get: (operation: Omit<Reads<typeof NOTHING>, 'query'>) => {
+    get: (operation: Omit<Reads<Nothing>, 'query'>) => {
       const answers = showsItem(operation, `The ${one}.`);
-      const kind = { ...item, method: 'GET', answers, refusals: REFUSALS.ofGet } as const;
-      return build({ ...operation, body: NOTHING, query: NOTHING }, kind, shown);
+      return build(operation, { ...item, method: 'GET', answers, refusals: REFUSALS.ofGet }, shown);
     },
 
     /** PUT, and the PATCH that follows from it. */
-    update: <B extends TSchema, Q extends TSchema>(operation: Writes<B, Q>) => {
+    update: <B extends TSchema = Nothing, Q extends TSchema = Nothing>(operation: Writes<B, Q>) => {
       const answers = showsItem(operation, `The updated ${one}.`);
       return build(operation, { ...item, method: 'PUT', answers, refusals: REFUSALS.ofWrite }, shown);
     },
 
     /** POST to `<item>/<name>`, which answers with the resource. */
-    action: <B extends TSchema, Q extends TSchema>(name: string, operation: Writes<B, Q>) => {
+    action: <B extends TSchema = Nothing, Q extends TSchema = Nothing>(name: string, operation: Writes<B, Q>) => {
       const answers = showsItem(operation, `The updated ${one}.`);
       const kind = { ...item, method: 'POST', answers, refusals: REFUSALS.ofWrite } as const;
       return build(operation, { ...kind, path: `${item.path}/${name}` }, shown);
     },
 
-    delete: <Q extends TSchema>(operation: Reads<Q, void>) => {
+    delete: <Q extends TSchema = Nothing>(operation: Reads<Q, void>) => {
       const kind = { ...item, method: 'DELETE', answers: DONE, refusals: REFUSALS.ofWrite } as const;
-      return build({ ...operation, body: NOTHING }, kind, () => ({ status: 204 }));
+      return build(operation, kind, () => ({ status: 204 }));
     },
   };
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { REPEATED } from '../decision/model.ts';
-import { type Endpoint, NOTHING, publicEndpoint } from './endpoint.ts';
+import { type Endpoint, publicEndpoint } from './endpoint.ts';
 
 interface StaticContent {
   readonly path: string;
@@ -28,8 +28,6 @@ export function staticEndpoint(content: StaticContent): Endpoint {
     path: content.path,
     operationId: content.operationId,
     summary: content.summary,
-    body: NOTHING,
-    query: NOTHING,
     answers: {
       200: {
         description: 'The content.',
@@ -37,7 +35,6 @@ export function staticEndpoint(content: StaticContent): Endpoint {
         headers: ['etag', 'cache-control'],
       },
     },
-    refusals: [],
     handler: async (input) => {
       made ??= withTag(content.bytes());
       const headers = { ...content.headers, etag: made.etag, 'cache-control': 'no-cache' };

@@ -2,7 +2,7 @@
 
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import type { FieldError } from '../domain/problem-details.ts';
 import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
@@ -28,9 +28,16 @@ export type Validated<T> =
  */
 type Validator<T> = (value: unknown, allErrors: boolean) => Validated<T>;
 
-/** Compiles the schema at the first value. Compiling all schemas of the API at the start took 0.3 s. */
-export function validatorOf<S extends TSchema>(schema: S): Validator<Static<S>> {
-  const plain: AnySchemaObject = schema;
+/** The schema of an object without members. */
+export const NOTHING = Type.Object({}, { additionalProperties: false });
+export type Nothing = typeof NOTHING;
+
+/**
+ * Compiles the schema at the first value. Compiling all schemas of the API at the start took 0.3 s.
+ * @param schema undefined: `NOTHING`
+ */
+export function validatorOf<S extends TSchema = Nothing>(schema: S | undefined): Validator<Static<S>> {
+  const plain: AnySchemaObject = schema ?? NOTHING;
   let first: ValidateFunction<Static<S>> | undefined;
   return (value, allErrors) => {
     first ??= frugal.compile<Static<S>>(plain);

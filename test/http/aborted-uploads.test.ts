@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { expect, onTestFinished, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { callerEndpoint, type Endpoint, NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
+import { callerEndpoint, type Endpoint, publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
@@ -22,9 +22,7 @@ const described = {
   method: 'POST',
   operationId: 'upload',
   summary: 'Takes a body.',
-  query: NOTHING,
   answers: { 204: { description: 'Taken.' } },
-  refusals: [],
 } as const;
 
 async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>): Promise<Stand> {

@@ -1,7 +1,7 @@
 /** Endpoints say which resource their path names. */
 
 import { expect, test } from 'vitest';
-import { callerEndpoint, NOTHING } from '../../src/http/endpoint.ts';
+import { callerEndpoint } from '../../src/http/endpoint.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
 const WITHOUT_TARGET = [
@@ -29,10 +29,7 @@ test('a target whose parameter is not in the path is rejected when the endpoint 
       operationId: 'getUser',
       summary: 'Get a user.',
       permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
       answers: {},
-      refusals: [],
       handler: async () => ({ status: 204 }),
     });
   expect(create).toThrow('/v1/iam/users/:user has no parameter id');

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { trustProxies } from '../../src/http/client-address.ts';
-import { NOTHING, publicEndpoint } from '../../src/http/endpoint.ts';
+import { publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { send } from '../support/http.ts';
 
@@ -15,10 +15,7 @@ async function serve(pieces: () => AsyncIterable<string>, longestMs = 60_000): P
     path: '/pieces',
     operationId: 'pieces',
     summary: 'Pieces.',
-    body: NOTHING,
-    query: NOTHING,
     answers: { 200: { description: 'Pieces.' } },
-    refusals: [],
     handler: async () => ({ status: 200, stream: { type: 'text/plain; charset=utf-8', pieces: pieces(), longestMs } }),
   });
   const unused = () => Promise.reject(new Error('nobody is asked who calls'));

@@ -11,7 +11,7 @@ import { brotliCompress, gzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../endpoint.ts';
+import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
 interface ConsoleParts {
   /** The directory of the built console. */
@@ -70,11 +70,9 @@ function consoleEndpoint(path: string, operationId: string, handler: Handler): E
     path,
     operationId,
     summary: 'A part of the console.',
-    body: NOTHING,
     // Only the console reads the search parameters of a screen.
     query: Type.Object({}),
     answers: { 200: { description: 'The content.', content: { 'text/html': Type.Unknown() } } },
-    refusals: [],
     handler,
   });
 }

@@ -2,7 +2,7 @@
 
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -74,7 +74,6 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     keys.delete({
       operationId: 'revokeApiKey',
       summary: 'Revoke an API key permanently.',
-      query: NOTHING,
       refusals: ['escalation'],
       run: ({ caller }, id) => revokeKey(parts, caller, id),
     }),
@@ -83,7 +82,6 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       summary:
         'Give an API key a new secret. During the grace period, the old secret works for platform requests and for reads only.',
       body: rotation,
-      query: NOTHING,
       shows: { description: 'The API key, with its new text.', schema: IssuedApiKey },
       refusals: ['revoked', 'escalation'],
       run: async ({ caller, body }, id) => noticedKey(parts, await rotateKey(parts, caller, id, body.grace_seconds)),
@@ -91,16 +89,12 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
     keys.action('disable', {
       operationId: 'disableApiKey',
       summary: 'Disable an API key. Requests with it are rejected until it is enabled.',
-      body: NOTHING,
-      query: NOTHING,
       refusals: ['revoked', 'escalation'],
       run: async ({ caller }, id) => noticedKey(parts, await disableKey(parts, caller, id)),
     }),
     keys.action('enable', {
       operationId: 'enableApiKey',
       summary: 'Enable a disabled API key. The caller needs what a caller that creates the key needs.',
-      body: NOTHING,
-      query: NOTHING,
       refusals: ['revoked', 'escalation'],
       run: async ({ caller }, id) => noticedKey(parts, await enableKey(parts, caller, id)),
     }),
@@ -119,14 +113,10 @@ function permissionsEndpoint(parts: AdminParts & CatalogParts): Endpoint {
       'List the permissions of the platform that the scopes of an API key cover, each with its last recorded use.',
     permission: 'use-case',
     needs: NEEDS,
-    body: NOTHING,
     query: keyPermissionPage,
     answers: shows('One page of permissions.', listOf(KeyPermission)),
     refusals: ['not_found'],
-    handler: async ({ caller, query, param }) => ({
-      status: 200,
-      body: await listKeyPermissions(parts, caller, param('id'), query),
-    }),
+    run: ({ caller, query, param }) => listKeyPermissions(parts, caller, param('id'), query),
   });
 }
 
@@ -141,10 +131,8 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       needs: '`admin:keys` as a platform administrator',
       body: imports,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The outcome of each row, in the order of the request.', ApiKeyImport),
-      refusals: [],
-      handler: async ({ caller, body }) => ({ status: 200, body: await importKeys(parts, caller, body.keys) }),
+      run: ({ caller, body }) => importKeys(parts, caller, body.keys),
     }),
     callerEndpoint({
       method: 'POST',
@@ -156,11 +144,7 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: trial,
       answers: shows('The outcome of each key, or with `dry_run` the outcome that it would have.', ApiKeyRevocations),
-      refusals: [],
-      handler: async ({ caller, body, query }) => ({
-        status: 200,
-        body: await revokeSeveralKeys(parts, caller, body, query.dry_run === true),
-      }),
+      run: ({ caller, body, query }) => revokeSeveralKeys(parts, caller, body, query.dry_run === true),
     }),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
-import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { listOf } from '../schema/resource-parts.ts';
@@ -41,10 +41,8 @@ export function auditEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary:
         'Read the audit log, newest first: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'audit:read',
-      body: NOTHING,
       query: auditQuery,
       answers,
-      refusals: [],
       handler: async ({ caller, again, query, header }): Promise<Answer> => {
         const wanted = EXPORTS[wantedType(header('accept'), Object.keys(EXPORTS))];
         const headers = { vary: 'accept' };
@@ -65,11 +63,8 @@ export function auditEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary: 'Show how far the audit log is sealed. The server verifies nothing.',
       permission: 'audit:read',
       needs: '`audit:read` of a platform administrator',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The state of the chain.', AuditChain),
-      refusals: [],
-      handler: async ({ caller }) => ({ status: 200, body: await auditChain(parts, caller) }),
+      run: ({ caller }) => auditChain(parts, caller),
     }),
   ];
 }

@@ -7,14 +7,7 @@ import type { SessionId } from '../../domain/ids.ts';
 import { fieldSentence } from '../../domain/problem-details.ts';
 import { type Answers, DONE, shows } from '../../http/answers.ts';
 import { EXCHANGE_BODY_BYTES } from '../../http/body-limits.ts';
-import {
-  type Answer,
-  callerEndpoint,
-  type Endpoint,
-  NOTHING,
-  publicEndpoint,
-  type RequestInput,
-} from '../../http/endpoint.ts';
+import { type Answer, callerEndpoint, type Endpoint, publicEndpoint, type RequestInput } from '../../http/endpoint.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import type { LoginOutcome } from '../../telemetry/metrics.ts';
 import { invalidCredential } from '../caller/admission.ts';
@@ -144,7 +137,6 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
       summary:
         'Log in with email and password, or with a directory username. Returns an access token and a refresh token.',
       body: LoginBody,
-      query: NOTHING,
       takesAnyText: isOfDirectory,
       answers: shows('The tokens.', resources.TokenPair, ['set-cookie']),
       refusals: ['invalid_field', 'invalid_credential', 'tenant_suspended', 'password_expired', 'too_many_attempts'],
@@ -156,7 +148,6 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
       operationId: 'refresh',
       summary: 'Exchange a refresh token, from the body or the cookie, for a new pair of tokens.',
       body: RefreshBody,
-      query: NOTHING,
       answers: shows('The next tokens.', resources.TokenPair, ['set-cookie']),
       refusals: ['invalid_credential', 'tenant_suspended'],
       handler: (input) => handleRefresh(parts, input),
@@ -170,7 +161,6 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
       oauth: true,
       body: ExchangeForm,
       maxBodyBytes: EXCHANGE_BODY_BYTES,
-      query: NOTHING,
       takesAnyText: () => true,
       answers: shows('The access token.', resources.ExchangedToken, ['cache-control']),
       refusals: [
@@ -190,7 +180,6 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
       operationId: 'logout',
       summary: "End the session of a refresh token, or of the request's access token.",
       body: LogoutBody,
-      query: NOTHING,
       takesCredential: true,
       answers: LOGGED_OUT,
       refusals: ['missing_credential', 'invalid_credential', 'token_expired'],
@@ -202,11 +191,8 @@ function loginEndpoints(parts: AuthHttpParts & LoginParts & RefreshParts): reado
       operationId: 'getMe',
       summary: "Get the principal of the request's credential.",
       permission: 'any',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The principal.', resources.Me),
-      refusals: [],
-      handler: async ({ caller }) => ({ status: 200, body: await me(parts, caller) }),
+      run: ({ caller }) => me(parts, caller),
     }),
   ];
 }
@@ -220,7 +206,6 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
       summary: "Change your own password. The caller's other sessions end.",
       permission: 'any',
       body: PasswordBody,
-      query: NOTHING,
       answers: DONE,
       refusals: ['insufficient_permission', 'too_many_attempts'],
       handler: async (input) => {
@@ -235,7 +220,6 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
       operationId: 'resetPassword',
       summary: 'Set a password with a one-time token. All sessions of the user end.',
       body: ResetBody,
-      query: NOTHING,
       answers: DONE,
       refusals: ['invalid_credential'],
       handler: async (input) => {

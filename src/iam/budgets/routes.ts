@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
@@ -48,7 +48,6 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary: 'Create a budget: a limit of what callers may spend in a period.',
       body: newBudget,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       refusals: ['already_exists', 'quota_exceeded'],
       run: ({ caller, body }) => createBudget(parts, caller, body),
     }),
@@ -64,21 +63,18 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
         'Update a budget: the members that are present. A limit applies at once. Another unit, period, time zone or `per` begins a new amount.',
       body: budgetChanges,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       refusals: ['already_exists', 'quota_exceeded'],
       run: ({ caller, body }, id) => updateBudget(parts, caller, id, body),
     }),
     budgets.delete({
       operationId: 'deleteBudget',
       summary: 'Delete a budget.',
-      query: NOTHING,
       run: ({ caller }, id) => deleteBudget(parts, caller, id),
     }),
     budgets.action('reset', {
       operationId: 'resetBudget',
       summary: 'Begin a new amount in the current period. The audit log keeps the reason.',
       body: budgetReset,
-      query: NOTHING,
       run: ({ caller, body }, id) => resetBudget(parts, caller, id, body.reason),
     }),
     callerEndpoint({
@@ -90,10 +86,8 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
       onlyReads: true,
       body: newBudget,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The periods of the month, and what would have been beyond the limit.', budgetPreview),
-      refusals: [],
-      handler: async ({ caller, body }) => ({ status: 200, body: await previewBudget(parts, caller, body) }),
+      run: ({ caller, body }) => previewBudget(parts, caller, body),
     }),
   ];
 }

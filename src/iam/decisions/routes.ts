@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { readRecent } from '../explain/recorded.ts';
 import type { ExplainParts } from '../explain/resolve.ts';
@@ -30,11 +30,9 @@ export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
       operationId: 'getDecisions',
       summary: `Show how many requests were allowed and denied, by time, code and route, for the last ${KEPT_DAYS} days.`,
       permission: 'usage:read',
-      body: NOTHING,
       query: countFilters,
       answers: shows('The totals and one page of their parts.', Decisions),
-      refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await readDecisions(parts, caller, query) }),
+      run: ({ caller, query }) => readDecisions(parts, caller, query),
     }),
   ];
 }
@@ -52,11 +50,9 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       summary:
         'Show which requests the server would have denied in shadow mode, by reason and principal, and how often another gate decided otherwise.',
       permission: 'audit:read',
-      body: NOTHING,
       query: trialFilters,
       answers: shows('The numbers of the time span.', Trial),
-      refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await reportTrial(parts, caller, query) }),
+      run: ({ caller, query }) => reportTrial(parts, caller, query),
     }),
     callerEndpoint({
       method: 'GET',
@@ -64,11 +60,9 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       operationId: 'listRecentDecisions',
       summary: `List denials, the first allow of each principal, route and model of a day, and a sample of the other allows, of the last ${RECENT_HOURS} hours, newest first. ${BOUNDS}`,
       permission: 'audit:read',
-      body: NOTHING,
       query: recentFilters,
       answers: shows('One page of decisions.', recentDecisions),
-      refusals: [],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listRecentPage(parts, caller, query) }),
+      run: ({ caller, query }) => listRecentPage(parts, caller, query),
     }),
     callerEndpoint({
       method: 'GET',
@@ -76,14 +70,10 @@ export function recentDecisionEndpoints(parts: ExplainParts): readonly Endpoint[
       operationId: 'getRecentDecision',
       summary: 'Get the recorded decision of a request, with its explanation.',
       permission: 'audit:read',
-      body: NOTHING,
       query: Type.Object({ ...tenantFilter }, closed),
       answers: shows('The decision, and its explanation by the current rules.', explainedDecision),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: await readRecent(parts, caller, param('request_id')),
-      }),
+      run: ({ caller, param }) => readRecent(parts, caller, param('request_id')),
     }),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
@@ -88,10 +88,7 @@ export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint
       operationId: 'listDirectories',
       summary: 'List the configured directories, and whether each answers.',
       permission: 'admin:tenants',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The configured directories.', configured),
-      refusals: [],
       handler: async ({ caller }) => ({ status: 200, body: listDirectories(parts.directory, caller) }),
     }),
     callerEndpoint({
@@ -102,10 +99,9 @@ export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint
         'Test a directory login and report each step. The server creates no session and no user. A wrong password counts as a failed login.',
       permission: 'admin:tenants',
       body: question,
-      query: NOTHING,
       answers: shows('The steps and their outcomes.', steps),
       refusals: ['not_found', 'too_many_attempts'],
-      handler: async ({ caller, body }) => ({ status: 200, body: await testDirectory(parts, caller, body) }),
+      run: ({ caller, body }) => testDirectory(parts, caller, body),
     }),
   ];
 }

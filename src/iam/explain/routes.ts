@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { type Answers, shows } from '../../http/answers.ts';
 import { EXPLAIN_BODY_BYTES } from '../../http/body-limits.ts';
-import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -65,13 +65,9 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       needs: '`admin:policies`, or asking about oneself',
       body: explainRequest,
       maxBodyBytes: EXPLAIN_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The decision and its reasons.', Explanation),
       refusals: ['not_found'],
-      handler: async ({ caller, body }) => ({
-        status: 200,
-        body: await explain(parts, { kind: 'caller', caller }, body),
-      }),
+      run: ({ caller, body }) => explain(parts, { kind: 'caller', caller }, body),
     }),
     callerEndpoint({
       method: 'POST',
@@ -82,10 +78,9 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       onlyReads: true,
       body: simulateRequest,
       maxBodyBytes: EXPLAIN_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The decision with the proposals, its reasons, and the current decision.', Simulation),
       refusals: ['not_found', 'escalation'],
-      handler: async ({ caller, body }) => ({ status: 200, body: await simulate(parts, caller, body) }),
+      run: ({ caller, body }) => simulate(parts, caller, body),
     }),
     callerEndpoint({
       method: 'POST',
@@ -97,13 +92,9 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       onlyReads: true,
       body: differenceRequest,
       maxBodyBytes: EXPLAIN_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The difference: the boxes of requests whose outcome changes.', RulesDifference),
       refusals: ['escalation', 'unavailable'],
-      handler: async ({ caller, body }) => ({
-        status: 200,
-        body: await differenceOfChange(parts, differences, caller, body),
-      }),
+      run: ({ caller, body }) => differenceOfChange(parts, differences, caller, body),
     }),
     ...whoCanEndpoints(parts),
   ];
@@ -122,7 +113,6 @@ function whoCanEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>)
       body: whoCanRequest,
       query: paging,
       answers: shows('One page of users and keys. It may be empty although there are more.', WhoCan),
-      refusals: [],
       handler: async ({ body, query, callerIn }) => {
         const { tenant_id: tenantId, ...asked } = body;
         const caller = await callerIn(tenantId);
@@ -138,10 +128,8 @@ function whoCanEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>)
       summary:
         'List the roles, users and keys of a tenant with access to a permission, a resource or both, with the reasons: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'admin:policies',
-      body: NOTHING,
       query: whoCanQuery,
       answers: whoCanAnswers,
-      refusals: [],
       handler: async ({ caller, again, query, header }): Promise<Answer> => {
         if (caller.everyTenant) throw new Refusal('invalid_tenant', 'Name one tenant.', { param: 'tenant_id' });
         const { tenant_id: _tenant, ...asked } = query;

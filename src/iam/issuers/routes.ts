@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, countedPage, forced, tenantFilter, withoutTenant } from '../schema/schemas.ts';
@@ -68,7 +68,6 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       summary: 'Create an issuer, whose tokens the tenant then accepts.',
       body: newIssuer,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       run: ({ caller, body }) => createIssuer(parts, caller, body),
     }),
@@ -82,7 +81,6 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       summary: 'Update an issuer: the members that are present. A wider change applies to tokens issued after it.',
       body: issuerChanges,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       refusals: ['escalation', 'already_exists'],
       run: ({ caller, body }, id) => updateIssuer(parts, caller, id, body),
     }),
@@ -98,7 +96,6 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       operationId: 'revokeTokensBefore',
       summary: 'Refuse the tokens that were issued before a time, and end the sessions that began with such tokens.',
       body: revocation,
-      query: NOTHING,
       run: ({ caller, body }, id) => revokeBefore(parts, caller, id, body.time),
     }),
     callerEndpoint({
@@ -110,13 +107,9 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       permission: 'admin:issuers',
       onlyReads: true,
       body: issuerTestRequest,
-      query: NOTHING,
       answers: shows('The steps, their outcomes, and the principal.', issuerTest),
       refusals: ['not_found'],
-      handler: async ({ caller, body, param }) => ({
-        status: 200,
-        body: await testIssuer(parts, caller, param('id'), body.token),
-      }),
+      run: ({ caller, body, param }) => testIssuer(parts, caller, param('id'), body.token),
     }),
     callerEndpoint({
       method: 'POST',
@@ -125,11 +118,9 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       operationId: 'refreshIssuerKeys',
       summary: 'Fetch the keys of an issuer now. `keys.error` has the reason if that failed.',
       permission: 'admin:issuers',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The issuer after the attempt.', Issuer),
       refusals: ['not_found', 'invalid_field'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await refreshIssuer(parts, caller, param('id')) }),
+      run: ({ caller, param }) => refreshIssuer(parts, caller, param('id')),
     }),
   ];
 }

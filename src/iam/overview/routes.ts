@@ -1,7 +1,7 @@
 /** /v1/iam/overview */
 
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { type OverviewParts, readOverview } from './read.ts';
 import { Overview } from './schemas.ts';
 
@@ -14,11 +14,8 @@ export function overviewEndpoints(parts: OverviewParts): readonly Endpoint[] {
       summary:
         "Show the tenant's tokens of the month, its latest denials and changes, and the users, rules and keys that need care. Each part needs the permission of its own endpoint, and is absent without it.",
       permission: 'any',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The parts that the caller may read.', Overview),
-      refusals: [],
-      handler: async ({ caller }) => ({ status: 200, body: await readOverview(parts, caller) }),
+      run: ({ caller }) => readOverview(parts, caller),
     }),
   ];
 }

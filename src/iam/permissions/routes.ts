@@ -1,7 +1,7 @@
 /** /v1/iam/permissions */
 
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import type { CatalogParts } from './catalog.ts';
 import { listPermissionsPage, type ManagementEndpoint, permissionFilters, permissionSchema } from './list.ts';
@@ -17,14 +17,9 @@ export function permissionEndpoints(parts: CatalogParts, routes: readonly Endpoi
       summary: 'List every permission, with the routes and endpoints that need it.',
       permission: 'any',
       needs: 'any credential',
-      body: NOTHING,
       query: permissionFilters,
       answers: shows('One page of permissions.', listOf(permissionSchema)),
-      refusals: [],
-      handler: async ({ caller, query }) => ({
-        status: 200,
-        body: await listPermissionsPage(parts, endpoints, caller, query),
-      }),
+      run: ({ caller, query }) => listPermissionsPage(parts, endpoints, caller, query),
     }),
   ];
 }

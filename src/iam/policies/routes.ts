@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -82,7 +82,6 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
     policies.delete({
       operationId: 'deletePolicy',
       summary: 'Delete a policy.',
-      query: NOTHING,
       refusals: ['escalation'],
       run: ({ caller }, name) => deletePolicy(parts, caller, name),
     }),

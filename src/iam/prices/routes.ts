@@ -2,7 +2,7 @@
 
 import { shows, TAGGED } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { getPrices, type PriceParts, setPrices } from './prices.ts';
 import { proposePrices } from './proposal.ts';
@@ -16,11 +16,8 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
       operationId: 'getPrices',
       summary: 'Show the prices of models that are in force.',
       permission: 'usage:read',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The list in force.', pricesReport, TAGGED),
-      refusals: [],
-      handler: async () => ({ status: 200, body: await getPrices(parts) }),
+      run: () => getPrices(parts),
     }),
     callerEndpoint({
       method: 'PUT',
@@ -31,10 +28,9 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
       permission: 'admin:tenants',
       body: newPrices,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The list in force.', pricesReport, TAGGED),
       refusals: ['precondition_failed'],
-      handler: async ({ caller, body }) => ({ status: 200, body: await setPrices(parts, caller, body.prices) }),
+      run: ({ caller, body }) => setPrices(parts, caller, body.prices),
     }),
     callerEndpoint({
       method: 'GET',
@@ -43,11 +39,9 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
       summary:
         'Compare the table of prices of this release with the list in force, as a platform administrator. Nothing applies until an administrator sets the prices.',
       permission: 'admin:tenants',
-      body: NOTHING,
       query: proposalFilters,
       answers: shows('The table, filtered, with the price in force for each glob.', PriceProposal),
-      refusals: [],
-      handler: async ({ query }) => ({ status: 200, body: await proposePrices(parts, query) }),
+      run: ({ query }) => proposePrices(parts, query),
     }),
   ];
 }

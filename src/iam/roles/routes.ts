@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { DONE, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -100,14 +100,10 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       operationId: 'listRolePolicies',
       summary: 'List the policies attached to a role.',
       permission: 'admin:policies',
-      body: NOTHING,
       query: paging,
       answers: shows('One page of policies.', listOf(Policy)),
       refusals: ['not_found'],
-      handler: async ({ caller, param, query }) => ({
-        status: 200,
-        body: await listRolePoliciesPage(parts, caller, param('name'), query),
-      }),
+      run: ({ caller, param, query }) => listRolePoliciesPage(parts, caller, param('name'), query),
     }),
     callerEndpoint({
       method: 'PUT',
@@ -116,14 +112,11 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       operationId: 'attachPolicy',
       summary: 'Attach a policy to a role.',
       permission: 'admin:policies',
-      body: NOTHING,
       query: forced,
       answers: DONE,
       refusals: ['not_found', 'escalation', 'would_lock_out', 'precondition_failed'],
-      handler: async ({ caller, param, query }) => {
-        await attachPolicy(parts, caller, param('name'), param('policy'), query.force === true);
-        return { status: 204 };
-      },
+      run: ({ caller, param, query }) =>
+        attachPolicy(parts, caller, param('name'), param('policy'), query.force === true),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -132,14 +125,9 @@ function attachmentEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       operationId: 'detachPolicy',
       summary: 'Detach a policy from a role.',
       permission: 'admin:policies',
-      body: NOTHING,
-      query: NOTHING,
       answers: DONE,
       refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await detachPolicy(parts, caller, param('name'), param('policy'));
-        return { status: 204 };
-      },
+      run: ({ caller, param }) => detachPolicy(parts, caller, param('name'), param('policy')),
     }),
   ];
 }

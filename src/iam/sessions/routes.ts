@@ -5,7 +5,7 @@
 
 import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
@@ -32,11 +32,10 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       operationId: 'listSessions',
       summary: 'List your own active sessions, newest first.',
       permission: 'any',
-      body: NOTHING,
       query: pages,
       answers: shows('One page of sessions.', listOf(Session)),
       refusals: ['insufficient_permission'],
-      handler: async ({ caller, query }) => ({ status: 200, body: await listSessions(parts, caller, query) }),
+      run: ({ caller, query }) => listSessions(parts, caller, query),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -44,14 +43,10 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       operationId: 'endSessions',
       summary: 'End all of your own sessions except the current one. With `current=true`, end the current one as well.',
       permission: 'any',
-      body: NOTHING,
       query: ending,
       answers: DONE,
       refusals: ['insufficient_permission'],
-      handler: async ({ caller, query }) => {
-        await endOwnSessions(parts, caller, { own: query.current === true });
-        return { status: 204 };
-      },
+      run: ({ caller, query }) => endOwnSessions(parts, caller, { own: query.current === true }),
     }),
     callerEndpoint({
       method: 'GET',
@@ -60,11 +55,9 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       operationId: 'getSession',
       summary: 'Get one of your own active sessions.',
       permission: 'any',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The session.', Session, ['etag']),
       refusals: ['insufficient_permission', 'not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getSession(parts, caller, param('id')) }),
+      run: ({ caller, param }) => getSession(parts, caller, param('id')),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -73,14 +66,9 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       operationId: 'endSession',
       summary: 'End one of your own sessions. Its tokens are no longer valid.',
       permission: 'any',
-      body: NOTHING,
-      query: NOTHING,
       answers: DONE,
       refusals: ['insufficient_permission', 'not_found', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await endOwnSession(parts, caller, param('id'));
-        return { status: 204 };
-      },
+      run: ({ caller, param }) => endOwnSession(parts, caller, param('id')),
     }),
   ];
 }
@@ -97,14 +85,10 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       operationId: 'listUserSessions',
       summary: 'List the active sessions of a user, newest first.',
       permission: 'admin:users',
-      body: NOTHING,
       query: pages,
       answers: shows('One page of sessions.', listOf(Session)),
       refusals: ['not_found'],
-      handler: async ({ caller, param, query }) => ({
-        status: 200,
-        body: await listUserSessions(parts, caller, param('id'), query),
-      }),
+      run: ({ caller, param, query }) => listUserSessions(parts, caller, param('id'), query),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -113,11 +97,9 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       operationId: 'endUserSessions',
       summary: 'End all sessions of a user.',
       permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The user.', User, TAGGED),
       refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await endUserSessions(parts, caller, param('id')) }),
+      run: ({ caller, param }) => endUserSessions(parts, caller, param('id')),
     }),
     callerEndpoint({
       method: 'GET',
@@ -126,14 +108,9 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       operationId: 'getUserSession',
       summary: 'Get one active session of a user.',
       permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('The session.', Session, TAGGED),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: await getUserSession(parts, caller, param('id'), param('session')),
-      }),
+      run: ({ caller, param }) => getUserSession(parts, caller, param('id'), param('session')),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -142,14 +119,9 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       operationId: 'endUserSession',
       summary: 'End one session of a user. Its tokens are no longer valid.',
       permission: 'admin:users',
-      body: NOTHING,
-      query: NOTHING,
       answers: DONE,
       refusals: ['not_found', 'escalation', 'precondition_failed'],
-      handler: async ({ caller, param }) => {
-        await endUserSession(parts, caller, param('id'), param('session'));
-        return { status: 204 };
-      },
+      run: ({ caller, param }) => endUserSession(parts, caller, param('id'), param('session')),
     }),
   ];
 }

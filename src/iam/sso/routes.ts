@@ -9,7 +9,7 @@ import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseTenantId } from '../../domain/ids.ts';
 import { type Answers, shows } from '../../http/answers.ts';
 import { EXCHANGE_BODY_BYTES } from '../../http/body-limits.ts';
-import { type Answer, type Endpoint, NOTHING, publicEndpoint, type RequestInput } from '../../http/endpoint.ts';
+import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '../../http/endpoint.ts';
 import { cookieName, readCookie, setCookie } from '../auth/cookie.ts';
 import { ownOrigin, pageScheme } from '../auth/origin.ts';
 import { type AnyInput, pageOf, provenance } from '../auth/provenance.ts';
@@ -69,10 +69,8 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       path: '/v1/auth/sso',
       operationId: 'listSsoIssuers',
       summary: `List the issuers by which users log in to the console, by label: at most ${MAX_SHOWN_ISSUERS}.`,
-      body: NOTHING,
       query: Type.Object(tenantQuery, closed),
       answers: shows('The issuers.', SsoIssuers),
-      refusals: [],
       handler: async ({ query }) => {
         const tenant = query.tenant === undefined ? undefined : parseTenantId(query.tenant);
         const isNone = query.tenant !== undefined && tenant === undefined;
@@ -85,10 +83,8 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       path: '/v1/auth/sso/:id/start',
       operationId: 'startSso',
       summary: 'Begin a login to the console by an issuer. Leads the browser to the login page of the provider.',
-      body: NOTHING,
       query: StartQuery,
       answers: REDIRECTS,
-      refusals: [],
       handler: (input) => handleStart(parts, input),
     }),
     publicEndpoint({
@@ -96,11 +92,9 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       path: '/v1/auth/sso/:id/callback',
       operationId: 'finishSso',
       summary: 'Finish a login to the console by an issuer. The provider leads the browser here.',
-      body: NOTHING,
       // Providers add parameters of their own.
       query: Type.Object({}),
       answers: REDIRECTS,
-      refusals: [],
       handler: (input) => handleCallback(parts, input),
     }),
     publicEndpoint({
@@ -111,7 +105,6 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       body: LogoutBody,
       form: true,
       maxBodyBytes: EXCHANGE_BODY_BYTES,
-      query: NOTHING,
       takesAnyText: () => true,
       answers: { 200: { description: 'The sessions have ended.', headers: ['cache-control'] } },
       refusals: ['too_many_attempts'],

@@ -1,7 +1,7 @@
 /** /v1/iam/tenants */
 
 import { Type } from 'typebox';
-import { type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, forced, only } from '../schema/schemas.ts';
@@ -54,7 +54,6 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
       operationId: 'createTenant',
       summary: 'Create a tenant.',
       body: newTenant,
-      query: NOTHING,
       refusals: ['already_exists'],
       run: ({ caller, body }) => createTenant(parts, caller, body),
     }),
@@ -70,20 +69,17 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
       summary:
         'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
       body: tenantChanges,
-      query: NOTHING,
       run: ({ caller, body }, id) => updateTenant(parts, caller, id, body),
     }),
     tenants.delete({
       operationId: 'deleteTenant',
       summary: 'Delete a tenant that has no users and no active keys. Its id cannot be used again.',
-      query: NOTHING,
       refusals: ['in_use'],
       run: ({ caller }, id) => deleteTenant(parts, caller, id),
     }),
     tenants.action('suspend', {
       operationId: 'suspendTenant',
       summary: 'Suspend a tenant. The server denies its requests until it is activated.',
-      body: NOTHING,
       query: forced,
       refusals: ['in_use', 'last_admin', 'would_lock_out'],
       run: ({ caller, query }, id) => suspendTenant(parts, caller, id, query.force === true),
@@ -91,8 +87,6 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
     tenants.action('activate', {
       operationId: 'activateTenant',
       summary: 'Activate a tenant.',
-      body: NOTHING,
-      query: NOTHING,
       run: ({ caller }, id) => activateTenant(parts, caller, id),
     }),
   ];

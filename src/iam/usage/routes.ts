@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { type Answer, callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -40,10 +40,8 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       summary:
         'Show the usage of a month or of a span of days: the total, and the usage by model, key, user, day or tenant. As CSV if the Accept header asks for it.',
       permission: 'usage:read',
-      body: NOTHING,
       query: usageFilters,
       answers: usageAnswers,
-      refusals: [],
       handler: async ({ caller, again, query, header }): Promise<Answer> => {
         const headers = { vary: 'accept' };
         if (wantedType(header('accept'), [CSV]) !== CSV) {
@@ -69,7 +67,6 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       permission: 'usage:write',
       body: usageEvents,
       maxBodyBytes: MAX_BODY_BYTES,
-      query: NOTHING,
       answers: shows('The number of counted events and of duplicates.', UsageEventsResult),
       refusals: ['in_use'],
       handler: async ({ callerIn, body }) => {
@@ -86,11 +83,9 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       summary:
         'Show the limits of a tenant and what is left of them. Platform administrators may ask about any tenant, other callers about their own.',
       permission: 'usage:read',
-      body: NOTHING,
-      query: NOTHING,
       answers: shows('Each limit with its usage, the rest and the time of its reset.', TenantLimits),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await getLimits(parts, caller, param('id')) }),
+      run: ({ caller, param }) => getLimits(parts, caller, param('id')),
     }),
     callerEndpoint({
       method: 'PUT',
@@ -100,13 +95,9 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       summary: 'Set the current usage of a tenant, after it changed without Postern.',
       permission: 'admin:tenants',
       body: usageCorrection,
-      query: NOTHING,
       answers: shows('The resulting limits.', TenantLimits),
       refusals: ['not_found'],
-      handler: async ({ caller, param, body }) => ({
-        status: 200,
-        body: await correctUsage(parts, caller, param('id'), body),
-      }),
+      run: ({ caller, param, body }) => correctUsage(parts, caller, param('id'), body),
     }),
   ];
 }

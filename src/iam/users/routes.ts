@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
@@ -55,7 +55,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'createUser',
       summary: 'Create a user.',
       body: newUser,
-      query: NOTHING,
       shows: { description: 'The user.', schema: CreatedUser },
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       run: async ({ body, callerIn }) => {
@@ -74,7 +73,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'updateUser',
       summary: 'Update a user: the members that are present.',
       body: userChanges,
-      query: NOTHING,
       refusals: ['escalation', 'last_admin', 'already_exists', 'quota_exceeded', ...OF_OWN_CREDENTIALS],
       run: ({ caller, body, throttledAs }, id) => {
         const { current_password: currentPassword, ...changes } = body;
@@ -84,23 +82,18 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
     users.delete({
       operationId: 'deleteUser',
       summary: 'Delete a user. Its keys are revoked, and its email address can be used again.',
-      query: NOTHING,
       refusals: ['escalation', 'last_admin'],
       run: ({ caller }, id) => deleteUser(parts, caller, id),
     }),
     users.action('deactivate', {
       operationId: 'deactivateUser',
       summary: 'Deactivate a user. Its sessions end, and its keys stop working until it is activated.',
-      body: NOTHING,
-      query: NOTHING,
       refusals: ['escalation', 'last_admin'],
       run: ({ caller }, id) => deactivateUser(parts, caller, id),
     }),
     users.action('activate', {
       operationId: 'activateUser',
       summary: 'Activate a user. Its keys work again.',
-      body: NOTHING,
-      query: NOTHING,
       refusals: ['escalation', 'quota_exceeded'],
       run: ({ caller }, id) => activateUser(parts, caller, id),
     }),
@@ -108,8 +101,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
     users.action('unlock', {
       operationId: 'unlockUser',
       summary: 'Unlock a user. The failed logins of the account no longer count.',
-      body: NOTHING,
-      query: NOTHING,
       refusals: ['escalation', 'reauthentication_required'],
       run: ({ caller }, id) => unlockUser(parts, caller, id),
     }),
@@ -121,7 +112,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       summary: 'Create a one-time token that sets a new password for the user.',
       permission: 'admin:users',
       body: passwordResetRequest,
-      query: NOTHING,
       answers: shows('The one-time token.', PasswordReset),
       refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],
       handler: async ({ caller, param, body, throttledAs }) => {
@@ -145,9 +135,6 @@ function severalUsersEndpoint(parts: UserParts): Endpoint {
     query: userTrial,
     answers: shows('The outcome of each user, or with `dry_run` the outcome that it would have.', UserChangesReport),
     refusals: ['escalation'],
-    handler: async ({ caller, body, query }) => ({
-      status: 200,
-      body: await changeSeveralUsers(parts, caller, body, query.dry_run === true),
-    }),
+    run: ({ caller, body, query }) => changeSeveralUsers(parts, caller, body, query.dry_run === true),
   });
 }

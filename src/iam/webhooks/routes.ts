@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint, NOTHING } from '../../http/endpoint.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
@@ -30,7 +30,7 @@ const webhooks = resourceEndpoints({
   permission: 'admin:webhooks',
 });
 
-const common = { permission: 'admin:webhooks', target: { type: 'webhook', param: 'id' }, body: NOTHING } as const;
+const common = { permission: 'admin:webhooks', target: { type: 'webhook', param: 'id' } } as const;
 
 export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
   return [
@@ -45,7 +45,6 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       summary:
         "Create a webhook, to which the tenant's events are sent. The response has the secret of the signatures.",
       body: newWebhook,
-      query: NOTHING,
       shows: { description: 'The webhook, with its secret.', schema: WebhookWithSecret },
       refusals: ['already_exists', 'quota_exceeded'],
       run: ({ caller, body }) => createWebhook(parts, caller, body),
@@ -59,21 +58,17 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       operationId: 'updateWebhook',
       summary: 'Update a webhook: the members that are present.',
       body: webhookChanges,
-      query: NOTHING,
       refusals: ['already_exists'],
       run: ({ caller, body }, id) => updateWebhook(parts, caller, id, body),
     }),
     webhooks.delete({
       operationId: 'deleteWebhook',
       summary: 'Delete a webhook with its deliveries, also those that wait.',
-      query: NOTHING,
       run: ({ caller }, id) => deleteWebhook(parts, caller, id),
     }),
     webhooks.action('rotate', {
       operationId: 'rotateWebhook',
       summary: 'Give a webhook a new secret. For 24 hours, each request has a signature of the former one as well.',
-      body: NOTHING,
-      query: NOTHING,
       shows: { description: 'The webhook, with its new secret.', schema: WebhookWithSecret },
       run: ({ caller }, id) => rotateWebhook(parts, caller, id),
     }),
@@ -83,10 +78,9 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       path: `${WEBHOOK}/test`,
       operationId: 'testWebhook',
       summary: 'Send the event `webhook.test` to a webhook once, also to a disabled one, and answer with the outcome.',
-      query: NOTHING,
       answers: shows('The delivery after its attempt.', WebhookDelivery),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({ status: 200, body: await testWebhook(parts, caller, param('id')) }),
+      run: ({ caller, param }) => testWebhook(parts, caller, param('id')),
     }),
     callerEndpoint({
       ...common,
@@ -97,10 +91,7 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       query: deliveries,
       answers: shows('One page of deliveries.', listOf(WebhookDelivery)),
       refusals: ['not_found'],
-      handler: async ({ caller, param, query }) => ({
-        status: 200,
-        body: await listDeliveriesPage(parts, caller, param('id'), query),
-      }),
+      run: ({ caller, param, query }) => listDeliveriesPage(parts, caller, param('id'), query),
     }),
     callerEndpoint({
       ...common,
@@ -108,13 +99,9 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       path: `${WEBHOOK}/deliveries/:delivery/replay`,
       operationId: 'replayWebhookDelivery',
       summary: 'Send a delivery again, with the same id and body.',
-      query: NOTHING,
       answers: shows('The delivery, which waits for its attempt.', WebhookDelivery),
       refusals: ['not_found'],
-      handler: async ({ caller, param }) => ({
-        status: 200,
-        body: await replayDelivery(parts, caller, param('id'), param('delivery')),
-      }),
+      run: ({ caller, param }) => replayDelivery(parts, caller, param('id'), param('delivery')),
     }),
   ];
 }
