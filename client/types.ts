@@ -890,7 +890,7 @@ export type ExplainedDecision = {
   readonly shadow: boolean;
   /** The `x-request-id` of a request in shadow mode, by which Envoy names it. */
   readonly client_request_id: string | null;
-  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known. */
+  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known, because the request has no usable `x-request-id`, or another recorded request has the same one. */
   readonly other: 'allow' | 'deny' | null;
   /** The request as explain and simulate take it; null if the record is not exact. */
   readonly request: {
@@ -2411,7 +2411,7 @@ export type RecentDecision = {
   readonly shadow: boolean;
   /** The `x-request-id` of a request in shadow mode, by which Envoy names it. */
   readonly client_request_id: string | null;
-  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known. */
+  /** The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known, because the request has no usable `x-request-id`, or another recorded request has the same one. */
   readonly other: 'allow' | 'deny' | null;
 };
 

@@ -403,6 +403,7 @@ CREATE UNLOGGED TABLE recent_decisions (
   CONSTRAINT recent_decisions_outcome_check CHECK (outcome = ANY (ARRAY['allow'::text, 'deny'::text])),
   CONSTRAINT recent_decisions_principal_type_check CHECK (principal_type = ANY (ARRAY['user'::text, 'api_key'::text]))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, autovacuum_analyze_threshold=5000);
+CREATE INDEX recent_decisions_by_client_request ON recent_decisions USING btree (client_request_id) WHERE client_request_id IS NOT NULL;
 CREATE UNIQUE INDEX recent_decisions_firsts ON recent_decisions USING btree (tenant_id, first_of) WHERE first_of IS NOT NULL;
 CREATE INDEX recent_decisions_in_shadow ON recent_decisions USING btree (tenant_id, outcome, request_id) WHERE shadow;
 CREATE INDEX recent_decisions_of_tenants ON recent_decisions USING btree (tenant_id, outcome, request_id);

@@ -46,7 +46,7 @@ it.beforeAll(async ({ harness }) => {
   const request = (name: string) => `${ACME}-${name}`;
   await h.db.query({
     text: 'insert into other_gate_denials (client_request_id) select unnest($1::text[])',
-    values: [['both', 'there'].map(request)],
+    values: [['both', 'there', 'repeated'].map(request)],
   });
   const denied = { ...person, code: 'denied_by_policy', policy: 'no-chat' } as const;
   await record('here', request('here'), denied);
@@ -55,6 +55,9 @@ it.beforeAll(async ({ harness }) => {
   await record('there', request('there'), { ...person, outcome: 'allow', code: 'allow' });
   await record('neither', request('neither'), { outcome: 'allow', code: 'public' });
   await record('theirs', request('theirs'), { tenant_id: GLOBEX });
+  // A client repeats an id, and the other gate denied one of its two requests.
+  await record('first', request('repeated'), { outcome: 'allow', code: 'allow' });
+  await record('second', request('repeated'), { outcome: 'allow', code: 'allow' });
   ids['enforced'] = await storeDecision(h.db, { tenant_id: ACME, atMs: now - 4 * MINUTE, ...denied });
   for (const [code, decisions] of [
     ['denied_by_policy', 2],
@@ -78,12 +81,12 @@ const list = async (query: string) => new Set(named(await ask(`${DECISIONS}/rece
 
 describe('decisions in shadow mode', () => {
   test.each([
-    ['shadow=true', ['here', 'both', 'unknown', 'there', 'neither']],
+    ['shadow=true', ['here', 'both', 'unknown', 'there', 'neither', 'first', 'second']],
     ['shadow=true&other=deny', ['both', 'there']],
     ['shadow=true&other=allow', ['here', 'neither']],
     ['shadow=true&differs=true', ['here', 'there']],
     ['shadow=true&differs=true&outcome=deny', ['here']],
-    ['shadow=true&differs=false', ['both', 'unknown', 'neither']],
+    ['shadow=true&differs=false', ['both', 'unknown', 'neither', 'first', 'second']],
     ['shadow=true&code=denied_by_policy&differs=true', ['here']],
     ['', ['enforced']],
     ['shadow=false', ['enforced']],
@@ -113,6 +116,11 @@ describe('decisions in shadow mode', () => {
     expect((await ask(`${DECISIONS}/recent/${ids['neither']}`)).json).toMatchObject({ code: 'public', other: 'allow' });
   });
 
+  test('with one `x-request-id` have no outcome of the other gate, because its report may mean either', async () => {
+    for (const name of ['first', 'second'])
+      expect((await ask(`${DECISIONS}/recent/${ids[name]}`)).json).toMatchObject({ other: null });
+  });
+
   test('are counted apart from enforced ones', async () => {
     const from = new Date(now - 10 * MINUTE).toISOString();
     const counted = await ask(`${DECISIONS}?shadow=true&group_by=code&interval=day&from=${from}`);
@@ -130,8 +138,8 @@ describe('the summary of a trial', () => {
       to: expect.any(String),
       tenant_id: ACME,
       total: { allow: 10, deny: 3, fault: 0 },
-      recorded: { allow: 2, deny: 3 },
-      not_recorded: 8,
+      recorded: { allow: 4, deny: 3 },
+      not_recorded: 6,
       differences: { denied_here: 1, denied_there: 1 },
       other_gate_reported_at: null,
       denied_by_code: [

@@ -62,10 +62,14 @@ const MAX_ID_MS = 2 ** 48 - 1;
 
 /**
  * The other gate denied a request if Envoy's access log reports it. Otherwise it allowed the request, or its answer has
- * not been reported yet. Without a request id, its answer cannot be found.
+ * not been reported yet. Its answer cannot be found for a request without an id, nor for one whose id another recorded
+ * request has: a client may choose the id, and the report of a denial names nothing else.
  */
 const OTHER = `case
   when client_request_id is null then null
+  when exists (
+    select from recent_decisions twin
+    where twin.client_request_id = recent.client_request_id and twin.request_id <> recent.request_id) then null
   when exists (select from other_gate_denials denied where denied.client_request_id = recent.client_request_id) then 'deny'
   else 'allow' end`;
 /** Null if the other gate's outcome is not known. */

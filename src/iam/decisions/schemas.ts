@@ -223,7 +223,7 @@ const decision = {
     type: ['string', 'null'],
     enum: ['allow', 'deny', null],
     description:
-      "The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known.",
+      "The other gate's outcome for a request in shadow mode. `deny`: Envoy's access log reports its denial. `allow`: no such report has come. Null: the outcome is not known, because the request has no usable `x-request-id`, or another recorded request has the same one.",
   }),
 };
 
