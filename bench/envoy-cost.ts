@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { Agent, createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { child, type EnvoyAddress, isMapping, items, type Mapping, placeAddresses } from '../src/cli/envoy-config.ts';
+import { child, type EnvoyAddress, isMapping, listAt, type Mapping, placeAddresses } from '../src/cli/envoy-config.ts';
 import { countingNatively } from '../src/cli/envoy-native-usage.ts';
 import { DEMO_CONFIG, type Edge, startConfig } from '../test/support/envoy.ts';
 import { chatBody } from './frames.ts';
@@ -68,15 +68,15 @@ interface Part {
 }
 
 function connectionManager(config: Mapping): Mapping {
-  const [listener = {}] = items(child(config, 'static_resources'), 'listeners');
-  const [chain = {}] = items(listener, 'filter_chains');
-  const [filter = {}] = items(chain, 'filters');
+  const [listener = {}] = listAt(child(config, 'static_resources'), 'listeners');
+  const [chain = {}] = listAt(listener, 'filter_chains');
+  const [filter = {}] = listAt(chain, 'filters');
   return child(filter, 'typed_config');
 }
 
 function withoutFilters(config: Mapping, ...names: readonly string[]): void {
   const manager = connectionManager(config);
-  manager['http_filters'] = items(manager, 'http_filters').filter(
+  manager['http_filters'] = listAt(manager, 'http_filters').filter(
     ({ name }) => !names.some((each) => name === `envoy.filters.http.${each}`),
   );
 }
@@ -88,7 +88,7 @@ const PARTS: readonly Part[] = [
     without: (config) => {
       const manager = connectionManager(config);
       const routes = child(manager, 'route_config');
-      const [host = {}] = items(routes, 'virtual_hosts');
+      const [host = {}] = listAt(routes, 'virtual_hosts');
       host['routes'] = [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }];
       delete host['typed_per_filter_config'];
       for (const name of Object.keys(manager))
@@ -183,7 +183,7 @@ export async function envoyCost(): Promise<void> {
 /** ext_authz with little more than its server. */
 function emptyCheck(config: Mapping): void {
   const manager = connectionManager(config);
-  for (const cluster of items(child(config, 'static_resources'), 'clusters')) delete cluster['health_checks'];
+  for (const cluster of listAt(child(config, 'static_resources'), 'clusters')) delete cluster['health_checks'];
   manager['http_filters'] = [
     {
       name: 'envoy.filters.http.ext_authz',
@@ -194,7 +194,7 @@ function emptyCheck(config: Mapping): void {
         with_request_body: { max_request_bytes: 1_048_576, allow_partial_message: true, pack_as_bytes: true },
       },
     },
-    ...items(manager, 'http_filters'),
+    ...listAt(manager, 'http_filters'),
   ];
 }
 

@@ -42,7 +42,7 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
   const fail = (message: string): SetupFile => ({ kind: 'invalid', errors: [fileError(name, message)] });
   let bytes: Buffer | undefined;
   try {
-    bytes = await readBounded(file);
+    bytes = await readBounded(file, MAX_FILE_BYTES);
   } catch (error) {
     return fail(readFailure(error));
   }
@@ -142,15 +142,15 @@ function parsedAt(parts: readonly Part[], i: number): Parsed | undefined {
   return part && parse(part);
 }
 
-/** Returns undefined for more than `MAX_FILE_BYTES`. */
-async function readBounded(file: string): Promise<Buffer | undefined> {
+/** Reads a file, or standard input for `-`. Returns undefined for more than `maxBytes`. */
+export async function readBounded(file: string, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   const handle = file === STDIN ? undefined : await open(file);
   for await (const chunk of handle?.createReadStream() ?? process.stdin) {
     const bytes: Buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     size += bytes.length;
-    if (size > MAX_FILE_BYTES) return undefined;
+    if (size > maxBytes) return undefined;
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);

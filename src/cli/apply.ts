@@ -1,6 +1,5 @@
 /** `postern apply`: shows the changes that make the database match a file, and makes them. */
 
-import { randomBytes } from 'node:crypto';
 import { type ConfigError, formatConfigError } from '../config/config-error.ts';
 import type { DifferenceParts } from '../iam/explain/difference.ts';
 import type { PlanAction } from '../iam/setup/action.ts';
@@ -12,10 +11,10 @@ import type { SetupToken } from '../iam/setup/write.ts';
 import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile, type SetupFile, STDIN } from './apply-file.ts';
 import { planText } from './apply-plan.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, UsageError, wordsOf } from './arguments.ts';
 import { differenceText } from './diff-text.ts';
 import { hasTerminal, stoppedBefore } from './terminal.ts';
-import { withLongTimeout, withStore } from './with-store.ts';
+import { OPERATOR_PARTS, withLongTimeout, withStore } from './with-store.ts';
 
 const DONE = 0;
 /** The same as for wrong usage: nothing was changed. */
@@ -23,8 +22,6 @@ const WRONG_FILE = 2;
 /** With --dry-run --exit-code: the plan is not empty. */
 const PENDING = 3;
 
-/** Statements that write many rows, or wait for another setup, take longer than a request may. */
-const STATEMENT_TIMEOUT_MS = 60_000;
 /** The maximum number of plans: each concurrent change requires a new one. */
 const ATTEMPTS = 5;
 const MAX_LISTED = 50;
@@ -44,9 +41,7 @@ interface ApplyOptions {
 }
 
 export async function applyCommand(args: Arguments): Promise<number> {
-  const [file, ...rest] = args.words;
-  if (file === undefined || rest.length > 0)
-    throw new UsageError('Give exactly one file, or - to read standard input.');
+  const [file] = wordsOf(args, 'Give exactly one file, or - to read standard input.');
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return refuse(read.errors);
@@ -59,11 +54,8 @@ export async function applyCommand(args: Arguments): Promise<number> {
     const notices = setupNotices({ routes: routeTable(config) }, read.setup);
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
     process.stdout.write(listed(read.locate(notices), 'notice: '));
-    return withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 2 }, (longTimeoutDb) =>
-      planAndApply({ db: longTimeoutDb, random: (size) => randomBytes(size), routes: routeTable(config) }, read, {
-        ...options,
-        setup,
-      }),
+    return withLongTimeout(db, 2, (longTimeoutDb) =>
+      planAndApply({ db: longTimeoutDb, ...OPERATOR_PARTS, routes: routeTable(config) }, read, { ...options, setup }),
     );
   });
 }

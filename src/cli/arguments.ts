@@ -61,3 +61,19 @@ export function tenantOption(args: Arguments): TenantId | undefined {
     throw new UsageError(`--tenant ${text} is not a tenant id. A tenant id has lowercase letters, digits and hyphens.`);
   return tenant;
 }
+
+/** Returns `--time`; undefined if it is absent. @throws UsageError for a text that is not a time */
+export function timeOption(args: Arguments): string | undefined {
+  const time = args.value('time');
+  if (time !== undefined && Number.isNaN(Date.parse(time)))
+    throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
+  return time;
+}
+
+/** Returns the words of a command. @throws UsageError with the message if there are fewer or more of them */
+export function wordsOf(args: Arguments, message: string): readonly [string];
+export function wordsOf(args: Arguments, message: string, count: 2): readonly [string, string];
+export function wordsOf({ words }: Arguments, message: string, count = 1): readonly string[] {
+  if (words.length !== count) throw new UsageError(message);
+  return words;
+}

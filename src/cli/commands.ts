@@ -7,8 +7,8 @@ export interface Command {
   /** The options and words after the name, as the usage text shows them. `optionsOf` reads the options from it. */
   readonly takes: string;
   readonly summary: string;
-  /** Whether it creates and migrates a database (`makes`), needs one that is `ready`, or uses `none`. */
-  readonly database: 'makes' | 'ready' | 'none';
+  /** Whether it creates and migrates a database (`makes`), needs one that is `ready` (default), or uses `none`. */
+  readonly database?: 'makes' | 'ready' | 'none';
   /** True if the command accepts other words than options. */
   readonly readsWords?: boolean;
   /** The exit code for wrong usage or a wrong configuration. Default: 2. */
@@ -83,7 +83,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['explain'],
-    database: 'ready',
     takes:
       '--subject WHO | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
     summary:
@@ -92,7 +91,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['policy', 'disable'],
-    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary: 'Disables a policy. Use it when a policy locks its author out.',
     readsWords: true,
@@ -100,14 +98,12 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['issuer', 'list'],
-    database: 'ready',
     takes: '[--tenant T]',
     summary: 'Lists the issuers of all tenants, or of one, with the state of their keys.',
     run: async (args) => (await import('./issuer.ts')).issuerListCommand(args),
   },
   {
     words: ['issuer', 'test'],
-    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary:
       'Tests a token at an issuer and reports each step. Reads the token from the terminal or standard input. Exits with 1 if it would be refused.',
@@ -116,7 +112,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['issuer', 'refresh'],
-    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary: 'Fetches the keys of an issuer now.',
     readsWords: true,
@@ -124,7 +119,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['issuer', 'revoke-before'],
-    database: 'ready',
     takes: 'NAME [--time T] [--tenant T]',
     summary:
       'Refuses the tokens of an issuer that were issued before a time (default: now), and ends the sessions that began with its tokens.',
@@ -133,14 +127,12 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['prices', 'list'],
-    database: 'ready',
     takes: '',
     summary: 'Lists the prices of models that are in force.',
     run: async (args) => (await import('./prices.ts')).pricesListCommand(args),
   },
   {
     words: ['prices', 'import'],
-    database: 'ready',
     takes: '[FILE|-] [--provider ID] [--models TEXT] [--replace] [--apply]',
     summary:
       'Compares the prices of a file, or of the table that the release ships, with the list in force. --apply adds them to the list, and --replace also removes all others.',
@@ -149,14 +141,12 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'list'],
-    database: 'ready',
     takes: '[--tenant T]',
     summary: 'Lists the webhooks of all tenants, or of one, with their state.',
     run: async (args) => (await import('./webhook.ts')).webhookListCommand(args),
   },
   {
     words: ['webhook', 'create'],
-    database: 'ready',
     takes: 'URL EVENT... --tenant T [--description TEXT]',
     summary: 'Creates a webhook, and prints its id and its secret once.',
     readsWords: true,
@@ -164,7 +154,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'test'],
-    database: 'ready',
     takes: 'ID',
     summary: 'Sends the event webhook.test to a webhook. Exits with 1 if the receiver does not accept it.',
     readsWords: true,
@@ -172,7 +161,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'rotate'],
-    database: 'ready',
     takes: 'ID',
     summary: 'Gives a webhook a new secret, and prints it once. For 24 hours, the former one signs as well.',
     readsWords: true,
@@ -180,7 +168,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'deliveries'],
-    database: 'ready',
     takes: 'ID',
     summary: 'Lists the 50 newest deliveries of a webhook.',
     readsWords: true,
@@ -188,7 +175,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'replay'],
-    database: 'ready',
     takes: 'ID DELIVERY',
     summary: 'Sends a delivery of a webhook again.',
     readsWords: true,
@@ -196,7 +182,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['webhook', 'delete'],
-    database: 'ready',
     takes: 'ID',
     summary: 'Deletes a webhook with its deliveries.',
     readsWords: true,
@@ -204,14 +189,12 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['budget', 'list'],
-    database: 'ready',
     takes: '[--tenant T]',
     summary: 'Lists the budgets of all tenants, or of one, with what was spent of the amounts that callers share.',
     run: async (args) => (await import('./budget.ts')).budgetListCommand(args),
   },
   {
     words: ['budget', 'get'],
-    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary: 'Prints a budget as JSON, with what was spent of it, and by which keys, users and models.',
     readsWords: true,
@@ -219,7 +202,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['budget', 'create'],
-    database: 'ready',
     takes: 'JSON --tenant T',
     summary: 'Creates a budget from a JSON object with the members of the API, and prints it.',
     readsWords: true,
@@ -227,7 +209,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['budget', 'update'],
-    database: 'ready',
     takes: 'NAME JSON [--tenant T]',
     summary: 'Changes the members of the JSON object, and prints the budget.',
     readsWords: true,
@@ -235,7 +216,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['budget', 'reset'],
-    database: 'ready',
     takes: 'NAME --reason TEXT [--tenant T]',
     summary: 'Begins a new amount in the current period. The audit log keeps the reason.',
     readsWords: true,
@@ -243,7 +223,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['budget', 'delete'],
-    database: 'ready',
     takes: 'NAME [--tenant T]',
     summary: 'Deletes a budget.',
     readsWords: true,
@@ -251,7 +230,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['reset-admin'],
-    database: 'ready',
     takes: '[--email E] [--create] [--yes]',
     summary:
       'Sets a new password for an administrator, prints it once and ends all of its sessions. --create creates the administrator.',
@@ -259,7 +237,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['apply'],
-    database: 'ready',
     takes:
       'FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
@@ -269,7 +246,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['diff'],
-    database: 'ready',
     takes: '-f FILE|- [--prune] [--prune-tenants] [--json]',
     summary:
       'Shows which requests the roles and policies of a file for apply would newly allow or deny. Exits with 2 if any would be newly allowed, 0 if none, 1 after an error.',
@@ -278,7 +254,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['export'],
-    database: 'ready',
     takes: '[--tenant T] [--without-users]',
     summary: 'Writes the contents of the database as a file for apply, without secrets.',
     readsWords: true,
@@ -286,7 +261,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['verify-audit'],
-    database: 'ready',
     takes: '[--anchor SEQ:HASH]',
     summary:
       'Checks the audit log for rows that were removed, changed or added. The anchor is a seal that you saved earlier.',
@@ -294,7 +268,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['audit', 'follow'],
-    database: 'ready',
     takes: '--cursor FILE [--from start|now] | --after CURSOR',
     summary: 'Writes each audit row as a line of JSON as soon as it is sealed, and goes on where it ended before.',
     run: async (args) => (await import('./audit-follow.ts')).auditFollowCommand(args),
@@ -317,7 +290,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['rotate-secret-key'],
-    database: 'ready',
     takes: '[--yes]',
     summary:
       'Re-seals the database from secret-key-previous to secret-key. Every server must accept both keys while it runs.',
@@ -325,7 +297,6 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['rotate-signing-key'],
-    database: 'ready',
     takes: '[--yes]',
     summary: 'Publishes the next signing key, which starts to sign a day later, and prints the schedule.',
     run: async (args) => (await import('./rotate-signing-key.ts')).rotateSigningKeyCommand(args),

@@ -4,35 +4,35 @@
  * start adds the intervals since the last.
  */
 
-import { costOf, type PriceTable } from '../decision/prices.ts';
+import { compilePrices, costOf, type PriceTable } from '../decision/prices.ts';
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
 import type { TenantId } from '../domain/ids.ts';
 import type { KeyRow } from '../iam/api-keys/entity.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
+import { importPrices } from '../iam/prices/prices.ts';
+import { parsePrices } from '../iam/prices/rules.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
 import { bookEvents, type EventId, takeEvents, type UsageEntry } from '../iam/usage/event-queries.ts';
 import { dayIn, momentOf } from '../iam/usage/period.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
 import { KeyUses } from '../store/last-use.ts';
 import { runPrepared } from '../store/prepared.ts';
+import { readPrices } from '../store/price-lists.ts';
 import { type Transaction, transaction } from '../store/transaction.ts';
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
 import { demoKeys } from './demo-keys.ts';
-import { ensurePrices } from './demo-prices.ts';
 import { ACME, TRIAL } from './demo-setup.ts';
 import { withLongTimeout } from './with-store.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 const MONTH_MS = 31 * 86_400_000;
-/** The time to write a month of intervals on a busy machine. */
-const STATEMENT_TIMEOUT_MS = 60_000;
 
 export async function seedTraffic(parts: AdminParts): Promise<void> {
   const uses = new KeyUses({ db: parts.db });
   try {
     const keys = await demoKeys(parts);
     const prices = await ensurePrices(parts);
-    await withLongTimeout(parts.db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 1 }, async (longTimeoutDb) => {
+    await withLongTimeout(parts.db, 1, async (longTimeoutDb) => {
       for (const tenant of [ACME, TRIAL]) {
         const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
         const given = { timezone, keys, prices, nowMs: parts.now() };
@@ -43,6 +43,21 @@ export async function seedTraffic(parts: AdminParts): Promise<void> {
   } finally {
     await uses.stop();
   }
+}
+
+/** One model of the traffic has no price, so that the console shows requests without one. */
+const PRICES = parsePrices([
+  { models: 'llama-3*', input: '0.20', output: '0.60', cached_input: '0.05', per: 1_000_000 },
+  { models: 'phi-4', input: '0.07', output: '0.14', per: 1_000_000 },
+  { models: 'e5-*', input: '0.02', output: '0', per: 1_000_000 },
+]);
+
+/** Sets the prices if no list was ever set. @returns the prices in force */
+async function ensurePrices(parts: AdminParts): Promise<PriceTable> {
+  const present = await readPrices(parts.db.knex);
+  if (present.version > 0) return compilePrices(present);
+  const set = await importPrices(parts, { prices: PRICES, replaces: true, seen: 0 });
+  return compilePrices(set ?? (await readPrices(parts.db.knex)));
 }
 
 /** Ten minutes of one client. */

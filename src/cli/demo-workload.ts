@@ -19,7 +19,7 @@ export const WORKLOAD = 'nightly-report';
 const TOKEN_HOURS = 24;
 const KEY_DAYS = 300;
 
-export interface WorkloadSettings {
+interface WorkloadSettings {
   readonly allowedHosts: readonly string[];
   readonly maxStalenessMs: number;
 }

@@ -1,6 +1,5 @@
 /** `postern demo`: the server, a stand-in AI upstream and a real Envoy in front of both, with something to try. */
 
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { envName } from '../config/setting.ts';
@@ -14,8 +13,7 @@ import { InvalidConfigError, type LoadedConfig, loadOrRefuse } from './configura
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
-import { seedDemo } from './demo-seed.ts';
-import { seedWebhook } from './demo-webhook.ts';
+import { seedDemo, seedWebhook } from './demo-seed.ts';
 import { seedWorkload } from './demo-workload.ts';
 import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
@@ -26,7 +24,7 @@ import { childKind, reportUnhandled } from './serve.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { startSupervised } from './supervisor.ts';
-import { NO_CACHE } from './with-store.ts';
+import { OPERATOR_PARTS } from './with-store.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:10000';
 const DEFAULT_ISSUER_LISTEN = '127.0.0.1:8082';
@@ -107,7 +105,7 @@ async function run(
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // The server starts afterwards, so no cache is out of date.
-  const parts = { db: store.db, ...NO_CACHE, now: Date.now, random: (size: number) => randomBytes(size), passwords };
+  const parts = { db: store.db, ...OPERATOR_PARTS, passwords };
   const { made, ...access } = await seedDemo(parts);
   const issuer = await startDemoIssuer(issuerAt.host, issuerAt.port);
   running.defer(() => issuer.close());

@@ -1,6 +1,5 @@
 /** `postern diff`: shows which requests the roles and policies of a file would newly allow or deny. */
 
-import { randomBytes } from 'node:crypto';
 import { formatConfigError } from '../config/config-error.ts';
 import { previewSetup } from '../iam/setup/apply.ts';
 import type { SetupError } from '../iam/setup/read.ts';
@@ -9,14 +8,11 @@ import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile } from './apply-file.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { differenceText } from './diff-text.ts';
-import { withLongTimeout, withStore } from './with-store.ts';
+import { OPERATOR_PARTS, withLongTimeout, withStore } from './with-store.ts';
 
 const NOTHING_ALLOWED = 0;
 const FAILED = 1;
 const NEWLY_ALLOWED = 2;
-
-/** The same as for `postern apply`. */
-const STATEMENT_TIMEOUT_MS = 60_000;
 
 export async function diffCommand(args: Arguments): Promise<number> {
   const file = args.value('f');
@@ -25,13 +21,13 @@ export async function diffCommand(args: Arguments): Promise<number> {
   if (read.kind === 'invalid') return fail(read.errors.map(formatConfigError));
   const locate = (errors: readonly SetupError[]) => read.locate(errors).map(formatConfigError);
   return withStore(args, ({ db }, { config }) =>
-    withLongTimeout(db, { queryTimeoutMs: STATEMENT_TIMEOUT_MS, poolMax: 3 }, async (longTimeoutDb) => {
+    withLongTimeout(db, 3, async (longTimeoutDb) => {
       const nowMs = Date.now();
       const { allowedHosts } = config.issuers;
       const { allowedHosts: webhookHosts } = config.webhooks;
       const pruning = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants') };
       const options = { ...pruning, force: true, nowMs, allowedHosts, webhookHosts };
-      const parts = { db: longTimeoutDb, random: (size: number) => randomBytes(size), routes: routeTable(config) };
+      const parts = { db: longTimeoutDb, ...OPERATOR_PARTS, routes: routeTable(config) };
       const plan = await previewSetup(parts, read.setup, options);
       if (plan.kind === 'errors') return fail(locate(plan.errors));
       const difference = await setupDifference(parts, plan.parts, nowMs);

@@ -6,6 +6,7 @@
 import type { Config } from '../config/config.ts';
 import type { Route } from '../decision/model.ts';
 import { type Part, parseTemplate } from '../decision/templates.ts';
+import { replaced } from './envoy-config.ts';
 
 const MIB = 1_048_576;
 /** The values in the files. */
@@ -31,31 +32,17 @@ export function agreeing(
   const reading = routes.filter((route) => route.readsBody);
   const bufferBytes = Math.max(FILE_BUFFER_BYTES, maxBodyBytes + FILE_BUFFER_BYTES - FILE_BODY_BYTES);
   const seconds = FILE_BODY_SECONDS + SECONDS_PER_MIB * Math.max(0, Math.ceil(maxBodyBytes / MIB) - 1);
-  return [
-    [
-      METERED_END,
-      entries(
-        reading.filter(({ tokens }) => tokens),
-        'metered',
-      ) + METERED_END,
-    ] as const,
-    [
-      INSPECTED_END,
-      entries(
-        reading.filter(({ tokens }) => !tokens),
-        'inspected',
-      ) + INSPECTED_END,
-    ] as const,
-    [`max_request_bytes: ${FILE_BODY_BYTES}`, `max_request_bytes: ${maxBodyBytes}`] as const,
-    [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`] as const,
-    [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`] as const,
-    [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`] as const,
-  ].reduce((changed, [before, after]) => replaced(changed, before, after), text);
-}
-
-function replaced(text: string, before: string, after: string): string {
-  if (!text.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);
-  return text.replaceAll(before, after);
+  const metered = reading.filter(({ tokens }) => tokens);
+  const others = reading.filter(({ tokens }) => !tokens);
+  const changes: readonly (readonly [string, string])[] = [
+    [METERED_END, entries(metered, 'metered') + METERED_END],
+    [INSPECTED_END, entries(others, 'inspected') + INSPECTED_END],
+    [`max_request_bytes: ${FILE_BODY_BYTES}`, `max_request_bytes: ${maxBodyBytes}`],
+    [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`],
+    [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`],
+    [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`],
+  ];
+  return changes.reduce((changed, [before, after]) => replaced(changed, before, after), text);
 }
 
 /** Two entries for each route, like those of the built-in routes: before the check's allow, and after it. */

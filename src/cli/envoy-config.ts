@@ -25,20 +25,20 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
   if (!isMapping(config)) throw new Error('The Envoy configuration is not a mapping.');
   const missing = new Set(Object.keys(addresses.places));
   const resources = child(config, 'static_resources');
-  for (const listener of items(resources, 'listeners')) {
+  for (const listener of listAt(resources, 'listeners')) {
     const address = addresses.places[nameOf(listener)];
     if (address === undefined) continue;
     listener['address'] = envoyAddress(address);
     missing.delete(nameOf(listener));
   }
-  for (const cluster of items(resources, 'clusters')) {
+  for (const cluster of listAt(resources, 'clusters')) {
     const name = nameOf(cluster);
     const address = addresses.places[name] ?? addresses.places[SAME_SERVERS.get(name) ?? ''];
     if (address === undefined) continue;
     // Envoy does not resolve a literal address.
     cluster['type'] = isName(address) ? 'STRICT_DNS' : 'STATIC';
-    for (const locality of items(child(cluster, 'load_assignment'), 'endpoints')) {
-      for (const host of items(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
+    for (const locality of listAt(child(cluster, 'load_assignment'), 'endpoints')) {
+      for (const host of listAt(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
     }
     missing.delete(name);
   }
@@ -84,11 +84,6 @@ export function child(parent: Mapping, name: string): Mapping {
   return value;
 }
 
-export function items(parent: Mapping, name: string): Mapping[] {
-  const value = parent[name];
-  return Array.isArray(value) ? value.filter(isMapping) : [];
-}
-
 function nameOf(item: Mapping): string {
   return typeof item['name'] === 'string' ? item['name'] : '';
 }
@@ -113,4 +108,10 @@ export function listAt(value: unknown, ...steps: readonly (string | number)[]): 
 
 export function itemNamed(value: unknown, name: string, ...steps: readonly (string | number)[]): Mapping {
   return mapping(listAt(value, ...steps).find((item) => item['name'] === name));
+}
+
+/** Replaces a text of a file in envoy/. @throws Error if the file does not have it */
+export function replaced(text: string, before: string, after: string): string {
+  if (!text.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);
+  return text.replaceAll(before, () => after);
 }

@@ -3,6 +3,8 @@
  * `ai_protocol_manager`, and with the Lua filter for every answer that this filter does not read.
  */
 
+import { replaced } from './envoy-config.ts';
+
 /** In the files, the first line of the routes that spend tokens, the last filter, and a line of the Lua filter. */
 const METERED = `${' '.repeat(14)}# 1. Those that spend tokens.\n`;
 const ROUTER = `${' '.repeat(10)}- name: envoy.filters.http.router\n`;
@@ -44,14 +46,12 @@ const LUA = [
  * @returns the text with one more route for each protocol that Envoy reads, which applies after the check's allow
  */
 export function countingNatively(text: string): string {
-  return [
-    [METERED, `${METERED}${ROUTES.flatMap(routeOf).map(indented(14)).join('')}`] as const,
-    [ROUTER, `${FILTER.map(indented(10)).join('')}${ROUTER}`] as const,
-    [READS, `${LUA.map(indented(20)).join('')}${READS}`] as const,
-  ].reduce((changed, [before, after]) => {
-    if (!changed.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);
-    return changed.replace(before, () => after);
-  }, text);
+  const changes: readonly (readonly [string, string])[] = [
+    [METERED, `${METERED}${ROUTES.flatMap(routeOf).map(indented(14)).join('')}`],
+    [ROUTER, `${FILTER.map(indented(10)).join('')}${ROUTER}`],
+    [READS, `${LUA.map(indented(20)).join('')}${READS}`],
+  ];
+  return changes.reduce((changed, [before, after]) => replaced(changed, before, after), text);
 }
 
 function routeOf({ path, protocol }: (typeof ROUTES)[number]): readonly string[] {

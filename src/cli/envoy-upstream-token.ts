@@ -1,6 +1,7 @@
 /** The filter that verifies the token for the upstream, in the Envoy of the demonstration. */
 
 import type { Config } from '../config/config.ts';
+import { replaced } from './envoy-config.ts';
 
 /** In envoy/demo.yaml, the first line after the check. */
 const AFTER_CHECK = `${' '.repeat(10)}# 4. Reads the usage`;
@@ -28,9 +29,4 @@ export function verifyingUpstreamToken(
   const lines = agreeing.split('\n').filter((line) => line !== '' && !line.trimStart().startsWith('#'));
   const item = lines.map((line, index) => `${' '.repeat(10)}${index === 0 ? '- ' : '  '}${line}\n`).join('');
   return replaced(text, AFTER_CHECK, item + AFTER_CHECK);
-}
-
-function replaced(text: string, before: string, after: string): string {
-  if (!text.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);
-  return text.replace(before, () => after);
 }

@@ -5,7 +5,7 @@ import type { ExplainRequest } from '../iam/explain/schemas.ts';
 import { startCredentialCache } from '../server/credential-cache.ts';
 import { meteringSettings } from '../server/limits.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, timeOption, UsageError } from './arguments.ts';
 import { withStore } from './with-store.ts';
 
 /** Prints the explanation as JSON. The exit code is 0 for an allow, 1 for a denial. */
@@ -34,9 +34,6 @@ function requestOf(args: Arguments): ExplainRequest {
   const method = args.value('method');
   const path = args.value('path');
   if (method === undefined || path === undefined) throw new UsageError('Give both --method and --path.');
-  const time = args.value('time');
-  if (time !== undefined && Number.isNaN(Date.parse(time)))
-    throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   const subject = args.value('subject');
   // The list of processes does not show a credential in the environment.
   const credential =
@@ -46,7 +43,7 @@ function requestOf(args: Arguments): ExplainRequest {
     credential,
     tenant_id: args.value('tenant'),
     client_ip: args.value('ip'),
-    time,
+    time: timeOption(args),
     body: args.value('body'),
     content_type: args.value('content-type'),
   };

@@ -1,6 +1,6 @@
 /** Reads the objects of `postern gateway verify`: of a dump, or of a cluster by a kubeconfig file. */
 
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { homedir } from 'node:os';
@@ -9,7 +9,7 @@ import { Type } from 'typebox';
 import { parse, parseAllDocuments } from 'yaml';
 import { readFailure } from '../config/yaml.ts';
 import { validatorOf } from '../http/validation.ts';
-import { STDIN } from './apply-file.ts';
+import { readBounded } from './apply-file.ts';
 import { UsageError } from './arguments.ts';
 
 const MAX_BYTES = 64 * 1_048_576;
@@ -23,20 +23,11 @@ const DUMP_ADVICE =
 
 /** Reads JSON or YAML of `kubectl get … -o`. Returns the elements of each list in it. */
 export async function readDump(file: string): Promise<readonly unknown[]> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    const handle = file === STDIN ? undefined : await open(file);
-    for await (const chunk of handle?.createReadStream() ?? process.stdin) {
-      const bytes: Buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-      size += bytes.length;
-      if (size > MAX_BYTES) throw new UsageError(`The dump has more than ${MAX_BYTES / 1_048_576} MiB.`);
-      chunks.push(bytes);
-    }
-  } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError(`${file}: ${readFailure(error)}.`);
-  }
-  return documentsOf(Buffer.concat(chunks).toString(), file).flatMap((document) => itemsOf(document) ?? [document]);
+  const bytes = await readBounded(file, MAX_BYTES).catch((error: unknown) => {
+    throw new UsageError(`${file}: ${readFailure(error)}.`);
+  });
+  if (bytes === undefined) throw new UsageError(`The dump has more than ${MAX_BYTES / 1_048_576} MiB.`);
+  return documentsOf(bytes.toString(), file).flatMap((document) => itemsOf(document) ?? [document]);
 }
 
 /** The message does not quote the text. */

@@ -86,7 +86,7 @@ const POLICY = Type.Object({
 });
 
 export type GatewayObject = Static<typeof GATEWAY>;
-export type ListenerSetObject = Static<typeof LISTENER_SET>;
+type ListenerSetObject = Static<typeof LISTENER_SET>;
 export type ListenerObject = GatewayObject['spec']['listeners'][number];
 export type ParentRef = Static<typeof PARENT>;
 export type RouteMatchObject = Static<typeof MATCH>;

@@ -40,7 +40,7 @@ export interface Probe {
 }
 
 /** A path that the platform serves, by which a prefix is tried. */
-export interface KnownPath {
+interface KnownPath {
   readonly method: string;
   readonly path: string;
 }

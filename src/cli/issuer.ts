@@ -5,33 +5,25 @@ import { listIssuers, type StoredIssuer } from '../iam/issuers/queries.ts';
 import { keyRefreshTurns } from '../iam/issuers/refresh-keys.ts';
 import { issuerResource } from '../iam/issuers/resource.ts';
 import { testToken } from '../iam/issuers/test.ts';
-import type { Queryable } from '../store/queryable.ts';
 import { printable } from './apply-plan.ts';
-import { type Arguments, tenantOption, UsageError } from './arguments.ts';
+import { type Arguments, tenantOption, timeOption, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
 import { readPassword } from './terminal.ts';
-import { NO_CACHE, withStore } from './with-store.ts';
+import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
 
-const PAGE_ROWS = 200;
+const ONE_ISSUER = 'Give the name of exactly one issuer.';
 
 /** Prints one line for each issuer: tenant and name, kind, value of `iss`, and the state of its keys. */
 export async function issuerListCommand(args: Arguments): Promise<number> {
-  const tenant = tenantOption(args);
-  await withStore(args, async ({ db }, { config }) => {
-    for await (const row of allIssuers(db.knex, tenant)) process.stdout.write(lineOf(row, config));
-  });
+  const scope = scopeOption(args);
+  await withStore(args, ({ db }, { config }) =>
+    printList(
+      (page) => listIssuers(db.knex, scope, {}, page),
+      ({ name, tenant_id }) => [name, tenant_id],
+      (rows) => rows.map((row) => lineOf(row, config)),
+    ),
+  );
   return 0;
-}
-
-async function* allIssuers(q: Queryable, tenant: ReturnType<typeof tenantOption>): AsyncGenerator<StoredIssuer> {
-  const scope = tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
-  for (let after: readonly string[] | undefined; ; ) {
-    const { rows, more } = await listIssuers(q, scope, {}, { after, take: PAGE_ROWS });
-    yield* rows;
-    const last = rows.at(-1);
-    if (!more || last === undefined) return;
-    after = [last.name, last.tenant_id];
-  }
 }
 
 function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string {
@@ -48,7 +40,7 @@ function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string 
 
 /** Prints each step of the examination of a token. The exit code is 0 if the token would be accepted, otherwise 1. */
 export async function issuerTestCommand(args: Arguments): Promise<number> {
-  const name = nameOf(args);
+  const [name] = wordsOf(args, ONE_ISSUER);
   const tenant = tenantOption(args);
   const tested = await withStore(args, async ({ db }, { config }) => {
     const issuer = await issuerOfName(db.knex, name, tenant);
@@ -65,7 +57,7 @@ export async function issuerTestCommand(args: Arguments): Promise<number> {
 
 /** Fetches the keys of an issuer. The exit code is 0 if that succeeded, otherwise 1. */
 export async function issuerRefreshCommand(args: Arguments): Promise<number> {
-  const name = nameOf(args);
+  const [name] = wordsOf(args, ONE_ISSUER);
   const tenant = tenantOption(args);
   const outcome = await withStore(args, async ({ db }, { config }) => {
     const { allowedHosts, maxStalenessMs } = config.issuers;
@@ -82,22 +74,14 @@ export async function issuerRefreshCommand(args: Arguments): Promise<number> {
 
 /** Refuses older tokens. Running servers apply the change within a second. */
 export async function issuerRevokeBeforeCommand(args: Arguments): Promise<number> {
-  const name = nameOf(args);
+  const [name] = wordsOf(args, ONE_ISSUER);
   const tenant = tenantOption(args);
-  const time = args.value('time');
-  if (time !== undefined && Number.isNaN(Date.parse(time)))
-    throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
+  const time = timeOption(args);
   const before = await withStore(args, async ({ db }) =>
-    revokeBeforeAsOperator({ db, ...NO_CACHE, now: Date.now }, await issuerOfName(db.knex, name, tenant), time),
+    revokeBeforeAsOperator({ db, ...OPERATOR_PARTS }, await issuerOfName(db.knex, name, tenant), time),
   );
   process.stdout.write(
     `Tokens of ${name} that were issued before ${before.toISOString()} are refused. The sessions that began with its tokens have ended.\n`,
   );
   return 0;
-}
-
-function nameOf({ words }: Arguments): string {
-  const [name, ...rest] = words;
-  if (name === undefined || rest.length > 0) throw new UsageError('Give the name of exactly one issuer.');
-  return name;
 }

@@ -3,15 +3,13 @@
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { TestStep } from '../directory/model.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, wordsOf } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { readPassword } from './terminal.ts';
 
 /** Needs no database and changes nothing. The exit code is 0 if every step succeeds, otherwise 1. */
 export async function ldapTestCommand(args: Arguments): Promise<number> {
-  const [username, ...more] = args.words;
-  if (username === undefined || more.length > 0)
-    throw new UsageError('ldap test takes one name: that of the person who would log in.');
+  const [username] = wordsOf(args, 'ldap test takes one name: that of the person who would log in.');
   const { config, secrets } = loadOrRefuse(args);
   if (config.directories.length === 0)
     throw new Error('No directory is configured: set ldap.enabled, ldap.url and ldap.base-dn.');

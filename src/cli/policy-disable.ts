@@ -1,11 +1,10 @@
 import { disablePolicy } from '../iam/policies/disable.ts';
-import { type Arguments, tenantOption, UsageError } from './arguments.ts';
+import { type Arguments, tenantOption, wordsOf } from './arguments.ts';
 import { NO_CACHE, withStore } from './with-store.ts';
 
 /** Disables a policy, for example one that locked its author out. Running servers apply the change within a second. */
 export async function disablePolicyCommand(args: Arguments): Promise<number> {
-  const [name, ...rest] = args.words;
-  if (name === undefined || rest.length > 0) throw new UsageError('Give the name of exactly one policy.');
+  const [name] = wordsOf(args, 'Give the name of exactly one policy.');
   const tenant = tenantOption(args);
   const owner = await withStore(args, ({ db }) => disablePolicy({ db, ...NO_CACHE }, name, tenant));
   process.stdout.write(

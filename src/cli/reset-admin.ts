@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { resetAdmin } from '../iam/users/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
 import { stoppedBefore } from './terminal.ts';
-import { withStore } from './with-store.ts';
+import { OPERATOR_PARTS, withStore } from './with-store.ts';
 
 /** Sets a new password for an administrator (default: generated, and printed once), and prints its tenant. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
@@ -16,7 +15,7 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
     if (stopped !== undefined) return stopped;
     const passwords = await Passwords.start();
     return resetAdmin(
-      { db, passwords, now: Date.now, random: (size) => randomBytes(size) },
+      { db, passwords, ...OPERATOR_PARTS },
       {
         email: args.value('email') ?? config.bootstrap.email,
         isNamed: args.value('email') !== undefined,

@@ -1,6 +1,5 @@
 /** `postern webhook`: the webhooks of all tenants, for the operator. */
 
-import { randomBytes } from 'node:crypto';
 import {
   createAsOperator,
   deleteAsOperator,
@@ -11,43 +10,49 @@ import {
 } from '../iam/webhooks/as-operator.ts';
 import { listDeliveries } from '../iam/webhooks/delivery-queries.ts';
 import type { DeliveryRow, WebhookRow } from '../iam/webhooks/entity.ts';
-import { listWebhooks } from '../iam/webhooks/queries.ts';
+import { listWebhooks, type WebhookRef } from '../iam/webhooks/queries.ts';
 import { webhookTurns } from '../iam/webhooks/sender.ts';
 import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
-import { type Arguments, tenantOption, UsageError } from './arguments.ts';
+import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
-import { NO_CACHE, withStore } from './with-store.ts';
+import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
 
-const PAGE_ROWS = 200;
+const ONE_WEBHOOK = 'Give the id of exactly one webhook.';
 /** The newest deliveries, which `deliveries` prints. */
 const SHOWN_DELIVERIES = 50;
 
 function partsOf({ db, secretKey, otherSecretKey }: Store, { config }: LoadedConfig) {
   return {
     db,
-    ...NO_CACHE,
-    now: Date.now,
-    random: (size: number) => randomBytes(size),
+    ...OPERATOR_PARTS,
     keys: { secretKey, otherSecretKey },
     fetch: { allowedHosts: config.webhooks.allowedHosts },
     turns: webhookTurns(),
   };
 }
 
+function withWebhook<T>(
+  args: Arguments,
+  id: string,
+  work: (parts: ReturnType<typeof partsOf>, webhook: WebhookRef) => Promise<T>,
+): Promise<T> {
+  return withStore(args, async (store, loaded) => work(partsOf(store, loaded), await webhookOfId(store.db.knex, id)));
+}
+
 /** Prints one line for each webhook: its id, tenant, URL, events and state. */
 export async function webhookListCommand(args: Arguments): Promise<number> {
-  const tenant = tenantOption(args);
-  const scope = tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
-  await withStore(args, async ({ db }) => {
-    for (let after: readonly string[] | undefined; ; ) {
-      const rows = await listWebhooks(db.knex, scope, { after, take: PAGE_ROWS });
-      for (const row of rows) process.stdout.write(lineOf(row));
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < PAGE_ROWS) return;
-      after = [last.id];
-    }
-  });
+  const scope = scopeOption(args);
+  await withStore(args, ({ db }) =>
+    printList(
+      async (page) => {
+        const rows = await listWebhooks(db.knex, scope, page);
+        return { rows, more: rows.length === page.take };
+      },
+      ({ id }) => [id],
+      (rows) => rows.map(lineOf),
+    ),
+  );
   return 0;
 }
 
@@ -81,10 +86,8 @@ export async function webhookCreateCommand(args: Arguments): Promise<number> {
 
 /** Prints the new secret. */
 export async function webhookRotateCommand(args: Arguments): Promise<number> {
-  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
-  const { secret } = await withStore(args, async (store, loaded) =>
-    rotateAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id)),
-  );
+  const [id] = wordsOf(args, ONE_WEBHOOK);
+  const { secret } = await withWebhook(args, id, rotateAsOperator);
   process.stdout.write(
     `${secretLine(secret)}For 24 hours, each request has a signature of the former secret as well.\n`,
   );
@@ -95,21 +98,18 @@ const secretLine = (secret: string): string => `${secret}\nStore the secret now.
 
 /** Sends a test. The exit code is 0 if the receiver accepted it, otherwise 1. */
 export async function webhookTestCommand(args: Arguments): Promise<number> {
-  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
-  const row = await withStore(args, async (store, loaded) =>
-    testAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id), randomBytes(10)),
-  );
+  const [id] = wordsOf(args, ONE_WEBHOOK);
+  const row = await withWebhook(args, id, (parts, webhook) => testAsOperator(parts, webhook, parts.random(10)));
   process.stdout.write(deliveryLine(row));
   return row.state === 'delivered' ? 0 : 1;
 }
 
 /** Prints one line for each of the newest deliveries. */
 export async function webhookDeliveriesCommand(args: Arguments): Promise<number> {
-  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
-  const rows = await withStore(args, async ({ db }) => {
-    const webhook = await webhookOfId(db.knex, id);
-    return listDeliveries(db.knex, webhook.id, {}, { after: undefined, take: SHOWN_DELIVERIES });
-  });
+  const [id] = wordsOf(args, ONE_WEBHOOK);
+  const rows = await withWebhook(args, id, ({ db }, webhook) =>
+    listDeliveries(db.knex, webhook.id, {}, { after: undefined, take: SHOWN_DELIVERIES }),
+  );
   for (const row of rows) process.stdout.write(deliveryLine(row));
   return 0;
 }
@@ -125,25 +125,15 @@ function deliveryLine({ id, type, state, attempts, created_at, status, error }: 
 
 /** Makes a delivery due again. Running servers send it within a second. */
 export async function webhookReplayCommand(args: Arguments): Promise<number> {
-  const [id, delivery = ''] = wordsOf(args, 'Give the id of a webhook and the id of one of its deliveries.', 2);
-  await withStore(args, async (store, loaded) =>
-    replayAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id), delivery),
-  );
+  const [id, delivery] = wordsOf(args, 'Give the id of a webhook and the id of one of its deliveries.', 2);
+  await withWebhook(args, id, (parts, webhook) => replayAsOperator(parts, webhook, delivery));
   process.stdout.write(`Running servers send ${delivery} again.\n`);
   return 0;
 }
 
 export async function webhookDeleteCommand(args: Arguments): Promise<number> {
-  const [id] = wordsOf(args, 'Give the id of exactly one webhook.');
-  await withStore(args, async (store, loaded) =>
-    deleteAsOperator(partsOf(store, loaded), await webhookOfId(store.db.knex, id)),
-  );
+  const [id] = wordsOf(args, ONE_WEBHOOK);
+  await withWebhook(args, id, deleteAsOperator);
   process.stdout.write(`Deleted ${id} with its deliveries.\n`);
   return 0;
-}
-
-function wordsOf({ words }: Arguments, usage: string, count = 1): readonly [string, ...string[]] {
-  const [first, ...rest] = words;
-  if (first === undefined || words.length !== count) throw new UsageError(usage);
-  return [first, ...rest];
 }

@@ -1,9 +1,11 @@
 /** Opens a ready database for a command, and closes it at the end. It neither creates nor migrates a database. */
 
+import { randomBytes } from 'node:crypto';
 import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';
+import type { Page, PageRows } from '../store/paging.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
-import type { Arguments } from './arguments.ts';
+import { type Arguments, tenantOption } from './arguments.ts';
 import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
 
 /** Rejects with a DatabaseNotReadyError if there is no database, or if its schema is not that of this version. */
@@ -20,13 +22,18 @@ export async function withStore<T>(
   }
 }
 
+/** Statements that read or write many rows, or wait for another setup, take longer than a request may. */
+const LONG_TIMEOUT_MS = 60_000;
+/** Rows that a list reads at once. */
+const PAGE_ROWS = 200;
+
 /** Runs `work` on connections whose statements may take longer than those of requests. */
 export async function withLongTimeout<T>(
   db: Database,
-  options: { readonly queryTimeoutMs: number; readonly poolMax: number },
+  poolMax: number,
   work: (longTimeoutDb: Database) => Promise<T>,
 ): Promise<T> {
-  const longTimeoutDb = db.reopen(options);
+  const longTimeoutDb = db.reopen({ queryTimeoutMs: LONG_TIMEOUT_MS, poolMax });
   try {
     return await work(longTimeoutDb);
   } finally {
@@ -36,3 +43,30 @@ export async function withLongTimeout<T>(
 
 /** For use cases in a process without a credential cache: there is nothing to bring up to date. */
 export const NO_CACHE = { feed: { catchUp: async () => undefined }, flush: () => undefined };
+
+/** The parts of a change by the operator, except the database. */
+export const OPERATOR_PARTS = { ...NO_CACHE, now: Date.now, random: (size: number) => randomBytes(size) };
+
+/** The tenants of a list: that of `--tenant`, or all. */
+export function scopeOption(args: Arguments) {
+  const tenant = tenantOption(args);
+  return tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
+}
+
+/**
+ * Prints a line for each row of a list, page by page.
+ * @param cursorOf the values of a row that the next page begins after
+ */
+export async function printList<Row>(
+  list: (page: Page) => Promise<PageRows<Row>>,
+  cursorOf: (row: Row) => readonly string[],
+  linesOf: (rows: readonly Row[]) => readonly string[] | Promise<readonly string[]>,
+): Promise<void> {
+  for (let after: readonly string[] | undefined; ; ) {
+    const { rows, more } = await list({ after, take: PAGE_ROWS });
+    for (const line of await linesOf(rows)) process.stdout.write(line);
+    const last = rows.at(-1);
+    if (!more || last === undefined) return;
+    after = cursorOf(last);
+  }
+}

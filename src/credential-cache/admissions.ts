@@ -11,7 +11,7 @@ import type { AdmittedIssuerUser, FeedClock, IssuerUserAdmission } from './ports
 import type { CacheEntry } from './read-through-cache.ts';
 
 /** How long a token whose admission was refused asks for no other one, unless its link changes. */
-export const REFUSED_TTL_MS = 10_000;
+const REFUSED_TTL_MS = 10_000;
 
 interface AdmissionsParts {
   readonly admission: IssuerUserAdmission;

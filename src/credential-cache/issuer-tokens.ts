@@ -31,7 +31,7 @@ export interface MatchedProofs {
 }
 
 /** An admission of the token's user, as long as `link` is cached. */
-export interface PastAdmission {
+interface PastAdmission {
   readonly link: CacheEntry<LinkRecord>;
   readonly refused: 'email_in_use' | 'no_principal' | undefined;
   /** Monotonic milliseconds. */

@@ -9,7 +9,7 @@ import type { CompiledConditions } from './conditions.ts';
 import type { Snapshot, TenantView } from './model.ts';
 import { type CompiledPolicy, listedPolicies, type PolicySet, policySet } from './policies.ts';
 
-export type Assumption = 'best' | 'worst';
+type Assumption = 'best' | 'worst';
 
 const ALWAYS: CompiledConditions = Object.freeze({ checks: [], timezone: undefined });
 
@@ -30,7 +30,7 @@ const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = {
   worst: new WeakMap(),
 };
 
-export function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
+function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
   const last = known[assumption].get(set);
   if (last !== undefined) return last;
   // Report-only policies are left out, because they have no effect.

@@ -60,7 +60,7 @@ export interface BodyFacts {
   readonly inlineFiles: number;
 }
 
-export interface BodyProblem {
+interface BodyProblem {
   readonly kind: 'problem';
   readonly code: 'malformed_body' | 'body_too_large';
   readonly detail: string;
@@ -70,7 +70,7 @@ export interface BodyProblem {
 /** The setting of Envoy's ext_authz filter, and of its routes, that sends bodies. */
 export const BODY_SETTING = 'with_request_body';
 
-export interface BodyNotSent {
+interface BodyNotSent {
   readonly kind: 'not_sent';
 }
 

@@ -60,8 +60,6 @@ export function* compileBudgetsInSteps(records: readonly BudgetRecord[]): Steps<
   return Object.freeze({ size: records.length, ofTenant, byKey, byUser, byRole, byMetadata });
 }
 
-export const NO_BUDGETS: BudgetIndex = compileBudgets([]);
-
 function addTo<K>(map: Map<K, CompiledBudget[]>, names: readonly K[], budget: CompiledBudget): void {
   for (const name of new Set(names)) {
     const known = map.get(name);

@@ -32,7 +32,7 @@ export interface ConditionInputs {
 export type Test = (inputs: ConditionInputs, timezone: string | undefined) => boolean | undefined;
 
 /** A JSON schema of one operand: a list of texts. */
-export interface OperandSchema {
+interface OperandSchema {
   readonly items: { readonly enum?: readonly string[]; readonly [keyword: string]: unknown };
   readonly minItems: number;
   readonly maxItems: number;
@@ -274,7 +274,7 @@ export const CONDITIONS = {
   }),
 } as const satisfies Readonly<Record<string, Condition>>;
 
-export type ConditionKey = keyof typeof CONDITIONS;
+type ConditionKey = keyof typeof CONDITIONS;
 
 type Operands<C> = C extends Condition<infer Operator> ? { readonly [O in Operator]?: readonly string[] } : never;
 

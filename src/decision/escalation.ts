@@ -25,7 +25,7 @@ export interface Limit {
 }
 
 /** One pattern under all of its limits together. */
-export interface HeldPermission {
+interface HeldPermission {
   readonly pattern: string;
   readonly limits: readonly Limit[];
 }

@@ -21,7 +21,7 @@ import { type AccessQuery, type ConsideredGrant, permitted, type Trace } from '.
 import { type CompiledPolicy, listedPolicies, type PolicyLists, policyAppliesTo, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
-export interface ExplainedGrant {
+interface ExplainedGrant {
   readonly kind: 'role' | 'owner_role' | 'scopes';
   readonly name: string | null;
   readonly permissions: readonly string[];
@@ -29,7 +29,7 @@ export interface ExplainedGrant {
   readonly outcome: 'covers' | 'no_permission' | 'no_resources';
 }
 
-export interface ExplainedCondition {
+interface ExplainedCondition {
   readonly kind: string;
   readonly operator: string | null;
   readonly operand: readonly string[];
@@ -42,7 +42,7 @@ export interface ExplainedCondition {
   readonly missing: boolean;
 }
 
-export interface ExplainedPolicy {
+interface ExplainedPolicy {
   readonly name: string;
   readonly effect: 'allow' | 'deny';
   readonly global: boolean;
@@ -144,7 +144,7 @@ function resourceText(resource: Resource): string {
 }
 
 /** The parts of an explanation that do not come from the decision. */
-export interface ExplainOptions {
+interface ExplainOptions {
   /** Returns the limits of steps 16 and 17, in the order of their checks. Absent: no limit is read. */
   readonly limits?: (allow: Allow) => readonly ExplainedLimit[];
   /** Returns the budgets of step 17. Absent: no budget is read. */

@@ -85,7 +85,7 @@ export interface NameSet {
  * beginning and its end, so it denies at least as much as before. A grant and an allow leave it out, so they permit at
  * most as much.
  */
-export type Oversized = 'widen' | 'leave out';
+type Oversized = 'widen' | 'leave out';
 
 function bounded(text: string, oversized: Oversized): string | undefined {
   // A name without stars is looked up at any length.

@@ -34,7 +34,7 @@ export function grantCoversPermission(grant: Grant, permissions: readonly Permis
 }
 
 /** A resource that the request does not name is covered where its kind is not constrained, or constrained to `*`. */
-export function grantCoversResource(grant: Grant, resource: Resource, work: RuleWork): boolean {
+function grantCoversResource(grant: Grant, resource: Resource, work: RuleWork): boolean {
   const names = grant[resource.kind];
   if (names === undefined || names.any) return true;
   return resource.name !== undefined && namesMatch(names, resource.name, work);

@@ -13,7 +13,7 @@ export const MAX_DEPTH = 128;
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
-export const COLON = 0x3a;
+const COLON = 0x3a;
 export const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 const LETTER_E = 0x65;

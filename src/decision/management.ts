@@ -6,7 +6,7 @@ import { permissionOf } from './permissions.ts';
 import { accessQuery, denied, isSpent, permitted } from './permitted.ts';
 import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
 
-export interface ManagementQuery {
+interface ManagementQuery {
   /** The permission of the endpoint; `self` if it has none, which only a deny on `*` matches. */
   readonly permission: string;
   /** True if the principal acts on itself and needs no grant. A deny still applies. */

@@ -3,7 +3,7 @@
 import { type JsonText, MAX_ESCAPE_BYTES, textOf } from './json-bytes.ts';
 import { MAX_RESOURCE_NAME } from './limits.ts';
 
-export const READ_MEMBERS = [
+const READ_MEMBERS = [
   'model',
   'max_tokens',
   'max_completion_tokens',
@@ -18,7 +18,7 @@ export const READ_MEMBERS = [
 ] as const;
 export type ReadMember = (typeof READ_MEMBERS)[number];
 
-export type MemberName =
+type MemberName =
   | { readonly kind: 'read'; readonly name: ReadMember; readonly bit: number }
   | { readonly kind: 'other' }
   /** Equal to a name that is read except for case: some readers would take it for that name. */
@@ -97,7 +97,7 @@ const MAX_COMPARED = 12;
 const starts = new Int32Array(MAX_COMPARED);
 const lengths = new Int32Array(MAX_COMPARED);
 
-export interface SeenNames {
+interface SeenNames {
   /** True if `prompt` is one of the members that are read. */
   readonly readsPrompts: boolean;
   /** Bits of the members that are read. */

@@ -10,7 +10,7 @@ export const MAX_RATE_RULES = 32;
 /** The largest number of globs of one rule. */
 export const MAX_RATE_GLOBS = 16;
 
-export type RateLevel = 'tenant' | 'user' | 'key';
+type RateLevel = 'tenant' | 'user' | 'key';
 
 export const RATE_DIMENSIONS = ['requests_per_minute', 'tokens_per_minute', 'parallel'] as const;
 export type RateDimension = (typeof RATE_DIMENSIONS)[number];

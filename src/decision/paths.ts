@@ -6,7 +6,7 @@
 
 import { CONTROL } from '../domain/text.ts';
 
-export type PathResult =
+type PathResult =
   /** Segments, percent-decoded once. One trailing slash is ignored; the root has none. */
   | { readonly kind: 'path'; readonly segments: readonly string[] }
   | { readonly kind: 'malformed'; readonly detail: string };

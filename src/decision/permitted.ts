@@ -47,7 +47,7 @@ export interface Trace {
   readonly grants: ConsideredGrant[];
 }
 
-export interface AccessQueryParts {
+interface AccessQueryParts {
   readonly principal: Principal;
   readonly permissions: readonly Permission[];
   readonly resources: readonly Resource[];
@@ -94,7 +94,7 @@ export function denied(query: AccessQuery): CompiledPolicy | undefined {
 }
 
 /** How far one side (a user's roles, a key's scopes, its owner's roles) covers the request. */
-export type Coverage = 'no_permission' | 'no_resources' | 'permitted';
+type Coverage = 'no_permission' | 'no_resources' | 'permitted';
 
 function coverageOf(
   kind: ConsideredGrant['kind'],

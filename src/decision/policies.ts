@@ -12,7 +12,7 @@ import { type Permission, RESOURCE_KINDS, type Resource, type ResourceKind } fro
 import { compilePatterns, coversAny, isPermissionPattern, type PatternSet } from './permissions.ts';
 
 /** Resource patterns of one policy: `*`, or `<kind>/<glob>`. */
-export interface ResourcePatterns {
+interface ResourcePatterns {
   readonly all: boolean;
   readonly models: NameSet | undefined;
   readonly collections: NameSet | undefined;

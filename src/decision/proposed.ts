@@ -23,7 +23,7 @@ export interface Proposal {
   readonly removed?: RemovedRules;
 }
 
-export interface RemovedRules {
+interface RemovedRules {
   /** Custom roles of the effective tenant. The tenant's policies are detached from them. */
   readonly roles: ReadonlySet<RoleName>;
   /** Policies of the effective tenant and global ones. */

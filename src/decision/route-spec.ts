@@ -23,9 +23,9 @@ export interface RouteSpec {
   readonly upstream_token?: boolean;
 }
 
-export type NamedSource = Exclude<ResourceSource, 'none'>;
+type NamedSource = Exclude<ResourceSource, 'none'>;
 
-export type ParsedRoute =
+type ParsedRoute =
   | { readonly kind: 'route'; readonly route: Route }
   | { readonly kind: 'error'; readonly message: string };
 

@@ -36,7 +36,7 @@ export interface RouteTable {
   readonly trees: ReadonlyMap<string, Node>;
 }
 
-export type RouteTableResult =
+type RouteTableResult =
   | { readonly kind: 'table'; readonly table: RouteTable }
   | { readonly kind: 'error'; readonly message: string };
 

@@ -9,7 +9,7 @@ export type Part =
   | { readonly kind: 'more'; readonly name: string }
   | { readonly kind: 'rest' };
 
-export type TemplateResult =
+type TemplateResult =
   | { readonly kind: 'template'; readonly text: string; readonly parts: readonly Part[] }
   | { readonly kind: 'error'; readonly message: string };
 

@@ -3,7 +3,7 @@
 import { parseTenantId, type TenantId } from '../domain/ids.ts';
 import { type HeaderValue, type Principal, REPEATED } from './model.ts';
 
-export type EffectiveTenant =
+type EffectiveTenant =
   | { readonly kind: 'tenant'; readonly id: TenantId }
   | { readonly kind: 'deny'; readonly code: 'invalid_tenant' | 'tenant_mismatch'; readonly detail: string };
 

@@ -11,7 +11,7 @@ import { DAY_MINUTES, parseEndOfSpan, parseTimeOfDay, WEEK_MINUTES } from './clo
 import { MAX_WEEKLY_WINDOWS } from './limits.ts';
 
 /** One window. It begins on each of its days. */
-export interface WeeklyWindow {
+interface WeeklyWindow {
   /** 0 = Monday. */
   readonly firstDay: number;
   /** 1 to 7 days in a row; Monday follows Sunday. */

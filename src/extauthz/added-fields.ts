@@ -4,7 +4,7 @@ import { Fault } from '../domain/errors.ts';
 import type { Writer } from './wire-write.ts';
 
 /** The fields that an allow gets beside those of its template, in one writer: those of the metadata are written first. */
-export interface AddedFields {
+interface AddedFields {
   readonly writer: Writer;
   /** The offset of the fields of the metadata, before which those of the `ok_response` stand. */
   metadataAt: number;

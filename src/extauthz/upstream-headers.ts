@@ -17,7 +17,7 @@ import { ENCODED_NAME, UPSTREAM_TOKEN } from './own-headers.ts';
 import type { RandomPool } from './random-pool.ts';
 import { beginWriting, finishWriting } from './wire-write.ts';
 
-export interface UpstreamTokenSource {
+interface UpstreamTokenSource {
   readonly lifetimeMs: number;
   prepare(subject: Allow, nowMs: number, jti: string): UnsignedToken;
 }

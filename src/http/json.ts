@@ -5,7 +5,7 @@
 
 import { structureOf } from './body-structure.ts';
 
-export type JsonResult =
+type JsonResult =
   /** `values` counts the values of the text, at most `BODY_BOUNDS.maxValues`. */
   | { readonly kind: 'json'; readonly value: unknown; readonly values: number }
   /** Not JSON that the API accepts. */

@@ -7,7 +7,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { IssuerKey } from '../domain/records.ts';
 
-export type KeySetResult =
+type KeySetResult =
   /** At least one key. */
   | { readonly kind: 'ok'; readonly keys: readonly IssuerKey[] }
   /** One sentence without a text of the set. */

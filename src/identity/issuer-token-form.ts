@@ -25,7 +25,7 @@ export interface UnverifiedToken {
   readonly issuers: readonly string[];
 }
 
-export const MAX_ISSUER_TOKEN_BYTES = 16_384;
+const MAX_ISSUER_TOKEN_BYTES = 16_384;
 const MAX_DEPTH = 32;
 /** Longest value of `iss` that is looked up. */
 const MAX_ISSUER_LENGTH = 512;
@@ -38,7 +38,7 @@ const KNOWN_HEADERS: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
 /** A SPIFFE ID (SPIFFE-ID, section 2): the trust domain, and at least one segment of a path. */
 const SPIFFE_ID = /^(spiffe:\/\/[a-z0-9._-]{1,255})(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
 
-export type ReadToken =
+type ReadToken =
   | { readonly kind: 'token'; readonly token: UnverifiedToken }
   | { readonly kind: 'malformed'; readonly problem: string };
 

@@ -15,33 +15,10 @@ import { parseIssuerToken, trustDomainOf, type UnverifiedToken } from './issuer-
 
 export type { UnverifiedToken } from './issuer-token-form.ts';
 
-export type IssuerTokenResult =
-  | { readonly kind: 'valid'; readonly claims: Claims; readonly times: IssuerTokenTimes }
-  /** Valid except for its `exp`. */
-  | { readonly kind: 'expired' }
-  | Extract<CheckedIssuerToken, { kind: 'invalid' }>;
-
 /** Returns the parts of a token; undefined for a text in another form. */
 export function readIssuerToken(token: string): UnverifiedToken | undefined {
   const read = parseIssuerToken(token);
   return read.kind === 'token' ? read.token : undefined;
-}
-
-/**
- * Verifies a token at an instant. The caller checks that the issuer's keys are present and not stale.
- * @throws Fault (by rejecting) if a signature cannot be checked
- */
-export async function verifyIssuerToken(
-  unverified: UnverifiedToken,
-  issuer: IssuerRecord,
-  nowMs: number,
-): Promise<IssuerTokenResult> {
-  const checked = await checkIssuerToken(unverified, issuer);
-  if (checked.kind === 'invalid') return checked;
-  const { times } = checked;
-  const state = stateAt(times, nowMs);
-  if (state === 'valid') return { kind: 'valid', claims: unverified.claims, times };
-  return state === 'expired' ? { kind: 'expired' } : rejected(state);
 }
 
 /**
@@ -251,14 +228,14 @@ async function isSignedBy(key: IssuerKey, { token, alg }: UnverifiedToken): Prom
 }
 
 /** One step of an examination. `skipped`: an earlier step leaves nothing to examine. */
-export interface ExaminedStep {
+interface ExaminedStep {
   readonly step: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
   readonly detail: string;
 }
 
 /**
- * Examines a token as `verifyIssuerToken` does, and continues after a failure. For the administrators of the issuer: the
+ * Examines a token as `checkIssuerToken` does, and continues after a failure. For the administrators of the issuer: the
  * details quote the token's claims.
  * @returns the steps parsed, issuer, keys, algorithm, signature, type, audience, required_claims, time and, if the
  *   issuer has users, mapping

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { isPublicAddress } from './addresses.ts';
 
 /** Hosts that may have any address, as in a URL (`host`, or `host:port` for one port), and the setting that has them. */
-export interface AllowedHosts {
+interface AllowedHosts {
   readonly hosts: readonly string[];
   /** The name of the setting, for messages. */
   readonly setting: string;

@@ -5,7 +5,7 @@ import type { IssuerId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
 
 /** The shortest interval between two fetches that unknown keys cause. */
-export const REFRESH_INTERVAL_MS = 5000;
+const REFRESH_INTERVAL_MS = 5000;
 /** Issuers whose last request this process remembers. Beyond them, a request costs a statement that changes nothing. */
 const MAX_REMEMBERED = 10_000;
 

@@ -23,35 +23,35 @@ import {
 import { type DescribedError, describeError } from './describe-error.ts';
 import { maskText } from './masking.ts';
 
-/** The members of a line, in their order; docs/decision-log.md explains each. An absent member is undefined. */
+/** The members of a line, in their order; docs/decision-log.md explains each. */
 export interface DecisionLine {
   readonly outcome: OutcomeKind;
   readonly code: CheckCode;
-  readonly request_id: string | undefined;
-  readonly client_request_id: string | undefined;
-  readonly trace_id: string | undefined;
-  readonly method: string | undefined;
-  readonly path: string | undefined;
-  readonly route: string | undefined;
-  readonly client_ip: string | undefined;
-  readonly subject: string | undefined;
-  readonly subject_type: Principal['kind'] | undefined;
-  readonly tenant: string | undefined;
-  readonly asked_tenant: string | undefined;
-  readonly permission: string | undefined;
-  readonly resources: readonly string[] | undefined;
-  readonly model: string | undefined;
-  readonly policy: string | undefined;
-  readonly budget: BudgetId | undefined;
-  readonly would_deny: string | undefined;
-  readonly would_allow: string | undefined;
-  readonly reason: InvalidReason | undefined;
-  readonly detail: string | undefined;
-  readonly setting: string | undefined;
-  readonly took_ms: number | undefined;
-  readonly shadow: true | undefined;
-  readonly not_logged: number | undefined;
-  readonly err: DescribedError | undefined;
+  readonly request_id?: string | undefined;
+  readonly client_request_id?: string | undefined;
+  readonly trace_id?: string | undefined;
+  readonly method?: string | undefined;
+  readonly path?: string | undefined;
+  readonly route?: string | undefined;
+  readonly client_ip?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly subject_type?: Principal['kind'] | undefined;
+  readonly tenant?: string | undefined;
+  readonly asked_tenant?: string | undefined;
+  readonly permission?: string | undefined;
+  readonly resources?: readonly string[] | undefined;
+  readonly model?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly budget?: BudgetId | undefined;
+  readonly would_deny?: string | undefined;
+  readonly would_allow?: string | undefined;
+  readonly reason?: InvalidReason | undefined;
+  readonly detail?: string | undefined;
+  readonly setting?: string | undefined;
+  readonly took_ms?: number | undefined;
+  readonly shadow?: true | undefined;
+  readonly not_logged?: number | undefined;
+  readonly err?: DescribedError | undefined;
 }
 
 const MAX_TEXT = 256;
@@ -97,49 +97,15 @@ export function lineOf(outcome: CheckOutcome): DecisionLine {
     setting: decision?.kind === 'fault' ? BODY_SETTING : undefined,
     took_ms: Math.round(outcome.tookMs * 1000) / 1000,
     shadow: outcome.shadow === true ? true : undefined,
-    not_logged: undefined,
     err: outcome.error === undefined ? undefined : describeError(outcome.error),
   };
 }
 
 /** Returns the members of the line for faults of one kind that have no line of their own. */
 export function countedLine(error: unknown, count: number): DecisionLine {
-  return {
-    ...NO_MEMBERS,
-    outcome: 'fault',
-    code: 'unavailable',
-    not_logged: count,
-    err: error === undefined ? undefined : describeError(error),
-  };
+  const err = error === undefined ? undefined : describeError(error);
+  return { outcome: 'fault', code: 'unavailable', not_logged: count, err };
 }
-
-const NO_MEMBERS: Omit<DecisionLine, 'outcome' | 'code'> = {
-  request_id: undefined,
-  client_request_id: undefined,
-  trace_id: undefined,
-  method: undefined,
-  path: undefined,
-  route: undefined,
-  client_ip: undefined,
-  subject: undefined,
-  subject_type: undefined,
-  tenant: undefined,
-  asked_tenant: undefined,
-  permission: undefined,
-  resources: undefined,
-  model: undefined,
-  policy: undefined,
-  budget: undefined,
-  would_deny: undefined,
-  would_allow: undefined,
-  reason: undefined,
-  detail: undefined,
-  setting: undefined,
-  took_ms: undefined,
-  shadow: undefined,
-  not_logged: undefined,
-  err: undefined,
-};
 
 /** Masks a text before it is cut, because the rest of a secret may no longer look like one. */
 function cut(text: string | undefined, max: number): string | undefined {

@@ -54,8 +54,8 @@ const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 const named = (words: readonly string[]): string => words.join(' ');
-const commandsThat = (database: (typeof COMMANDS)[number]['database']): readonly string[][] =>
-  COMMANDS.filter((command) => command.database === database).flatMap(({ words }) =>
+const commandsThat = (use: NonNullable<(typeof COMMANDS)[number]['database']>): readonly string[][] =>
+  COMMANDS.filter(({ database = 'ready' }) => database === use).flatMap(({ words }) =>
     (WORDS[named(words)] ?? [[]]).map((more) => [...words, ...more]),
   );
 

@@ -71,7 +71,7 @@ const GUIDES: Readonly<Record<string, string>> = {
   'reset-admin': 'disasters.md#no-administrator-left',
 };
 
-const DATABASE: Readonly<Record<Command['database'], string>> = {
+const DATABASE: Readonly<Record<NonNullable<Command['database']>, string>> = {
   makes: 'It creates the embedded database if there is none, and migrates the schema.',
   ready: 'It needs an existing database with the current schema, and never creates one.',
   none: 'It uses no database.',
@@ -92,7 +92,7 @@ differ say so.
 ${COMMANDS.map(section).join('\n')}`;
 }
 
-function section({ words, takes, summary, database }: Command): string {
+function section({ words, takes, summary, database = 'ready' }: Command): string {
   const name = words.join(' ');
   const example = EXAMPLES[name];
   if (example === undefined) throw new Error(`${name} needs an example in scripts/lib/reference/commands.ts`);

@@ -136,7 +136,7 @@ function hasConditions(
 }
 
 /** Distinct sets of roles, and the set of each group, so that no box compares the roles of all principals. */
-export class RoleSets {
+class RoleSets {
   readonly #sets: readonly (readonly RoleName[])[];
   readonly #kinds: readonly Principal['kind'][];
   readonly #setOf: readonly number[];

@@ -38,7 +38,7 @@ import type { RequestShape } from './shapes.ts';
 
 export type Direction = 'allowed' | 'denied';
 
-export interface ComparisonParts {
+interface ComparisonParts {
   readonly shape: RequestShape;
   readonly kinds: readonly KindAxis[];
   readonly conditions: ConditionAxes;

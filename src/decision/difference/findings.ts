@@ -50,7 +50,7 @@ const MAX_COMPARISONS = 300_000;
 /** Most places of globs that the steps between states of the automata visit. */
 const MAX_PLACES = 400_000;
 
-export interface FindingsInput {
+interface FindingsInput {
   /** With the tenant as `own` and as `effective`. */
   readonly snapshot: Snapshot;
   readonly routes: RouteTable;

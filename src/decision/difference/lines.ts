@@ -9,7 +9,7 @@ import { DAY_MINUTES, WEEK_MINUTES } from '../clock.ts';
 import { bitsOf, positionsOf } from './masks.ts';
 
 /** A run of values: the end is excluded. */
-export interface ValueRun {
+interface ValueRun {
   readonly start: bigint;
   readonly end: bigint;
 }
@@ -128,7 +128,7 @@ function blocksOf({ start, end }: ValueRun): readonly string[] {
 }
 
 /** Minutes of the week; the end is excluded. */
-export type MinuteRun = readonly [start: number, end: number];
+type MinuteRun = readonly [start: number, end: number];
 
 export class ClockAxis {
   readonly timezone: string;
@@ -172,7 +172,7 @@ export function minutesUntil(runs: readonly MinuteRun[], minute: number): number
 }
 
 /** Writes runs of minutes of the week as windows of the condition `weekly_hours`. */
-export function weeklyWindows(runs: readonly MinuteRun[]): readonly string[] {
+function weeklyWindows(runs: readonly MinuteRun[]): readonly string[] {
   const days = new Map<string, Set<number>>();
   const add = (day: number, start: number, end: number) => {
     const hours = `${clockText(start)}-${clockText(end)}`;

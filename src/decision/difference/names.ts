@@ -26,7 +26,7 @@ export function patternsOf(set: NameSet): readonly string[] {
  * Reports whether a name may match both patterns, by their beginnings and ends. True is right for any two; false is
  * exact.
  */
-export function mayMeet(one: string, other: string): boolean {
+function mayMeet(one: string, other: string): boolean {
   const [a, b] = [ends(one), ends(other)];
   if (a.exact && b.exact) return one === other;
   const begins = a.head.startsWith(b.head) || b.head.startsWith(a.head);
@@ -200,7 +200,7 @@ export class NameAxis {
   }
 }
 
-export interface DescribedNames extends NamePatterns {
+interface DescribedNames extends NamePatterns {
   readonly mask: bigint;
 }
 

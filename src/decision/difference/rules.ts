@@ -37,12 +37,12 @@ interface Common {
   readonly roles: ReadonlySet<string> | undefined;
 }
 
-export interface PolicyRule extends Common {
+interface PolicyRule extends Common {
   readonly kind: 'deny' | 'allow';
   readonly policy: CompiledPolicy;
 }
 
-export interface GrantRule extends Common {
+interface GrantRule extends Common {
   readonly kind: 'grant';
   readonly grant: Grant;
 }
@@ -299,7 +299,7 @@ function resourceParts(
 }
 
 /** The names of one kind that a rule distinguishes. `all`: it matches every name of the kind. */
-export interface RuleNames {
+interface RuleNames {
   readonly all: boolean;
   readonly set: NameSet | undefined;
 }

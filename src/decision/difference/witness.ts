@@ -24,11 +24,7 @@ const MAX_STEP_MINUTES = 15;
 const HORIZON_MS = 3 * 366 * 24 * 60 * MINUTE_MS;
 
 /** Returns the first minute after an instant at which all clocks are in the region; undefined if there is none. */
-export function witnessInstant(
-  { clocks }: ConditionAxes,
-  parts: readonly RegionPart[],
-  nowMs: number,
-): number | undefined {
+function witnessInstant({ clocks }: ConditionAxes, parts: readonly RegionPart[], nowMs: number): number | undefined {
   const wanted = clocks.flatMap((axis, index) => {
     const mask = parts[index]?.each ?? axis.all;
     return mask === axis.all ? [] : [{ timezone: axis.timezone, runs: axis.runsOf(mask) }];
@@ -106,9 +102,7 @@ function requestOf(route: Route, resources: readonly Resource[], rest: string) {
 
 const encoder = new TextEncoder();
 
-export function checkInputOf(
-  request: Pick<Witness, 'body' | 'clientAddress'> & { method: string; path: string },
-): CheckInput {
+function checkInputOf(request: Pick<Witness, 'body' | 'clientAddress'> & { method: string; path: string }): CheckInput {
   const { method, path, body, clientAddress } = request;
   return {
     method,
@@ -142,7 +136,7 @@ function isPermitted(decision: Decision): boolean | undefined {
   }
 }
 
-export interface WitnessQuery {
+interface WitnessQuery {
   readonly shape: RequestShape;
   readonly kinds: readonly KindAxis[];
   readonly conditions: ConditionAxes;
@@ -152,7 +146,7 @@ export interface WitnessQuery {
 }
 
 /** `none`: no request is in the region. `unknown`: none was found, although there may be some. */
-export type WitnessResult = Witness | 'none' | 'unknown';
+type WitnessResult = Witness | 'none' | 'unknown';
 
 /** Finds a request of a region whose outcome differs between the versions. */
 export function findWitness(query: WitnessQuery, versions: Versions, routes: RouteTable): WitnessResult {
