@@ -8,10 +8,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreClock } from '../src/domain/store-clock.ts';
-import { newCounts } from '../src/metering/counts.ts';
 import { RateLeases } from '../src/metering/rate-leases.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { openMetering, postgresMetering } from '../src/store/metering/metering.ts';
+import { newCounts } from '../src/telemetry/metering-counts.ts';
 import { openWorld } from './server-under-test.ts';
 import { printTable, type Row, scratch } from './stack.ts';
 

@@ -6,8 +6,8 @@
  */
 
 import { Budgets } from '../../src/metering/budgets.ts';
-import { newCounts } from '../../src/metering/counts.ts';
 import type { HoldBatch, HoldGrant, HoldRequest } from '../../src/metering/ports.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 const BUDGETS = Number(process.argv[2] ?? 200_000);

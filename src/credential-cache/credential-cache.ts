@@ -12,9 +12,10 @@ import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
+import type { CacheLoadStats } from '../telemetry/cache-metrics.ts';
 import { Freshness } from './freshness.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
-import type { LimiterStats, Patience } from './load-limiter.ts';
+import type { Patience } from './load-limiter.ts';
 import { DEPTH, GLOBAL, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener } from './ports.ts';
@@ -59,7 +60,7 @@ interface CredentialCacheStats {
   readonly fillsInFlight: number;
   readonly verificationsInFlight: number;
   readonly waiting: number;
-  readonly loads: { readonly [Name in LimitedClass]: LimiterStats };
+  readonly loads: { readonly [Name in LimitedClass]: CacheLoadStats };
   /** Resolutions rejected because too many were waiting. */
   readonly rejectedResolutions: WaitingStats;
   /** Estimated bytes of the compiled rules of tenants and of the global policies. */
@@ -143,18 +144,25 @@ export class CredentialCache implements ChangeListener {
   }
 
   flush(position: number): void {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
-    for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.flush(position);
-    tokens.clear();
-    issuerTokens.clear();
+    for (const map of this.#stored()) map.flush(position);
+    this.#clearTokens();
   }
 
   /** Drops all entries and rejects all running fills, while the feed stays where it is. */
   forget(): void {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
-    for (const map of [keys, users, sessions, tenants, globals, issuers, links]) map.forget();
-    tokens.clear();
-    issuerTokens.clear();
+    for (const map of this.#stored()) map.forget();
+    this.#clearTokens();
+  }
+
+  /** Returns the maps of the store's records. */
+  #stored() {
+    const { keys, users, sessions, tenants, globals, issuers, links } = this.#maps;
+    return [keys, users, sessions, tenants, globals, issuers, links];
+  }
+
+  #clearTokens(): void {
+    this.#maps.tokens.clear();
+    this.#maps.issuerTokens.clear();
   }
 
   stats(): CredentialCacheStats {

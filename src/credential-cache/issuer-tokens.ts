@@ -6,18 +6,14 @@
  * tokens are large and each request brings its own.
  */
 
-import { LRUCache } from 'lru-cache';
 import type { UserPrincipal } from '../decision/model.ts';
 import type { IssuerRecord, LinkRecord, ProofRecord } from '../domain/records.ts';
-import { Fills } from './fills.ts';
 import { type LinkKey, linkKey } from './issuer-values.ts';
-import { KnownCredentials } from './known-credentials.ts';
-import type { LoadLimiter, Patience } from './load-limiter.ts';
-import { NegativeCache } from './negative-cache.ts';
+import type { Patience } from './load-limiter.ts';
 import type { CheckedIssuerToken, IssuerKeyRefresh, IssuerToken } from './ports.ts';
-import { type CacheEntry, MAX_ABSENT, MAX_ENTRY_AGE_MS, type MapStats } from './read-through-cache.ts';
+import type { CacheEntry } from './read-through-cache.ts';
 import { newMemo, type PrincipalMemo } from './values.ts';
-import { REJECTED_TTL_MS } from './verified-tokens.ts';
+import { type Verification, VerificationCache, type VerificationCacheParts } from './verification-cache.ts';
 
 /** The keys that a token proves, as long as `link` is cached. */
 export interface MatchedProofs {
@@ -38,15 +34,13 @@ interface PastAdmission {
   readonly untilMs: number;
 }
 
-export interface IssuerTokenEntry {
+export interface IssuerTokenEntry extends Verification {
   readonly issuer: CacheEntry<IssuerRecord>;
   readonly checked: CheckedIssuerToken;
   /** The link of `sub`, which proves keys; undefined = the token has no such subject. */
   readonly keyLink: LinkKey | undefined;
   /** The link of the claim that identifies users, or why the token proves no user. */
   readonly userLink: LinkKey | { readonly reason: 'claims' | 'no_principal' };
-  /** Whole monotonic milliseconds, read before the verification began. */
-  readonly verifiedAtMs: number;
   /** For tokens of users. */
   readonly memo: PrincipalMemo<UserPrincipal | undefined>;
   proofs: MatchedProofs | undefined;
@@ -54,83 +48,34 @@ export interface IssuerTokenEntry {
   admission: PastAdmission | undefined;
 }
 
-interface IssuerTokensParts {
-  readonly capacity: number;
-  readonly limiter: LoadLimiter;
-  /** For tokens that were never valid in this process. */
-  readonly unseenLimiter: LoadLimiter;
+interface IssuerTokensParts extends VerificationCacheParts {
   readonly refresh: IssuerKeyRefresh;
-  readonly monotonicMs: () => number;
-  /** Milliseconds since the epoch. */
   readonly holds: (issuer: CacheEntry<IssuerRecord>, monotonicMs: number) => boolean;
 }
 
-export class IssuerTokens {
+export class IssuerTokens extends VerificationCache<IssuerTokenEntry> {
   readonly #parts: IssuerTokensParts;
-  readonly #entries: LRUCache<string, IssuerTokenEntry>;
-  readonly #rejected = new NegativeCache<IssuerTokenEntry>(MAX_ABSENT, REJECTED_TTL_MS);
-  readonly #fills = new Fills();
-  readonly #known: KnownCredentials;
-  #hits = 0;
-  #misses = 0;
-  #rejectedFills = 0;
 
   constructor(parts: IssuerTokensParts) {
+    super(parts);
     this.#parts = parts;
-    this.#entries = new LRUCache({ max: parts.capacity });
-    this.#known = new KnownCredentials(parts.capacity);
   }
 
-  /** Returns the entry of the token; undefined = the token must be verified. */
-  find(digest: string, monotonicMs: number): IssuerTokenEntry | undefined {
-    const valid = this.#entries.get(digest);
-    const entry = valid ?? (this.#rejected.size === 0 ? undefined : this.#rejected.get(digest, monotonicMs));
-    if (entry === undefined || monotonicMs - entry.verifiedAtMs >= MAX_ENTRY_AGE_MS) return undefined;
-    if (!this.#parts.holds(entry.issuer, monotonicMs)) return undefined;
-    this.#hits++;
-    return entry;
-  }
-
-  /** Like `ReadThroughCache.isKnown`. */
-  isKnown(digest: string): boolean {
-    return this.#known.has(digest);
-  }
-
-  /**
-   * Verifies the token, or waits for the running verification. Like `ReadThroughCache.fill`.
-   * @param issuer the entry of its issuer; if it is dropped before the end, nothing is stored
-   */
+  /** @param issuer the entry of its issuer; if it is dropped before the end, nothing is stored */
   fill(digest: string, token: IssuerToken, issuer: CacheEntry<IssuerRecord>, patience: Patience): Promise<boolean> {
-    this.#misses++;
-    const { limiter, unseenLimiter } = this.#parts;
-    return this.#fills.join(digest, this.isKnown(digest) ? limiter : unseenLimiter, patience, () =>
-      this.#verify(digest, token, issuer),
-    );
+    return this.join(digest, patience, () => this.#verify(digest, token, issuer));
   }
 
-  clear(): void {
-    this.#entries.clear();
-    this.#rejected.clear();
-  }
-
-  stats(): MapStats {
-    return {
-      size: this.#entries.size,
-      weight: this.#entries.size,
-      absent: this.#rejected.size,
-      tombstones: 0,
-      hits: this.#hits,
-      misses: this.#misses,
-      rejectedFills: this.#rejectedFills,
-    };
+  protected override holds({ issuer }: IssuerTokenEntry, monotonicMs: number): boolean {
+    return this.#parts.holds(issuer, monotonicMs);
   }
 
   async #verify(digest: string, token: IssuerToken, issuer: CacheEntry<IssuerRecord>): Promise<boolean> {
-    if (!issuer.current) return this.#rejectFill();
+    if (!issuer.current) return this.rejectFill();
     const record = issuer.value;
     const verifiedAtMs = Math.floor(this.#parts.monotonicMs());
     const checked = await token.verify(record);
-    if (!issuer.current) return this.#rejectFill();
+    if (!issuer.current) return this.rejectFill();
     const keyLink = token.subject === undefined ? undefined : linkKey(record.id, token.subject);
     const entry: IssuerTokenEntry = {
       issuer,
@@ -143,26 +88,10 @@ export class IssuerTokens {
       user: undefined,
       admission: undefined,
     };
-    this.#store(digest, entry);
+    this.store(digest, entry, checked.kind === 'valid');
     if (checked.kind === 'invalid' && checked.unknownKey && record.keysFetchedAtMs !== undefined)
       this.#parts.refresh.request(record.id);
     return true;
-  }
-
-  #rejectFill(): false {
-    this.#rejectedFills++;
-    return false;
-  }
-
-  #store(digest: string, entry: IssuerTokenEntry): void {
-    if (entry.checked.kind === 'valid') {
-      this.#rejected.delete(digest);
-      this.#known.add(digest);
-      this.#entries.set(digest, entry);
-    } else {
-      this.#entries.delete(digest);
-      this.#rejected.put(digest, entry, entry.verifiedAtMs);
-    }
   }
 }
 

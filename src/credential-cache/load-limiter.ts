@@ -4,6 +4,7 @@
  */
 
 import { Fault } from '../domain/errors.ts';
+import type { CacheLoadStats } from '../telemetry/cache-metrics.ts';
 import { FairQueue } from './fair-queue.ts';
 
 interface LoadLimiterParts {
@@ -19,15 +20,6 @@ export interface Patience {
   readonly client: string;
   /** The monotonic time, in milliseconds, after which no request waits for the load. The load must not begin later. */
   untilMs: number;
-}
-
-export interface LimiterStats {
-  readonly inFlight: number;
-  readonly waiting: number;
-  /** Loads rejected because too many were waiting. */
-  readonly rejected: number;
-  /** Loads that never began because no request waited for them any longer. */
-  readonly abandoned: number;
 }
 
 interface Waiting {
@@ -83,7 +75,7 @@ export class LoadLimiter {
     this.#inFlight--;
   }
 
-  stats(): LimiterStats {
+  stats(): CacheLoadStats {
     return {
       inFlight: this.#inFlight,
       waiting: this.#queue.size,

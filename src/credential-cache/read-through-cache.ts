@@ -35,6 +35,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { Fault } from '../domain/errors.ts';
 import type { Steps } from '../domain/steps.ts';
+import type { CacheMapStats } from '../telemetry/cache-metrics.ts';
 import type { Cooldown } from './cooldown.ts';
 import { type Fill, Fills } from './fills.ts';
 import type { KnownCredentials } from './known-credentials.ts';
@@ -84,15 +85,9 @@ interface ReadThroughCacheParts<Key extends string, Stored, Value> {
   readonly maxTombstones: number;
 }
 
-export interface MapStats {
-  readonly size: number;
+export interface MapStats extends CacheMapStats {
+  /** The used capacity, in the unit of `maxWeight`. */
   readonly weight: number;
-  readonly absent: number;
-  readonly tombstones: number;
-  readonly hits: number;
-  readonly misses: number;
-  /** Loads that a newer change kept from being stored. */
-  readonly rejectedFills: number;
 }
 
 /**

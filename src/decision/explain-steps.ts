@@ -243,6 +243,26 @@ export function stepsOf(ending: Ending, unproved: Unproved | undefined): readonl
   });
 }
 
+/** Sentences about tokens of issuers, and about credentials without further facts. */
+const UNPROVED = {
+  checksum: 'The checksum of the API key is wrong. The key is mistyped, truncated or invented.',
+  unknown_issuer: 'The tenant has no issuer with the iss of the token.',
+  issuer_disabled: 'The issuer of the token is disabled.',
+  algorithm: 'The issuer does not accept the alg of the token, or has no key for it.',
+  signature: 'No key of the issuer verifies the signature of the token.',
+  audience: 'The aud of the token has no audience of the issuer.',
+  claims:
+    'The token lacks a claim that the issuer requires, has a type that the issuer does not accept, or is an ID token. The test of the issuer names the claim.',
+  not_yet_valid: 'The iat or nbf of the token is in the future.',
+  too_old: 'The time since the iat of the token is longer than max_age_seconds of the issuer.',
+  revoked_before: 'The tokens of the issuer that are as old as this one were revoked.',
+  ambiguous: 'Two keys match the token equally, so it proves neither.',
+  no_principal:
+    'No key matches the token, and no user is linked to its subject. If the issuer creates users, the first request with the token does.',
+  email_in_use: 'Another user has the email address of the token. Link the subject to a user, or change the address.',
+  unknown: 'The credential matches no key or session that you may manage.',
+} as const satisfies { readonly [Reason in UnprovedReason]?: string };
+
 function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): string {
   const since = time === null ? '' : ` at ${time}`;
   switch (reason) {
@@ -254,39 +274,11 @@ function unprovedText({ reason, key_id: key, user_id: user, time }: Unproved): s
       return `The key ${key} expired${since}.`;
     case 'rotated':
       return `The credential is an old secret of the key ${key}, which a rotation ended${since}. Use the new secret.`;
-    case 'checksum':
-      return 'The checksum of the API key is wrong. The key is mistyped, truncated or invented.';
     case 'owner_deactivated':
       return `The user ${user} is deactivated, or suspended by its directory${since === '' ? '' : `, since${since.slice(3)}`}.`;
     case 'session_ended':
       return `The session of ${key === null ? `the user ${user}` : `the key ${key}`} ended${since}.`;
-    case 'unknown_issuer':
-      return 'The tenant has no issuer with the iss of the token.';
-    case 'issuer_disabled':
-      return 'The issuer of the token is disabled.';
-    case 'algorithm':
-      return 'The issuer does not accept the alg of the token, or has no key for it.';
-    case 'signature':
-      return 'No key of the issuer verifies the signature of the token.';
-    case 'audience':
-      return 'The aud of the token has no audience of the issuer.';
-    case 'claims':
-      return 'The token lacks a claim that the issuer requires, has a type that the issuer does not accept, or is an ID token. The test of the issuer names the claim.';
-    case 'not_yet_valid':
-      return 'The iat or nbf of the token is in the future.';
-    case 'too_old':
-      return 'The time since the iat of the token is longer than max_age_seconds of the issuer.';
-    case 'revoked_before':
-      return 'The tokens of the issuer that are as old as this one were revoked.';
-    case 'ambiguous':
-      return 'Two keys match the token equally, so it proves neither.';
-    case 'no_principal':
-      return 'No key matches the token, and no user is linked to its subject. If the issuer creates users, the first request with the token does.';
-    case 'email_in_use':
-      return 'Another user has the email address of the token. Link the subject to a user, or change the address.';
-    case 'unknown':
-      return 'The credential matches no key or session that you may manage.';
     default:
-      return reason satisfies never;
+      return UNPROVED[reason];
   }
 }

@@ -5,6 +5,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inTime } from '../concurrency/in-time.ts';
 
 /** Returns the reasons why a replica cannot decide, for the operator. Empty: it is ready. */
 type ReadinessCheck = () => Promise<readonly string[]>;
@@ -29,12 +30,7 @@ const PING_TIMEOUT_MS = 2_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 
-function within<T>(work: Promise<T>, timeoutMs: number, message: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(message)), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
+const late = () => new Error('no answer in time');
 
 /** Combines the conditions of readiness. While the process drains, it does not check the others. */
 export function readiness(parts: ReadinessParts): ReadinessCheck {
@@ -42,7 +38,7 @@ export function readiness(parts: ReadinessParts): ReadinessCheck {
     if (parts.draining()) return ['draining: the process is stopping'];
     const reasons: string[] = [];
     try {
-      await within(parts.pingDatabase?.() ?? Promise.resolve(), PING_TIMEOUT_MS, 'no answer in time');
+      await inTime(parts.pingDatabase?.() ?? Promise.resolve(), PING_TIMEOUT_MS, late);
     } catch {
       // The log has the error. Its text may name hosts and users, so it must not be shown here.
       reasons.push('database: it does not answer');
@@ -134,7 +130,7 @@ export async function startHealthServer(parts: HealthParts): Promise<HealthServe
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.on('request', (request, response) => {
-    within(answerTo(parts, request), ANSWER_TIMEOUT_MS, 'no answer in time').then(
+    inTime(answerTo(parts, request), ANSWER_TIMEOUT_MS, late).then(
       (answer) => write(response, request, answer),
       () =>
         write(response, request, json(503, { status: 'not ready', reasons: ['the answer could not be made in time'] })),

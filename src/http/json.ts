@@ -24,16 +24,8 @@ export function parseJson(bytes: Uint8Array): JsonResult {
     return { kind: 'error', message: 'The body is not valid UTF-8.' };
   }
   const structure = structureOf(text);
-  switch (structure.kind) {
-    case 'unreadable':
-      return { kind: 'error', message: structure.message };
-    case 'excessive':
-      return { kind: 'excessive', message: structure.message };
-    case 'within':
-      return parsed(text, structure.values);
-    default:
-      return structure satisfies never;
-  }
+  if (structure.kind === 'within') return parsed(text, structure.values);
+  return { kind: structure.kind === 'excessive' ? 'excessive' : 'error', message: structure.message };
 }
 
 function parsed(text: string, values: number): JsonResult {

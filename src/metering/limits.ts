@@ -8,11 +8,11 @@
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { NO_PRICES, type PriceTable } from '../decision/prices.ts';
 import { StoreClock } from '../domain/store-clock.ts';
+import { newCounts } from '../telemetry/metering-counts.ts';
 import type { AdmissionRequest, Estimates, LimitDecision } from './admission.ts';
 import { Admitter } from './admitter.ts';
 import { Budgets } from './budgets.ts';
 import { type Charges, NO_CHARGES, readCharges } from './charge-text.ts';
-import { newCounts } from './counts.ts';
 import type { QuotaShare } from './nearest-quotas.ts';
 import { OpenRequests } from './open-requests.ts';
 import type { SharedParts } from './parts.ts';

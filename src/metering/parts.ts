@@ -1,4 +1,4 @@
-import type { MeteringCounts } from './counts.ts';
+import type { MeteringCounts } from '../telemetry/metering-counts.ts';
 
 /** The common parameters of all parts of metering. */
 export interface SharedParts {

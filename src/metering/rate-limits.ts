@@ -3,9 +3,9 @@
  * tenant, the user or owner, and the key. A request consumes units of all of them, or of none.
  */
 
+import type { MeteringCounts } from '../telemetry/metering-counts.ts';
 import type { Account } from './account.ts';
 import type { AdmissionRequest, ModelLimit, RateRefusal } from './admission.ts';
-import type { MeteringCounts } from './counts.ts';
 import { RateAccount } from './rate-account.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
 import type { PlannedRate } from './rate-plans.ts';

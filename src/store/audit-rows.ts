@@ -5,17 +5,17 @@ import type { Queryable } from './queryable.ts';
 
 export interface AuditRow {
   readonly actorType: 'user' | 'api_key' | 'system' | 'anonymous';
-  readonly actorId: string | undefined;
-  readonly tenantId: string | undefined;
-  readonly address: string | undefined;
+  readonly actorId?: string | undefined;
+  readonly tenantId?: string | undefined;
+  readonly address?: string | undefined;
   readonly action: string;
-  readonly targetType: string | undefined;
-  readonly targetId: string | undefined;
+  readonly targetType?: string | undefined;
+  readonly targetId?: string | undefined;
   readonly result: 'success' | 'failure' | 'refused';
   /** JSON value without secrets; undefined = not recorded. */
-  readonly before: unknown;
-  readonly after: unknown;
-  readonly requestId: string | undefined;
+  readonly before?: unknown;
+  readonly after?: unknown;
+  readonly requestId?: string | undefined;
 }
 
 const COLUMNS =

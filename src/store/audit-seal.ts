@@ -95,16 +95,9 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: M
     });
     await insertAudit(trx, {
       actorType: 'system',
-      actorId: undefined,
-      tenantId: undefined,
-      address: undefined,
       action: 'audit.remove',
-      targetType: undefined,
-      targetId: undefined,
       result: 'success',
-      before: undefined,
       after: { rows, through_seal: through.seq, kept_seconds: keepMs / 1000 },
-      requestId: undefined,
     });
     if (position.restarted) await auditRestart(trx);
     return { rows, more: true, head, restarted: position.restarted };
@@ -115,16 +108,9 @@ export function removeBatch(db: Database, mac: Mac, keepMs: number, otherMac?: M
 async function auditRestart(trx: Transaction): Promise<void> {
   await insertAudit(trx, {
     actorType: 'system',
-    actorId: undefined,
-    tenantId: undefined,
-    address: undefined,
     action: 'audit.chain_broken',
-    targetType: undefined,
-    targetId: undefined,
     result: 'failure',
-    before: undefined,
     after: { reason: 'The newest seal was missing or not signed with secret-key. Run postern verify-audit.' },
-    requestId: undefined,
   });
 }
 

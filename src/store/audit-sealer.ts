@@ -5,7 +5,7 @@
  * Nothing waits for the sealer. It takes no lock that a writer or the change feed needs, and has its own connection.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { atMost } from '../concurrency/in-time.ts';
 import type { Fault } from '../domain/errors.ts';
 import { hex, type Mac } from './audit-chain.ts';
 import { removeBatch, type SealBatchResult, type SealedTo, sealBatch } from './audit-seal.ts';
@@ -92,10 +92,7 @@ export class AuditSealer {
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    const ended = new AbortController();
-    const timeout = sleep(LAST_TURN_MS, undefined, { signal: ended.signal }).catch(() => undefined);
-    await Promise.race([this.#lastTurn(), timeout]);
-    ended.abort();
+    await atMost(this.#lastTurn(), LAST_TURN_MS);
     await this.#db.close();
   }
 

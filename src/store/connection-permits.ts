@@ -1,3 +1,4 @@
+import { inTime } from '../concurrency/in-time.ts';
 import { Semaphore, type SemaphoreOptions } from '../concurrency/semaphore.ts';
 import { Fault } from '../domain/errors.ts';
 
@@ -18,22 +19,10 @@ export function createConnectionPermits(options: SemaphoreOptions & { readonly m
   const semaphore = new Semaphore(options);
   const { maxWaitMs } = options;
 
-  async function inTime(turn: Promise<void>): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => late.reject(new Fault(`no database connection was free within ${maxWaitMs} ms`)),
-      maxWaitMs,
-    );
-    try {
-      await Promise.race([turn, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
+  const late = () => new Fault(`no database connection was free within ${maxWaitMs} ms`);
   return {
     async run(work, tenant) {
-      const result = semaphore.run(work, tenant, inTime);
+      const result = semaphore.run(work, tenant, (turn) => inTime(turn, maxWaitMs, late));
       if (result === undefined) throw new Fault('too many statements are already waiting for a database connection');
       return await result;
     },

@@ -12,6 +12,7 @@
  * One read runs at a time. catchUp() waits for a read that begins after the call. Concurrent calls share it.
  */
 
+import { inTime } from '../concurrency/in-time.ts';
 import type { ChangeListener, FeedClock } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import { StoreClock } from '../domain/store-clock.ts';
@@ -164,17 +165,12 @@ export class ChangeFeed implements FeedClock {
     this.#waiting ??= Promise.withResolvers<void>();
     const { promise } = this.#waiting;
     this.#wake();
-    const late = Promise.withResolvers<never>();
-    const limitMs = this.#options.catchUpTimeoutMs;
-    const timer = setTimeout(
-      () => late.reject(new Fault(`the change feed was not read within ${limitMs} ms`)),
-      limitMs,
+    const { catchUpTimeoutMs } = this.#options;
+    await inTime(
+      promise,
+      catchUpTimeoutMs,
+      () => new Fault(`the change feed was not read within ${catchUpTimeoutMs} ms`),
     );
-    try {
-      await Promise.race([promise, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** Deletes changes older than `keepMs`, unless another server does so. Returns their number. */

@@ -45,20 +45,15 @@ async function recordUpkeep(trx: Queryable, planned: SigningKeyChange | undefine
   if (planned === undefined || planned.insert.length + planned.retire.length + planned.remove.length === 0) return;
   await insertAudit(trx, {
     actorType: 'system',
-    actorId: undefined,
-    tenantId: undefined,
-    address: undefined,
     action: 'signing_key.upkeep',
     targetType: 'signing_key',
     targetId: planned.insert[0]?.kid,
     result: 'success',
-    before: undefined,
     after: {
       published: planned.insert.map(({ kid }) => kid),
       retired: planned.retire.map(({ kid }) => kid),
       removed: planned.remove,
     },
-    requestId: undefined,
   });
 }
 

@@ -15,7 +15,7 @@ export interface CacheStats {
   readonly rulesBytes: number;
 }
 
-interface CacheLoadStats {
+export interface CacheLoadStats {
   readonly inFlight: number;
   readonly waiting: number;
   /** Loads that were rejected because too many of their class waited. */
@@ -24,7 +24,7 @@ interface CacheLoadStats {
   readonly abandoned: number;
 }
 
-interface CacheMapStats {
+export interface CacheMapStats {
   readonly size: number;
   /** Entries that are known not to exist. */
   readonly absent: number;

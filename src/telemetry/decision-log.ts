@@ -5,6 +5,7 @@
  * a time. The log drops and counts lines beyond the bound and batches that the sink cannot deliver.
  */
 
+import { atMost } from '../concurrency/in-time.ts';
 import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { countedLine, type DecisionLine, lineOf } from './decision-line.ts';
 import { FaultSampler } from './fault-sampler.ts';
@@ -115,12 +116,7 @@ export class DecisionLog {
   /** Delivers all waiting lines within two seconds, at shutdown. */
   async close(): Promise<void> {
     this.#writeCounted(this.#faults.takeAll());
-    let timer: NodeJS.Timeout | undefined;
-    const impatience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-    });
-    await Promise.race([this.#deliverAll(), impatience]);
-    clearTimeout(timer);
+    await atMost(this.#deliverAll(), CLOSE_TIMEOUT_MS);
     clearTimeout(this.#timer);
     clearImmediate(this.#early);
     await this.#sink.close?.();

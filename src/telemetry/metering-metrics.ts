@@ -1,46 +1,14 @@
 /** Metrics of limits and metering. */
 
+import type { MeteringCounts } from './metering-counts.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Counts since the start of the process, unless a member says otherwise. */
-export interface MeteringStats {
-  readonly rateAllowed: number;
-  readonly rateRefused: number;
-  readonly rateWaited: number;
-  readonly rateLeased: number;
-  readonly rateStranded: number;
-  readonly quotaAllowed: number;
-  readonly quotaRefused: number;
-  readonly tokensLeased: number;
-  readonly tokensReserved: number;
-  readonly tokensSettled: number;
-  readonly tokensExpired: number;
-  readonly tokensReleased: number;
-  readonly reservationsExpired: number;
-  readonly reservationsRenewed: number;
-  readonly reservationsReleased: number;
-  readonly changesDropped: number;
-  readonly requestsNotNoted: number;
-  readonly lostBooked: number;
-  readonly collectionsAllowed: number;
-  readonly collectionsRefused: number;
-  readonly settled: number;
-  readonly duplicates: number;
-  readonly estimated: number;
-  readonly unknownCharges: number;
-  readonly unknown: number;
-  readonly late: number;
-  readonly dropped: number;
-  /** The lag of the last batch. */
-  readonly settlementLagMs: number;
-  /** The current number. */
+export interface MeteringStats extends Readonly<MeteringCounts> {
+  /** Current numbers, like all members of this interface. */
   readonly settlementsWaiting: number;
   readonly changesWaiting: number;
   /** The current number of requests whose ends no proxy reports. 0 while ends are reported. */
   readonly unreported: number;
-  readonly statements: number;
-  readonly faults: number;
-  /** Current numbers, like all following members. */
   readonly rates: {
     readonly subjects: number;
     readonly held: number;

@@ -9,6 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
+import { atMost } from '../concurrency/in-time.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { maskText } from './masking.ts';
 import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
@@ -158,12 +159,7 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
     },
     async close() {
       clearTimeout(timer);
-      let impatient: NodeJS.Timeout | undefined;
-      const impatience = new Promise<void>((resolve) => {
-        impatient = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-      });
-      await Promise.race([send(), impatience]);
-      clearTimeout(impatient);
+      await atMost(send(), CLOSE_TIMEOUT_MS);
       exporter.close();
     },
   };

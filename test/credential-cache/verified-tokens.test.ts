@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { LoadLimiter, type Patience } from '../../src/credential-cache/load-limiter.ts';
 import type { VerifiedToken } from '../../src/credential-cache/ports.ts';
 import { MAX_ENTRY_AGE_MS } from '../../src/credential-cache/read-through-cache.ts';
-import { REJECTED_TTL_MS, VerifiedTokens } from '../../src/credential-cache/verified-tokens.ts';
+import { REJECTED_TTL_MS } from '../../src/credential-cache/verification-cache.ts';
+import { VerifiedTokens } from '../../src/credential-cache/verified-tokens.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { sessionId, userId } from './support/ids.ts';
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { StoreClock } from '../../src/domain/store-clock.ts';
-import { newCounts } from '../../src/metering/counts.ts';
 import type { RateLeaseRequest } from '../../src/metering/ports.ts';
 import { MAX_REQUESTS } from '../../src/metering/rate-batch.ts';
 import { MAX_LOOKED_AHEAD, RateLeases } from '../../src/metering/rate-leases.ts';
 import { RateSubject, RateSubjects } from '../../src/metering/rate-subjects.ts';
 import { rateSliceOf } from '../../src/metering/slices.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { runs } from '../support/properties.ts';
 import { RateWorld, REQUESTS, settle, WINDOW_MS } from './support/rate-world.ts';
 

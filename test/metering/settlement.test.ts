@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { newCounts } from '../../src/metering/counts.ts';
 import type { Settlement } from '../../src/metering/ports.ts';
 import { processIdOf, ReservationIds, type ReservationKind } from '../../src/metering/reservation-ids.ts';
 import { type FinishedUsage, settlementOf, spentBy } from '../../src/metering/settlement.ts';
 import { Settler } from '../../src/metering/settler.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 
 const KEY = Buffer.alloc(16, 1);
 const HOLDER = 'ab'.repeat(8);

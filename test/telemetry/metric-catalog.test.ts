@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { newCounts } from '../../src/metering/counts.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { METRICS } from '../../src/telemetry/metric-catalog.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 

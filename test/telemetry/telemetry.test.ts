@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
-import { newCounts } from '../../src/metering/counts.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 function started() {

@@ -1,10 +1,10 @@
 /** Several processes and one store with a simulated clock, for limits that hold in any order of events. */
 
 import { StoreClock } from '../../../src/domain/store-clock.ts';
-import { type MeteringCounts, newCounts } from '../../../src/metering/counts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from '../../../src/metering/ports.ts';
 import { RateLeases, type RateResult } from '../../../src/metering/rate-leases.ts';
 import type { SubjectKind } from '../../../src/metering/rate-subjects.ts';
+import { type MeteringCounts, newCounts } from '../../../src/telemetry/metering-counts.ts';
 
 export const WINDOW_MS = 1000;
 const KINDS: Readonly<Record<string, SubjectKind>> = { tenant: 'tenant', key: 'key' };
