@@ -33,7 +33,6 @@ const SHORT_BYTES = 1_048_576;
 const MAX_ALIASES = 1000;
 const MAX_BROKEN = 3;
 
-/** The file name of standard input. */
 export const STDIN = '-';
 
 /** @param file `-` = standard input */
@@ -72,7 +71,6 @@ export function readSetupText(name: string, bytes: Uint8Array): SetupFile {
   return { kind: 'setup', setup: read.setup, locate };
 }
 
-/** One document of the file. */
 interface Part {
   readonly file: string;
   readonly text: string;

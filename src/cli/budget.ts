@@ -53,7 +53,6 @@ function lineOf(row: BudgetRow, { spent, resets_at }: ReturnType<Awaited<ReturnT
   return `${tenant_id}/${name}  ${shownOf(unit, limit_amount)} ${unit} per ${period}  ${state.join('; ')}\n`;
 }
 
-/** Prints a budget as JSON. */
 export async function budgetGetCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
   return printed(await withBudget(args, name, ({ db }, budget) => showAsOperator(db.knex, budget, Date.now())));
@@ -68,14 +67,12 @@ export async function budgetCreateCommand(args: Arguments): Promise<number> {
   return printed(await withStore(args, ({ db }) => createBudgetAsOperator({ db, ...OPERATOR_PARTS }, tenant, request)));
 }
 
-/** Changes the members of a JSON object, and prints the budget. */
 export async function budgetUpdateCommand(args: Arguments): Promise<number> {
   const [name, text] = wordsOf(args, 'Give the name of a budget, and its changes as one JSON object.', 2);
   const request = bodyOf(budgetChanges, text);
   return printed(await withBudget(args, name, (parts, budget) => updateAsOperator(parts, budget, request)));
 }
 
-/** Begins a new amount. */
 export async function budgetResetCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
   const reason = args.value('reason');

@@ -13,7 +13,6 @@ export interface Command {
   readonly readsWords?: boolean;
   /** The exit code for wrong usage or a wrong configuration. Default: 2. */
   readonly refused?: number;
-  /** Resolves with the exit code. */
   readonly run: (args: Arguments) => Promise<number>;
 }
 

@@ -3,6 +3,7 @@
  * the tenant `acme`.
  */
 
+import type { Config } from '../config/config.ts';
 import type { DemoIssuer } from '../demo/issuer.ts';
 import { parseIssuerName } from '../domain/ids.ts';
 import { createKeyAsSystem } from '../iam/api-keys/as-system.ts';
@@ -19,11 +20,6 @@ export const WORKLOAD = 'nightly-report';
 const TOKEN_HOURS = 24;
 const KEY_DAYS = 300;
 
-interface WorkloadSettings {
-  readonly allowedHosts: readonly string[];
-  readonly maxStalenessMs: number;
-}
-
 /**
  * Creates the issuer and the key unless they are present, and fetches the issuer's keys, so that the gate has them when
  * it starts.
@@ -32,7 +28,7 @@ interface WorkloadSettings {
 export async function seedWorkload(
   parts: AdminParts,
   provider: Pick<DemoIssuer, 'url' | 'sign'>,
-  { allowedHosts, maxStalenessMs }: WorkloadSettings,
+  { allowedHosts, maxStalenessMs }: Config['issuers'],
 ): Promise<string> {
   const { id } = await presentIssuer(parts, provider.url, allowedHosts);
   const keys = { db: parts.db, fetch: { allowedHosts }, maxStalenessMs, turns: keyRefreshTurns() };

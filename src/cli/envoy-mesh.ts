@@ -47,7 +47,6 @@ const CHECK_MEMBERS = [
   'enforce_response_header_limits',
 ] as const;
 
-/** The parts of envoy/production.yaml that the patches contain. */
 interface Parts {
   readonly bufferBytes: number;
   readonly manager: Mapping;

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 20;
 const STOP_TIMEOUT_MS = 5000;
+const READY_TIMEOUT_MS = 15_000;
 const KEPT_OUTPUT_CHARS = 16_384;
 
 export interface RunningEnvoy {
@@ -36,8 +37,6 @@ interface EnvoyOptions {
   readonly config: object;
   /** Worker threads. */
   readonly concurrency?: number;
-  /** The maximum time until it is ready, in milliseconds. */
-  readonly readyTimeoutMs?: number;
 }
 
 /** Envoy ends with this process. */
@@ -96,7 +95,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
     await exited;
   };
 
-  const deadline = performance.now() + (options.readyTimeoutMs ?? 15_000);
+  const deadline = performance.now() + READY_TIMEOUT_MS;
   let adminUrl: string | undefined;
   while (!ended && performance.now() < deadline) {
     adminUrl ??= await readAdminAddress(adminFile);

@@ -28,7 +28,6 @@ import { type Platform, type Probe, type ProbeRequest, probesOf, streamsOf } fro
 const NOTHING_FOUND = 0;
 const FOUND = 1;
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** Requests at the same time. */
 const PARALLEL = 8;
 /** Postern's challenge, by which its 401 differs from another filter's and from the platform's. */
 const CHALLENGE = 'realm="postern"';
@@ -269,7 +268,6 @@ function send(
   });
 }
 
-/** Returns the results in the order of the values. */
 async function inParallel<T, R>(values: readonly T[], work: (value: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = [];
   const waiting = values.entries();

@@ -65,7 +65,6 @@ function lineOf({ id, tenant_id, url, events, enabled, disabled_reason, dropped 
   return `${id}  ${tenant_id}  ${printable(url)}  ${events.join(',')}  ${printable(state.join('; '))}\n`;
 }
 
-/** Creates a webhook, and prints its id and its secret. */
 export async function webhookCreateCommand(args: Arguments): Promise<number> {
   const tenant = tenantOption(args);
   if (tenant === undefined) throw new UsageError('Give the tenant of the webhook with --tenant.');
@@ -84,7 +83,6 @@ export async function webhookCreateCommand(args: Arguments): Promise<number> {
   return 0;
 }
 
-/** Prints the new secret. */
 export async function webhookRotateCommand(args: Arguments): Promise<number> {
   const [id] = wordsOf(args, ONE_WEBHOOK);
   const { secret } = await withWebhook(args, id, rotateAsOperator);
@@ -104,7 +102,6 @@ export async function webhookTestCommand(args: Arguments): Promise<number> {
   return row.state === 'delivered' ? 0 : 1;
 }
 
-/** Prints one line for each of the newest deliveries. */
 export async function webhookDeliveriesCommand(args: Arguments): Promise<number> {
   const [id] = wordsOf(args, ONE_WEBHOOK);
   const rows = await withWebhook(args, id, ({ db }, webhook) =>

@@ -24,7 +24,6 @@ export async function withStore<T>(
 
 /** Statements that read or write many rows, or wait for another setup, take longer than a request may. */
 const LONG_TIMEOUT_MS = 60_000;
-/** Rows that a list reads at once. */
 const PAGE_ROWS = 200;
 
 /** Runs `work` on connections whose statements may take longer than those of requests. */

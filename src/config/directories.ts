@@ -16,15 +16,10 @@ interface LdapGiven {
 
 type ReportMember = (member: string, message: string) => void;
 
-interface Loaded {
-  readonly directories: readonly DirectoryConfig[];
-  readonly directoryPasswords: Readonly<Record<string, string>>;
-}
-
 export function loadDirectories(
   { single, list, isGiven }: LdapGiven,
   report: (path: string, message: string, at?: ValuePath) => void,
-): Loaded {
+): Pick<Config, 'directories'> & Pick<Secrets, 'directoryPasswords'> {
   const inMap = settingsOf(LDAP_SETTINGS)
     .map(({ path }) => path)
     .filter(isGiven);

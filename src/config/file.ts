@@ -35,7 +35,6 @@ interface FileContent {
 const MAX_BYTES = 1_048_576;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,23}(\.[A-Za-z][A-Za-z0-9_-]{0,23}){0,4}$/;
 
-/** The names that a file may have. */
 class Names {
   readonly paths: ReadonlySet<string>;
   /** The name for a secret's file, to the secret's own: `ldap.bind-password-file` to `ldap.bind-password`. */

@@ -15,7 +15,6 @@ export interface Sources {
 
 interface Found {
   readonly raw: Raw;
-  /** Returns the position of a part of the value. */
   readonly locate: (at: ValuePath) => ConfigError['where'];
 }
 

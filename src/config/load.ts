@@ -8,7 +8,7 @@ import { GivenSettings, type Sources } from './given.ts';
 import { LDAP_SETTINGS } from './ldap-settings.ts';
 import type { ListenAddress } from './parsers.ts';
 import type { LoadedSetting } from './render.ts';
-import { valuesOf } from './setting.ts';
+import { type ValuesOf, valuesOf } from './setting.ts';
 import { ALL_SETTINGS, CONFIG_SETTINGS, LDAP_LIST, SECRET_SETTINGS } from './settings.ts';
 
 export type LoadResult =
@@ -43,13 +43,7 @@ export function loadConfig(sources: Sources): LoadResult {
   };
 }
 
-interface TlsSettings {
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
-  readonly clientCaFile: string | undefined;
-}
-
-function tlsOf({ certFile, keyFile, clientCaFile }: TlsSettings): Config['grpc']['tls'] {
+function tlsOf({ certFile, keyFile, clientCaFile }: ValuesOf<typeof GRPC_TLS>): Config['grpc']['tls'] {
   return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile, clientCaFile };
 }
 
@@ -70,7 +64,6 @@ function readTlsFiles(tls: Config['grpc']['tls'], report: GivenSettings['report'
   return { cert, key, clientCa };
 }
 
-/** Checks the rules about more than one setting. */
 function checkTogether(
   config: Config,
   secrets: Omit<Secrets, 'grpcTls'>,

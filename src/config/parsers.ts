@@ -52,7 +52,6 @@ export function flaw(expected: string, raw: Raw, at: ValuePath = []): ParseResul
   return { kind: 'flaws', flaws: [{ at, expected, got: show(raw) }] };
 }
 
-/** Returns the value, or the flaws if there are any. */
 export function valueUnless<T>(flaws: readonly Flaw[], parsed: T): ParseResult<T> {
   return flaws.length > 0 ? { kind: 'flaws', flaws } : value(parsed);
 }
@@ -150,7 +149,6 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['d', DAY_MS],
 ]);
 
-/** A parser of durations, in milliseconds. */
 function durationIn(
   expected: string,
   isAllowed: (ms: number) => boolean,
@@ -184,7 +182,6 @@ export const wholeSeconds = durationIn(
   (ms) => isDuration(ms) && ms % SECOND_MS === 0,
 );
 
-/** The life of a token for the upstream. */
 export const upstreamTokenTtl = durationIn(
   'a duration from 60s to 900s in whole seconds, such as 300s or 5m',
   (ms) => ms >= MINUTE_MS && ms <= 15 * MINUTE_MS && ms % SECOND_MS === 0,
@@ -239,7 +236,6 @@ export const urlHost: Parser<string> = scalar('host or host:port, IPv6 in bracke
   return Number(port) >= 1 && Number(port) <= 65_535 ? `${new URL(base).hostname}:${Number(port)}` : undefined;
 });
 
-/** An address or a CIDR block. */
 export const network: Parser<string> = scalar('an IP address or a CIDR block without host bits', (text) =>
   parseNetwork(text) === undefined ? undefined : text,
 );

@@ -4,7 +4,6 @@ import type { ConfigError } from './config-error.ts';
 import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
 
-/** One setting as it was loaded. */
 export interface LoadedSetting {
   readonly setting: Setting<unknown>;
   /** Undefined = not given, so the default applies. */

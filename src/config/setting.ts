@@ -38,7 +38,6 @@ export function setting<T>(
   return { path, parser, defaultText, fallback: parsed.value, secret: false, help, example, setByChart };
 }
 
-/** A setting without a default. */
 export function optional<T>(
   path: string,
   parser: Parser<T>,

@@ -487,7 +487,6 @@ export const LDAP_LIST = secret(
   'Several directories: a list of maps of the ldap settings.',
 );
 
-/** The settings that a configuration may have. */
 export const ALL_SETTINGS: readonly Setting<unknown>[] = [
   ...settingsOf(CONFIG_SETTINGS),
   ...settingsOf(SECRET_SETTINGS),

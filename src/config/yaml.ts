@@ -3,12 +3,10 @@
 import { type Document, isAlias, type LineCounter, type YAMLError } from 'yaml';
 import type { ConfigError, Position } from './config-error.ts';
 
-/** An error of the file, or at a position in it. */
 export function fileError(file: string, message: string, at?: Position): ConfigError {
   return { where: { kind: 'file', file, at }, path: '', message };
 }
 
-/** Returns the reason why a file could not be opened or read. */
 export function readFailure(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
   return code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;

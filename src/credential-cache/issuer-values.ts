@@ -37,7 +37,6 @@ const OBJECT_BYTES = 64;
 /** Bytes of a key, with its imported form. */
 const KEY_BYTES = 4096;
 
-/** Returns the estimated bytes of an issuer. */
 export function weightOfIssuer({ keys, users, requiredClaims, earlier, globProofs }: IssuerRecord): number {
   const rules = [...requiredClaims, ...(users?.roles ?? []), ...(earlier?.requiredClaims ?? [])];
   const allKeys = keys.length + (earlier?.keys.length ?? 0);

@@ -55,7 +55,6 @@ export interface MapsParts {
   readonly runner?: StepRunner;
 }
 
-/** The parts that tokens of other issuers need. */
 export interface IssuersParts {
   readonly reader: IssuerTokenReader;
   readonly admission: IssuerUserAdmission;

@@ -134,7 +134,6 @@ export function newMemo<P>(principal: P): PrincipalMemo<P> {
   return { principal, resolution: undefined, notedAtMs: Number.NEGATIVE_INFINITY };
 }
 
-/** Returns the principal of an owned key with its current owner. */
 export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyPrincipal {
   if (memo.principal.owner !== owner) {
     memo.principal = Object.freeze({ ...memo.principal, owner });
@@ -142,7 +141,6 @@ export function ownedPrincipal({ memo }: CachedKey, { owner }: CachedUser): KeyP
   return memo.principal;
 }
 
-/** Returns the principal of a session with its current user. */
 export function sessionPrincipal({ id, scope, memo }: CachedSession, user: CachedUser): UserPrincipal {
   const last = memo.principal;
   const { roles, rateLimits } = user.owner;

@@ -39,7 +39,6 @@ function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
   return made;
 }
 
-/** Returns the snapshot with every policy under the assumption. */
 export function assumedSnapshot(snapshot: Snapshot, assumption: Assumption): Snapshot {
   const view = (tenant: TenantView | undefined) =>
     tenant && { ...tenant, policies: assumedPolicies(tenant.policies, assumption) };

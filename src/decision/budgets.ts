@@ -6,9 +6,7 @@ import { finish, type Steps } from '../domain/steps.ts';
 import { compileGlob, globMatches } from './globs.ts';
 import type { Principal } from './model.ts';
 
-/** The largest number of budgets that count one request. */
 export const MAX_BUDGETS_OF_REQUEST = 16;
-/** The largest number of budgets of a tenant. */
 export const MAX_BUDGETS_OF_TENANT = 1000;
 
 export interface CompiledBudget extends BudgetRecord {
@@ -75,7 +73,6 @@ function compileBudget(record: BudgetRecord): CompiledBudget {
   return Object.freeze({ ...record, counts });
 }
 
-/** Returns the caller that a principal is for budgets. */
 export function budgetCallerOf(principal: Principal): BudgetCaller {
   if (principal.kind === 'user') {
     return { keyId: undefined, userId: principal.id, roles: principal.roles, metadata: undefined };

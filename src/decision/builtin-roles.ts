@@ -8,7 +8,6 @@ import type { Principal, Route, TenantView } from './model.ts';
 
 const NO_ROLES: readonly RoleName[] = [];
 
-/** Returns the roles of a user, or of a key's owner. */
 export function effectiveRoles(principal: Principal): readonly RoleName[] {
   return principal.kind === 'user' ? principal.roles : (principal.owner?.roles ?? NO_ROLES);
 }

@@ -63,7 +63,6 @@ interface ConditionParts<Operator extends string, Input> {
   readonly maxEntries: number;
   readonly description: string;
   readonly schema: OperandSchema;
-  /** Returns the estimated bytes of a compiled operand. */
   readonly bytes: (operand: readonly string[]) => number;
 }
 

@@ -4,7 +4,6 @@ import type { StoredConditions } from '../domain/records.ts';
 import { isTimezone, spelledTimezone } from './clock.ts';
 import { CONDITIONS, type Condition, type ConditionInputs, conditionOf, type Test } from './condition-table.ts';
 
-/** One operator of one condition, compiled. */
 export interface ReadableCheck {
   readonly kind: 'readable';
   readonly key: string;

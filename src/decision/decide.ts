@@ -287,14 +287,20 @@ function decideForPrincipal(
   return { ...located, wouldAllow: policy.name };
 }
 
-/** Like `decide`, and records what an explanation shows. */
-export function decideTraced(
+/**
+ * Decides one request.
+ * @param match the result of `matchRoute`
+ * @param snapshot undefined unless the identity is proved
+ * @param nowMs milliseconds since the epoch
+ * @param trace records what an explanation shows
+ */
+export function decide(
   match: RouteMatch,
   input: CheckInput,
   identity: Identity,
   snapshot: Snapshot | undefined,
   nowMs: number,
-  trace: Trace | undefined,
+  trace?: Trace,
 ): Decision {
   switch (match.kind) {
     case 'denied':
@@ -307,20 +313,4 @@ export function decideTraced(
     default:
       return match satisfies never;
   }
-}
-
-/**
- * Decides one request.
- * @param match the result of `matchRoute`
- * @param snapshot undefined unless the identity is proved
- * @param nowMs milliseconds since the epoch
- */
-export function decide(
-  match: RouteMatch,
-  input: CheckInput,
-  identity: Identity,
-  snapshot: Snapshot | undefined,
-  nowMs: number,
-): Decision {
-  return decideTraced(match, input, identity, snapshot, nowMs, undefined);
 }

@@ -5,7 +5,7 @@ import type { ResourceConstraints } from '../domain/records.ts';
 import { readBody } from './body.ts';
 import { zoneOf } from './condition-table.ts';
 import { type Check, checkHolds } from './conditions.ts';
-import { decideTraced } from './decide.ts';
+import { decide } from './decide.ts';
 import {
   type ExplainedBudget,
   type ExplainedLimit,
@@ -163,7 +163,7 @@ export function explainDecision(
   { limits, budgets, unproved }: ExplainOptions = {},
 ): DecisionExplanation {
   const trace: Trace = { grants: [] };
-  const decision = decideTraced(match, input, identity, snapshot, nowMs, trace);
+  const decision = decide(match, input, identity, snapshot, nowMs, trace);
   const query = trace.query;
   // A deny policy ends the decision before the grants. The explanation lists them, because the deny may not be the only
   // obstacle.

@@ -18,9 +18,7 @@ export const MAX_RESOURCE_NAME = 512;
 export const MAX_MEMBERS = 256;
 /** Most collections that one request names: each is compared with every grant and policy. */
 export const MAX_COLLECTIONS = 64;
-/** The largest `n` and `best_of`. */
 export const MAX_CHOICES = 128;
-/** Most prompts of one request for completions. */
 export const MAX_PROMPTS = 2048;
 /** Bytes of text in UTF-8 for one token of an estimate. English text has about this ratio. */
 export const BYTES_PER_TOKEN = 4;

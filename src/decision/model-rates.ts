@@ -5,9 +5,7 @@ import { compileGlob, type Glob, globMatches } from './globs.ts';
 import type { Principal, TenantView } from './model.ts';
 import { compareSpecificity } from './specificity.ts';
 
-/** The largest number of rules of one tenant, user or key. */
 export const MAX_RATE_RULES = 32;
-/** The largest number of globs of one rule. */
 export const MAX_RATE_GLOBS = 16;
 
 type RateLevel = 'tenant' | 'user' | 'key';
@@ -15,7 +13,6 @@ type RateLevel = 'tenant' | 'user' | 'key';
 export const RATE_DIMENSIONS = ['requests_per_minute', 'tokens_per_minute', 'parallel'] as const;
 export type RateDimension = (typeof RATE_DIMENSIONS)[number];
 
-/** A limit that counts a request. */
 export interface ModelRate {
   readonly level: RateLevel;
   /** The id of the tenant, the user or the key. */

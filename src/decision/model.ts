@@ -140,7 +140,6 @@ interface OfIssuer {
   readonly tenant?: TenantId;
 }
 
-/** The result of a credential. */
 export type Identity =
   | { readonly kind: 'missing' }
   | ({ readonly kind: 'invalid'; readonly reason: InvalidReason } & OfIssuer)
@@ -255,7 +254,6 @@ export interface Undecidable {
 
 export type Decision = Allow | PublicAllow | Deny | Undecidable;
 
-/** One entry of the route table. */
 export interface Route {
   readonly method: string;
   readonly template: string;

@@ -17,7 +17,6 @@ import {
 } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
-/** The input of steps 12 to 14. */
 export interface AccessQuery extends PolicyQuery {
   readonly principal: Principal;
   readonly own: TenantView;
@@ -143,7 +142,6 @@ function allowedByPolicy(query: AccessQuery): boolean {
   return allowOf(query, query.globalPolicies, query.tenantPolicies) !== undefined;
 }
 
-/** The report-only policies that apply to a request. */
 type ReportLists = readonly [global: PolicyLists | undefined, tenant: PolicyLists | undefined];
 
 function reportsOf({ globalPolicies, tenantPolicies }: AccessQuery): ReportLists | undefined {

@@ -22,7 +22,6 @@ interface Rule<T> {
   readonly value: T;
 }
 
-/** Values by glob. */
 export class MostSpecific<T> {
   readonly #exact = new Map<string, T>();
   readonly #globs: readonly Rule<T>[];

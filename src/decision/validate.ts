@@ -27,7 +27,6 @@ function member(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** The rule for the entries of a list. */
 interface EntryRule {
   readonly accepts: (entry: string, index: number) => boolean;
   /** The message for an entry that is not accepted. */
@@ -102,7 +101,6 @@ export function validateModels(value: unknown, path: string): readonly FieldErro
   return validateEntries(value, path, NAMES);
 }
 
-/** One name of a model, or one glob. */
 export function validateModel(text: string, path: string): readonly FieldError[] {
   return isName(text) ? [] : [{ path, message: NAMES.expectation }];
 }

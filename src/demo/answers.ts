@@ -16,7 +16,6 @@ export interface Metered {
   readonly usage: Usage;
 }
 
-/** The id and the time of an answer. */
 export interface Moment {
   readonly nowMs: number;
   readonly id: string;
@@ -69,46 +68,34 @@ export function answer(request: DemoRequest, moment: Moment): DemoAnswer {
 }
 
 function chat(request: DemoRequest, moment: Moment): DemoAnswer {
-  const id = `chatcmpl-${moment.id}`;
-  const made = generate(request);
-  const metered = { id, model: made.model, usage: made.usage };
-  if (request.body['stream'] === true) {
-    const reported = wantsUsage(request);
-    return { kind: 'events', events: chatChunks(id, moment, made, reported), ...(reported ? { metered } : {}) };
-  }
-  const choices = made.choices.map((content, index) => ({
-    index,
+  return completed(request, moment, `chatcmpl-${moment.id}`, 'chat.completion', chatChunks, (content) => ({
     message: { role: 'assistant', content },
-    finish_reason: made.finish,
   }));
-  const body = {
-    id,
-    object: 'chat.completion',
-    created: seconds(moment),
-    model: made.model,
-    choices,
-    usage: made.usage,
-  };
-  return { kind: 'json', body, metered };
 }
 
 function completion(request: DemoRequest, moment: Moment): DemoAnswer {
-  const id = `cmpl-${moment.id}`;
+  return completed(request, moment, `cmpl-${moment.id}`, 'text_completion', completionChunks, (text) => ({
+    text,
+    logprobs: null,
+  }));
+}
+
+function completed(
+  request: DemoRequest,
+  moment: Moment,
+  id: string,
+  object: string,
+  chunksOf: typeof chatChunks,
+  choiceOf: (text: string) => object,
+): DemoAnswer {
   const made = generate(request);
   const metered = { id, model: made.model, usage: made.usage };
   if (request.body['stream'] === true) {
     const reported = wantsUsage(request);
-    return { kind: 'events', events: completionChunks(id, moment, made, reported), ...(reported ? { metered } : {}) };
+    return { kind: 'events', events: chunksOf(id, moment, made, reported), ...(reported ? { metered } : {}) };
   }
-  const choices = made.choices.map((text, index) => ({ index, text, finish_reason: made.finish, logprobs: null }));
-  const body = {
-    id,
-    object: 'text_completion',
-    created: seconds(moment),
-    model: made.model,
-    choices,
-    usage: made.usage,
-  };
+  const choices = made.choices.map((text, index) => ({ index, ...choiceOf(text), finish_reason: made.finish }));
+  const body = { id, object, created: seconds(moment), model: made.model, choices, usage: made.usage };
   return { kind: 'json', body, metered };
 }
 

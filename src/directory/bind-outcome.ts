@@ -3,7 +3,6 @@
 import type { DirectoryReason } from './model.ts';
 import type { PolicyError } from './password-policy.ts';
 
-/** The server's answer. */
 export interface BindResult {
   /** RFC 4511, appendix A. */
   readonly code: number;

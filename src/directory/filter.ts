@@ -61,7 +61,6 @@ const PLAIN = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** A name that no attribute has. */
 const STAND_IN = /^_(\d+)$/;
 
-/** Returns undefined if the text is not a filter. */
 export function parseFilter(text: string): Filter | undefined {
   const described: string[] = [];
   const readable = text.replace(DESCRIPTION, (name) => (PLAIN.test(name) ? name : `_${described.push(name) - 1}`));
@@ -95,7 +94,6 @@ function describe(filter: Filter, described: readonly string[]): void {
   }
 }
 
-/** Reports whether a filled template is a valid filter. */
 export function isFilterTemplate(template: string): boolean {
   return isBalanced(template) && parseFilter(fillFilter(template, ['x', 'x'])) !== undefined;
 }

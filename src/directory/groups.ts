@@ -25,7 +25,6 @@ const MAX_DEPTH = 32;
 const USUAL_FILTER = '(|(member={0})(uniqueMember={0})(memberUid={1}))';
 /** Finds the groups that contain a group, if the configured filter finds people by name only. */
 const NESTED_FILTER = '(|(member={0})(uniqueMember={0}))';
-/** The largest number of members in one search. */
 const CHUNK = 50;
 /** The codes sizeLimitExceeded and adminLimitExceeded: the answer is larger than the server's limit. */
 const OVER_A_LIMIT = [4, 11];

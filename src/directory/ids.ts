@@ -16,7 +16,6 @@ type ReadId =
   | { readonly kind: 'none' };
 
 interface IdForm {
-  /** Returns the entry's id as text. */
   readonly read: (entry: LdapEntry, attribute: IdAttribute) => string | undefined;
   /** Returns the value to search for; undefined for text that is not an id. */
   readonly value: (text: string) => string | Buffer | undefined;

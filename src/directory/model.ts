@@ -118,7 +118,6 @@ export interface LoginTestRequest {
   readonly directory?: string;
 }
 
-/** All configured directories. */
 export interface Directories {
   /**
    * Rejects with a Fault if a directory is unreachable or slow, or its TLS is not trusted. An empty name or password

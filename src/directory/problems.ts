@@ -28,7 +28,6 @@ export function problemsOf(settings: DirectorySettings): readonly string[] {
   return [...inClear, ...alone, ...domainless];
 }
 
-/** Returns warnings about the combination of directories. */
 export function problemsTogether(all: readonly DirectorySettings[]): readonly string[] {
   const open = all.filter(({ namesWithoutDomain }) => namesWithoutDomain).map(({ name }) => name);
   return all.length > 1 && open.length > 1

@@ -85,7 +85,6 @@ function peerCertificate(socket: TLSSocket): PeerCertificate {
   return TLSSocket.prototype.getPeerCertificate.call(socket, false);
 }
 
-/** Upgrades the connection by StartTLS. */
 async function upgraded(
   target: ServerTarget,
   plain: Socket,

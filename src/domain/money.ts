@@ -1,6 +1,5 @@
 /** Money: integers of 10^-9 of the installation's currency. No floating point touches an amount. */
 
-/** One unit of the currency. */
 export const NANO = 1_000_000_000n;
 /** The largest limit of a budget, in units of the currency: an amount that a number represents exactly. */
 export const MAX_MONEY = 9_000_000;

@@ -27,7 +27,6 @@ export interface BudgetMember {
   readonly remaining?: number | string;
 }
 
-/** The exceeded limit by model. */
 export interface RateLimitMember {
   readonly level: 'tenant' | 'user' | 'key';
   readonly models: readonly string[];
@@ -44,18 +43,13 @@ export interface ProblemExtras {
   readonly param?: string;
 }
 
-export interface ProblemDetails {
+export interface ProblemDetails extends Omit<ProblemExtras, 'param'> {
   readonly type: string;
   readonly title: string;
   readonly status: number;
   readonly detail: string;
   readonly code: ErrorCode;
   readonly request_id: string;
-  readonly policy?: string;
-  readonly errors?: readonly FieldError[];
-  readonly resets_at?: string;
-  readonly budget?: BudgetMember;
-  readonly limit?: RateLimitMember;
   readonly error: {
     readonly message: string;
     readonly type: string;

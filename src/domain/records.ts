@@ -80,7 +80,6 @@ export type BudgetScope =
   | { readonly roles: readonly RoleName[] }
   | { readonly metadata: Metadata };
 
-/** A budget in force. */
 export interface BudgetRecord {
   readonly id: BudgetId;
   readonly name: string;
@@ -145,7 +144,6 @@ export interface TenantRecord {
   readonly budgets?: readonly BudgetRecord[];
 }
 
-/** Why a directory suspends one of its users. */
 export type DirectorySuspension =
   | 'removed'
   | 'disabled'

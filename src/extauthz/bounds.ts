@@ -3,7 +3,6 @@
 import { UNFINISHED_BOUNDS, type UnfinishedBounds } from './grpc/unfinished.ts';
 
 const MIB = 1024 * 1024;
-/** The default of `inspect.max-body`. */
 export const DEFAULT_MAX_BODY_BYTES = MIB;
 /** The upper limits of the bounds. Each has room for at least 7 of the largest messages (17 MiB). */
 const MAX_CONNECTION_BYTES = 128 * MIB;

@@ -13,7 +13,6 @@ import type { UpstreamTokenHeader } from './header-spellings.ts';
 import type { Observer, Outcome } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
 
-/** The state of one check. */
 export interface CheckAttempt {
   readonly call: UnaryCall;
   /** Milliseconds since the epoch. */

@@ -12,7 +12,6 @@ const NO_ALIASES: readonly string[] = Object.freeze([]);
 const NO_ALIASES_AT_ALL: Aliases = Object.freeze({ names: NO_ALIASES, areAll: true });
 const NO_ALIASES_SENT: Aliases = Object.freeze({ names: NO_ALIASES, areAll: false });
 
-/** One request, as the CheckRequest describes it. */
 export interface CheckRequest {
   readonly kind: 'request';
   readonly input: CheckInput;

@@ -118,12 +118,10 @@ export function numberOf(bytes: Buffer, slot: number): number {
   return value;
 }
 
-/** Reports whether the header of a slot was seen. */
 export function hasHeader(slot: number): boolean {
   return (slots[slot * 3] ?? 0) > 0;
 }
 
-/** Returns the value of the header in a slot. */
 export function headerOf(bytes: Buffer, slot: number): HeaderValue {
   const count = slots[slot * 3] ?? 0;
   if (count === 0) return undefined;

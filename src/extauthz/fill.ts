@@ -21,7 +21,6 @@ function repeat(bytes: Buffer, from: number, to: number, length: number): void {
   for (let i = 0; i < length; i++) bytes[to + i] = bytes[from + i] ?? 0;
 }
 
-/** Returns the number of bytes that `fillUtf8` writes. */
 export function utf8Length(text: string): number {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return Buffer.byteLength(text);
   return text.length;

@@ -18,7 +18,6 @@ export const OVERRIDES = [
   'x-rewrite-url',
 ];
 
-/** Headers that carry a credential. */
 export const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
 /** The header of the token for the upstream, unless it replaces `authorization`. */

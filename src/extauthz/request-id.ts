@@ -9,7 +9,6 @@ import type { RandomPool } from './random-pool.ts';
 const RANDOM_BYTES = 10;
 /** The length of `req_` and 48 bits of time. */
 const PREFIX_LENGTH = 14;
-/** The number of ids for which random bytes are drawn together. */
 const IDS_PER_DRAW = 64;
 const NO_RANDOM = new Uint8Array(RANDOM_BYTES);
 const DIGITS = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz');

@@ -12,7 +12,6 @@ import type { TlsReload } from '../telemetry/grpc-metrics.ts';
 import type { Ticking } from './grpc/call-stats.ts';
 import type { TlsMaterial } from './http2/listener.ts';
 
-/** Paths of PEM files. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -38,7 +37,6 @@ async function read(file: string): Promise<Buffer> {
   }
 }
 
-/** The outcome of a change of the files. */
 export interface TlsReloadParts {
   readonly files: TlsFiles;
   /** The files with which the server started. */

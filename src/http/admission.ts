@@ -39,7 +39,6 @@ export interface Admitted {
 /** The result of `admit` before the body was read, for the handler of the same request. */
 const admissions = new WeakMap<FastifyRequest, Admitted>();
 
-/** The principals that credentials of requests have proved. */
 const principals = new WeakMap<FastifyRequest, Principal>();
 
 /**
@@ -50,7 +49,6 @@ export function principalOf(request: FastifyRequest): Principal | undefined {
   return principals.get(request);
 }
 
-/** Admits the caller before the body is read. */
 export async function admitEarly(parts: AdmissionParts, endpoint: Endpoint, request: FastifyRequest): Promise<void> {
   admissions.set(request, await admit(parts, endpoint, request));
 }

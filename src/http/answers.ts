@@ -22,7 +22,6 @@ export interface DescribedAnswer {
 /** The successful responses by status. The error responses follow from the codes. */
 export type Answers = Readonly<Record<number, DescribedAnswer>>;
 
-/** 200 with a body. */
 export function shows(description: string, body: TSchema, headers: readonly AnswerHeader[] = []): Answers {
   return { 200: { description, content: { 'application/json': body }, headers } };
 }
@@ -36,5 +35,4 @@ export function makes(
   return { 201: { description, content: { 'application/json': body }, headers } };
 }
 
-/** 204. */
 export const DONE: Answers = { 204: { description: 'Done. The response has no body.' } };

@@ -8,7 +8,6 @@ import { headerList, headerValue } from './headers.ts';
 
 export type TrustedProxies = (address: string) => boolean;
 
-/** The source of a request. */
 export interface Source {
   /**
    * The client's address. Undefined: missing, so a condition on it holds in a deny policy and does not hold in an allow

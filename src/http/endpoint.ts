@@ -50,7 +50,6 @@ export interface Callers {
 
 export type CallerRequestInput<Body, Query> = RequestInput<Body, Query> & Callers;
 
-/** The input before validation. */
 export interface RawRequestInput extends RequestContext {
   /** Parsed JSON, or the parameters of a form. Undefined: no body. */
   readonly body: unknown;

@@ -6,7 +6,6 @@
 import { Refusal } from '../domain/errors.ts';
 import { BODY_BOUNDS } from './body-structure.ts';
 
-/** The media type. */
 export const FORM = 'application/x-www-form-urlencoded';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -61,9 +61,7 @@ interface HealthParts {
   readonly ready: ReadinessCheck;
   /** Returns warnings for the operator that do not make the replica unready. Shown in both responses. */
   readonly warnings?: () => readonly string[];
-  /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
-  readonly metricsContentType?: string;
 }
 
 export interface HealthServer {
@@ -99,7 +97,7 @@ async function answerTo(parts: HealthParts, request: IncomingMessage): Promise<A
         : json(503, { status: 'not ready', reasons, ...details });
     }
     case '/metrics':
-      return { status: 200, contentType: parts.metricsContentType ?? TEXT_FORMAT, body: await parts.metrics() };
+      return { status: 200, contentType: TEXT_FORMAT, body: await parts.metrics() };
     default:
       return json(404, { status: 'not found', paths: ['/healthz', '/readyz', '/metrics'] });
   }

@@ -5,7 +5,6 @@ import { Refusal } from '../domain/errors.ts';
 import { fingerprintOf, type IdempotentRequest } from '../iam/change/idempotency.ts';
 import type { Endpoint, RawRequestInput } from './endpoint.ts';
 
-/** Printable ASCII. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** Reports whether an endpoint takes an Idempotency-Key. Other endpoints ignore the header. */

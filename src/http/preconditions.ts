@@ -56,7 +56,6 @@ const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/y;
 const BETWEEN = /[ \t,]*/y;
 const COMMA = /[ \t]*(?:,[ \t,]*|$)/y;
 
-/** The maximum number of tags of one header. */
 const MAX_TAGS = 256;
 
 function readTags(name: string, text: string | undefined): TagList | undefined {
@@ -89,7 +88,6 @@ function malformed(name: string): Refusal {
   return new Refusal('invalid_parameter', `${name} is neither * nor a list of entity tags in quotes.`, { param: name });
 }
 
-/** Returns the response with the entity tag of its resource. */
 export function tagged(answer: Answer): Answer {
   const { body } = answer;
   if (typeof body !== 'object' || body === null) return answer;

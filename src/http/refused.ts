@@ -29,7 +29,6 @@ const PARSE_ID = {
   webhook: (id: string) => parseId('whk', id),
 } as const satisfies Partial<Record<AuditTarget['type'], (id: string) => string | undefined>>;
 
-/** The resource that a path names. */
 export interface PathTarget {
   readonly type: keyof typeof PARSE_ID;
   /** The path parameter that has its id. */

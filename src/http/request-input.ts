@@ -11,7 +11,6 @@ import { parseForm } from './form.ts';
 import { headerValue } from './headers.ts';
 import { parseJson } from './json.ts';
 
-/** The maximum number of parameters of one query. */
 const MAX_PARAMETERS = 64;
 
 /** @param form true: the body is a form in place of JSON */
@@ -83,7 +82,6 @@ export function refuseManyParameters(url: string): void {
   }
 }
 
-/** Returns the query's parameters. */
 export function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
   return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
 }

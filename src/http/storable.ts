@@ -5,7 +5,6 @@
 
 import { isStorable } from '../domain/storable.ts';
 
-/** The maximum number of errors in one response. */
 const MAX_FOUND = 50;
 
 /**

@@ -146,7 +146,6 @@ function isPublicKey(key: Readonly<Record<string, unknown>>): boolean {
   }
 }
 
-/** Reports whether two keys have the same material. */
 function isSameKey(a: IssuerKey, b: IssuerKey): boolean {
   return ['kid', 'kty', 'crv', 'x', 'y', 'n', 'e'].every((name) => a[name] === b[name]);
 }

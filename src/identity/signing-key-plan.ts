@@ -77,7 +77,6 @@ export function planRotation(
   return { ...succession(keys, nowMs + times.publishAheadMs, makeKey), remove: expired(keys, nowMs, times) };
 }
 
-/** Returns the keys whose tokens have all expired. */
 function expired(keys: readonly StoredSigningKey[], nowMs: number, times: RotationTimes): readonly string[] {
   return keys
     .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)

@@ -74,11 +74,6 @@ export class SigningKeys {
     this.#take(await store.change((keys) => planUpkeep(keys, clock(), times, keyMaker(this.#sealKey))));
   }
 
-  /** Reports whether tokens can be signed and verified. */
-  isReady(): boolean {
-    return this.#ring.size > 0;
-  }
-
   /** Returns the key that signs now. Throws a Fault before the first successful read. */
   current(): SigningKey {
     const key = currentKey([...this.#ring.values()], this.#parts.clock());

@@ -12,7 +12,6 @@ import type { SigningKey } from './signing-key.ts';
 
 export const UPSTREAM_TOKEN_TYPE = 'postern-upstream+jwt';
 
-/** The claims that a configuration may leave out. */
 export const OPTIONAL_CLAIMS = ['roles', 'scope', 'client_id', 'act'] as const;
 export type OptionalClaim = (typeof OPTIONAL_CLAIMS)[number];
 
@@ -39,7 +38,6 @@ interface UpstreamTokensParts {
   readonly claims: readonly OptionalClaim[];
 }
 
-/** A token whose signature is still missing. */
 export interface UnsignedToken {
   readonly kid: string;
   /** The length of the whole token, in bytes. */

@@ -83,7 +83,6 @@ export interface RateRefusal {
   readonly limit?: ModelLimit | undefined;
 }
 
-/** One dimension of the limits by model. */
 export interface ModelLimit {
   readonly level: 'tenant' | 'key' | 'user';
   readonly models: readonly string[];
@@ -114,7 +113,6 @@ export type RefusedBudget = BudgetState;
 /** Larger than any quota that a number represents exactly. */
 const MAX_TOKENS = 2 ** 52;
 
-/** The tokens that a request may spend. */
 export interface ReservedTokens {
   /** The prompt's estimate. */
   readonly prompt: number;

@@ -68,7 +68,6 @@ const SCARCE_SHARE = 0.1;
 const MAX_REQUESTS = 1000;
 /** The largest number of budgets that are examined for one statement. */
 const MAX_EXAMINED = 5 * MAX_REQUESTS;
-/** The largest number of budgets that one tick reviews. */
 export const MAX_REVIEWED = 2000;
 
 export class Budgets {
@@ -215,7 +214,6 @@ export class Budgets {
     this.#doubtAll();
   }
 
-  /** Returns everything that is not reserved. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#statements.idle();

@@ -6,7 +6,6 @@ import { periodAt } from './budget-periods.ts';
 const MINUTE_MS = 60_000;
 const MAX_ZONES = 4096;
 
-/** One minute of one zone. */
 export interface ZonedMinute {
   /** Minutes since the epoch. */
   readonly minute: number;

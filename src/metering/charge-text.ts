@@ -42,7 +42,6 @@ function priceWord({ version, input, output, cachedInput, cacheWrite }: Price): 
   return `p${[version, input, output, cachedInput, cacheWrite].join(',')}`;
 }
 
-/** Returns undefined if the text is malformed. */
 export function readCharges(text: string): Charges | undefined {
   if (text.length > MAX_CHARGES_TEXT) return undefined;
   const words = text.split(';');

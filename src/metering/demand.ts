@@ -25,7 +25,6 @@ export class Demand {
     this.#pending += amount;
   }
 
-  /** Returns the units that are expected in the next `ms`. */
   expectedIn(ms: number, nowMs: number): number {
     const passed = nowMs - this.#sinceMs;
     if (passed > 0) {

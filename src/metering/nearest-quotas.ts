@@ -23,7 +23,6 @@ export class NearestQuotas {
     if (this.#found.length >= 2 * MAX_NEAREST) this.#found = nearest(this.#found);
   }
 
-  /** Completes the review. */
   publish(): void {
     this.#complete = nearest(this.#found);
     this.#found = [];

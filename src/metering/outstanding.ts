@@ -10,7 +10,6 @@ interface OutstandingParts extends Pick<SharedParts, 'counts'> {
   readonly maxReservations: number;
 }
 
-/** The largest number of reservations that expire in one tick. */
 export const MAX_EXPIRED = 5000;
 
 export class Outstanding {

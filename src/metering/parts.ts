@@ -1,6 +1,5 @@
 import type { MeteringCounts } from '../telemetry/metering-counts.ts';
 
-/** The common parameters of all parts of metering. */
 export interface SharedParts {
   /** This process, see `processIdOf`. */
   readonly processId: string;
@@ -23,7 +22,6 @@ export class Outage {
     return this.#lasts;
   }
 
-  /** Records a statement that failed. */
   failed(error: unknown): void {
     if (!this.#lasts) {
       this.#parts.counts.faults += 1;
@@ -32,7 +30,6 @@ export class Outage {
     this.#lasts = true;
   }
 
-  /** Records a statement that the store answered. */
   answered(): void {
     this.#lasts = false;
   }

@@ -277,7 +277,6 @@ export interface LostBooking {
 /** Books the noted requests of lost processes, each once, unless its end is known or it is still running. */
 export interface OpenRequestStore {
   noteRequests(note: OpenRequestNote): Promise<void>;
-  /** Books one note. */
   bookLost(options: LostRequestOptions): Promise<LostBooking>;
 }
 

@@ -178,7 +178,6 @@ export class RateLeases {
     return this.#statements.idle();
   }
 
-  /** Returns unused leases to the store. */
   async stop(): Promise<void> {
     await this.#statements.idle();
     const requests: RateLeaseRequest[] = [];

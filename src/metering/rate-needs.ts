@@ -15,7 +15,6 @@ export class RateNeeds {
   /** Subjects with requests that were admitted without the store, and that the store does not know yet. */
   readonly #unreported = new Set<RateSubject>();
 
-  /** Whether a statement is required. */
   get urgent(): boolean {
     return this.#urgent.size > 0 || this.#unreported.size > 0;
   }

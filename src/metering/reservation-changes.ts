@@ -17,7 +17,6 @@ interface ReservationChangesParts extends SharedParts {
 
 const BATCH = 1000;
 const FLUSH_MS = 500;
-/** The largest number of batches of one flush. */
 const MAX_BATCHES = 20;
 
 export class ReservationChanges {

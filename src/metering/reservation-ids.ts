@@ -12,7 +12,6 @@
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import type { ReservedTokens } from './admission.ts';
 
-/** The key's length. */
 export const RESERVATION_KEY_BYTES = 16;
 
 /**

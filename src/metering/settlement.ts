@@ -42,7 +42,6 @@ export interface ResponseState {
   readonly background: boolean;
 }
 
-/** A finished request. */
 export interface FinishedUsage {
   readonly reservation: string;
   readonly tenant: string | undefined;

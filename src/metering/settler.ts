@@ -26,7 +26,6 @@ interface QueuedSettlement {
 
 const BATCH = 500;
 const FLUSH_MS = 250;
-/** The largest number of batches of one flush. */
 const MAX_BATCHES = 20;
 /**
  * Twice the longest time between two statements of a process. An issuer that the store does not know after it does not

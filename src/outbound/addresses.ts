@@ -57,7 +57,6 @@ export function isPublicAddress(text: string): boolean {
   return isIn(address, GLOBAL_UNICAST) && !isIn(address, RESERVED_IPV6);
 }
 
-/** Reports whether an address is of the loopback interface. */
 export function isLoopbackAddress(text: string): boolean {
   const address = parseAddress(text);
   return address !== undefined && isIn(address, LOOPBACK);

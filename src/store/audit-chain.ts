@@ -95,12 +95,10 @@ export function sealHash(mac: Mac, seal: UnsignedSeal): Uint8Array {
   }
 }
 
-/** Signs which seal is the newest. */
 export function headMac(mac: Mac, seq: number, hash: Uint8Array): Uint8Array {
   return mac(JSON.stringify(['postern audit head 1', seq, hex(hash)]));
 }
 
-/** Returns the digest of the row at an index. */
 export function digestAt(digests: Uint8Array, index: number): Uint8Array {
   return digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES);
 }

@@ -35,11 +35,11 @@ export interface SealerOptions {
   readonly keepMs?: number | undefined;
   /** Default: 1000. */
   readonly intervalMs?: number;
-  /** Interval at which it removes expired rows and reports the newest seal. Default: 10 minutes. */
-  readonly upkeepMs?: number;
   readonly events?: SealerEvents;
 }
 
+/** Interval at which it removes expired rows and reports the newest seal. */
+const UPKEEP_MS = 600_000;
 /** Batches of one turn. The next turn begins a second later. */
 const MAX_BATCHES = 100;
 /** Enough to remove a batch of rows on a slow disk. */
@@ -64,12 +64,12 @@ export class AuditSealer {
   }
 
   start(): void {
-    const { intervalMs = 1000, upkeepMs = 600_000 } = this.#options;
+    const { intervalMs = 1000 } = this.#options;
     this.#timers = [
       setInterval(() => this.#takeTurn(), intervalMs),
       setInterval(() => {
         this.#upkeepDue = true;
-      }, upkeepMs),
+      }, UPKEEP_MS),
     ];
   }
 

@@ -34,7 +34,6 @@ export function loadIssuer(q: Queryable, value: string): Promise<IssuerRecord | 
   return issuerWhere(q, 'i.issuer = :value order by i.enabled desc, i.id limit 1', { value });
 }
 
-/** Returns an issuer of a tenant. */
 export function loadIssuerById(q: Queryable, tenant: TenantId, id: IssuerId): Promise<IssuerRecord | undefined> {
   return issuerWhere(q, 'i.tenant_id = :tenant and i.id = :id', { tenant, id });
 }

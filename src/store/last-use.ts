@@ -65,7 +65,6 @@ export class KeyUses extends PeriodicWriter {
     return this.#dropped;
   }
 
-  /** Number of keys that wait to be written. */
   get waiting(): number {
     return this.#waiting.size;
   }

@@ -99,7 +99,6 @@ export async function migratedElsewhere(db: Database, onWait: () => void): Promi
   }
 }
 
-/** The difference between a database's schema and this program's. */
 type SchemaDifference =
   | { readonly kind: 'missing' }
   /** `lacks` is never empty. */
@@ -132,7 +131,6 @@ export async function schemaDifference(
 /** A migration declares so that older servers can run and start on its schema. docs/upgrades.md has the rule. */
 const ADDITIVE = /^-- Additive: /;
 
-/** Returns the names of additive migrations. */
 export function additiveMigrations(folder: string = DIRECTORY): readonly string[] {
   return migrationNames(folder).filter((name) => ADDITIVE.test(readFileSync(join(folder, name), 'utf8')));
 }

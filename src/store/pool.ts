@@ -223,7 +223,6 @@ export function createPool(options: PoolOptions): Pool {
   };
 }
 
-/** Runs one statement on a connection. */
 export function runOn<R extends pg.QueryResultRow = Row>(
   connection: PooledConnection,
   statement: Statement,

@@ -25,7 +25,6 @@ declare module 'knex/types/tables.js' {
   }
 }
 
-/** A list, and when it was set. */
 export interface StoredPriceList extends PriceList {
   readonly setAt: Date | undefined;
 }
@@ -41,7 +40,6 @@ function listOf(row: StoredList | undefined): StoredPriceList {
   return { version: row.version, prices: row.prices.map(ruleOf), setAt: row.set_at };
 }
 
-/** When a list came into force. */
 export interface PriceListDate {
   readonly version: number;
   /** Milliseconds since the epoch. */

@@ -61,7 +61,6 @@ const REPORT = {
       session = excluded.session, reported_at = excluded.reported_at`,
 };
 
-/** Keeps this process's row. */
 export class Replica {
   readonly #options: ReplicaOptions;
   #timer: NodeJS.Timeout | undefined;

@@ -70,18 +70,18 @@ export function userRecord(row: Row): UserRecord {
 
 /** Returns the member, or nothing for the many rows that have no limits. */
 function rateLimits(row: Row): Pick<KeyRecord, 'rateLimits'> {
-  const rules = optional(row, 'rate_limits', () => rateLimitRules(row['rate_limits']));
+  const rules = optional(row, 'rate_limits', rateLimitRules);
   return rules === undefined || rules.length === 0 ? {} : { rateLimits: rules };
 }
 
-function rateLimitRules(value: unknown): readonly RateLimitRule[] {
-  return list(value, 'rate_limits').map((item) => {
+function rateLimitRules(row: Row, name: string): readonly RateLimitRule[] {
+  return list(row[name], name).map((item) => {
     const rule = object(item, 'rate_limits');
     return Object.freeze({
       models: texts(rule['models'], 'rate_limits'),
-      ...present('requests_per_minute', optionalNumber(rule, 'requests_per_minute')),
-      ...present('tokens_per_minute', optionalNumber(rule, 'tokens_per_minute')),
-      ...present('parallel', optionalNumber(rule, 'parallel')),
+      ...member(rule, 'requests_per_minute', number),
+      ...member(rule, 'tokens_per_minute', number),
+      ...member(rule, 'parallel', number),
     });
   });
 }
@@ -116,8 +116,7 @@ export function issuerRecord(row: Row): IssuerRecord {
     issuer: text(row, 'issuer'),
     audiences: texts(row['audiences'], 'audiences'),
     algorithms: texts(row['algorithms'], 'algorithms'),
-    tokenTypes:
-      optional(row, 'token_types', () => texts(row['token_types'], 'token_types')) ?? DEFAULT_TOKEN_TYPES[kind],
+    tokenTypes: optional(row, 'token_types', textsIn) ?? DEFAULT_TOKEN_TYPES[kind],
     requiredClaims: claimRules(row['required_claims'], 'required_claims'),
     maxAgeSeconds: optionalNumber(row, 'max_age_seconds'),
     keys,
@@ -148,8 +147,8 @@ function earlier(row: Row, keys: readonly IssuerKey[]): NonNullable<IssuerRecord
 function issuerUsers(row: Row): IssuerUsers {
   return {
     subject_claim: text(row, 'subject_claim'),
-    ...present('email_claim', optional(row, 'email_claim', text)),
-    ...present('name_claim', optional(row, 'name_claim', text)),
+    ...member(row, 'email_claim', text),
+    ...member(row, 'name_claim', text),
     create: boolean(row, 'create'),
     roles: list(row['roles'], 'users.roles').map((item) => {
       const rule = object(item, 'users.roles');
@@ -308,7 +307,7 @@ function budgetRecord(row: Row): BudgetRecord {
     timezone: optional(row, 'timezone', text),
     appliesTo: budgetScope(object(row['applies_to'], 'applies_to')),
     per: oneOf(row, 'per', ['all', 'key', 'user']),
-    models: optional(row, 'models', () => texts(row['models'], 'models')),
+    models: optional(row, 'models', textsIn),
     action: oneOf(row, 'action', ['block', 'report']),
     epoch: number(row, 'epoch'),
   };
@@ -343,32 +342,29 @@ function constraints(value: unknown): ResourceConstraints {
   const unknown = Object.keys(row).find((kind) => !CONSTRAINED_KINDS.has(kind));
   if (unknown !== undefined) throw damaged(`resource_constraints.${unknown}`);
   return {
-    ...optionalTexts(row, 'models'),
-    ...optionalTexts(row, 'collections'),
-    ...optionalTexts(row, 'agents'),
+    ...member(row, 'models', textsIn),
+    ...member(row, 'collections', textsIn),
+    ...member(row, 'agents', textsIn),
   };
 }
 
 function settings(row: Row): TenantSettings {
   return {
-    ...present('default_model', optional(row, 'default_model', text)),
-    ...present('max_tokens_per_request', optionalNumber(row, 'max_tokens_per_request')),
-    ...present('rate_limit_rpm', optionalNumber(row, 'rate_limit_rpm')),
-    ...present('timezone', optional(row, 'timezone', text)),
-    ...present('allow_keys_without_expiry', optional(row, 'allow_keys_without_expiry', boolean)),
-    ...present('require_stream_usage', optional(row, 'require_stream_usage', boolean)),
-    ...present(
-      'rate_limits',
-      optional(row, 'rate_limits', () => rateLimitRules(row['rate_limits'])),
-    ),
+    ...member(row, 'default_model', text),
+    ...member(row, 'max_tokens_per_request', number),
+    ...member(row, 'rate_limit_rpm', number),
+    ...member(row, 'timezone', text),
+    ...member(row, 'allow_keys_without_expiry', boolean),
+    ...member(row, 'require_stream_usage', boolean),
+    ...member(row, 'rate_limits', rateLimitRules),
   };
 }
 
 function quotas(row: Row): TenantQuotas {
   return {
-    ...present('monthly_tokens', optionalNumber(row, 'monthly_tokens')),
-    ...present('max_users', optionalNumber(row, 'max_users')),
-    ...present('max_collections', optionalNumber(row, 'max_collections')),
+    ...member(row, 'monthly_tokens', number),
+    ...member(row, 'max_users', number),
+    ...member(row, 'max_collections', number),
   };
 }
 
@@ -376,19 +372,15 @@ function roleNames(value: unknown): readonly RoleName[] {
   return texts(value, 'roles').map((name) => must(parseRoleName(name), 'roles'));
 }
 
-function optionalTexts<Name extends string>(row: Row, name: Name): { readonly [N in Name]?: readonly string[] } {
-  return present(
-    name,
-    optional(row, name, () => texts(row[name], name)),
-  );
-}
-
 /** Returns an object with the member, or without it if there is no value: absent and null mean the same. */
-function present<Name extends string, T>(name: Name, value: T | undefined): { readonly [N in Name]?: T } {
+function member<Name extends string, T>(
+  row: Row,
+  name: Name,
+  read: (row: Row, name: string) => T,
+): { readonly [N in Name]?: T } {
+  const value = optional(row, name, read);
   const made: { [N in Name]?: T } = {};
-  if (value !== undefined) {
-    made[name] = value;
-  }
+  if (value !== undefined) made[name] = value;
   return made;
 }
 
@@ -436,6 +428,10 @@ function texts(value: unknown, name: string): readonly string[] {
   const found = items.filter((item) => typeof item === 'string');
   if (found.length !== items.length) throw damaged(name);
   return found;
+}
+
+function textsIn(row: Row, name: string): readonly string[] {
+  return texts(row[name], name);
 }
 
 function list(value: unknown, name: string): readonly unknown[] {

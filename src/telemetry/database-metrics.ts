@@ -2,7 +2,6 @@
 
 import type { Metrics } from './metrics.ts';
 
-/** Connections of one pool. */
 interface PoolUse {
   readonly max: number;
   readonly used: number;

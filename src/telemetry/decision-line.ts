@@ -64,7 +64,6 @@ const MAX_RESOURCES = 16;
  */
 const MASKING_ROOM = 1024;
 
-/** Returns the members of a check's line. */
 export function lineOf(outcome: CheckOutcome): DecisionLine {
   const { decision, code, input } = outcome;
   const known = decision === undefined || decision.kind === 'public' ? undefined : decision;

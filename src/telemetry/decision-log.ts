@@ -10,7 +10,6 @@ import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcom
 import { countedLine, type DecisionLine, lineOf } from './decision-line.ts';
 import { FaultSampler } from './fault-sampler.ts';
 
-/** The destination of lines. */
 export interface DecisionSink {
   /**
    * Returns the text of one line without secrets, with its line end. @param atMs the start of the check, in

@@ -63,7 +63,6 @@ export class DecisionTally {
     else counter.decisions++;
   }
 
-  /** Returns the counts since the last call. */
   take(): readonly DecisionCount[] {
     this.#begin(this.#minute);
     const counts = this.#waiting;

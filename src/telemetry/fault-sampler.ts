@@ -34,7 +34,6 @@ export class FaultSampler {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Reports whether counted faults wait. */
   get isCounting(): boolean {
     for (const { count } of this.#kinds.values()) if (count > 0) return true;
     return false;
@@ -88,7 +87,6 @@ export class FaultSampler {
   }
 }
 
-/** Identifies faults of one kind. */
 function nameOf(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : typeof error).slice(0, MAX_KIND_LENGTH);
 }

@@ -3,7 +3,6 @@
 import type { Metrics } from './metrics.ts';
 
 export interface IssuerKeyReports {
-  /** Counts a fetch. */
   readonly fetched: (outcome: 'success' | 'failure') => void;
   /** Sets the number of issuers by the state of their keys. */
   readonly counted: (states: Readonly<Record<'current' | 'failing' | 'stale', number>>) => void;

@@ -119,7 +119,6 @@ function labelled(
   );
 }
 
-/** The value is last in its row. */
 function lastOf(row: readonly (string | number | undefined)[]): number {
   return Number(row.at(-1));
 }

@@ -50,7 +50,6 @@ export interface QuotaUse {
   readonly ratio: number;
 }
 
-/** The maximum number of tenants in the metric. */
 const MAX_TENANTS = 100;
 
 /**

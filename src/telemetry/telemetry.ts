@@ -50,16 +50,6 @@ export interface Watched {
   readonly now: () => number;
 }
 
-interface ReadyProcesses {
-  readonly kind: string;
-  readonly ready: number;
-}
-
-interface ProcessRestarts {
-  readonly kind: string;
-  readonly count: number;
-}
-
 export interface Telemetry {
   readonly log: Log;
   /** The gate's observer. */
@@ -75,7 +65,6 @@ export interface Telemetry {
   readonly login: (outcome: LoginOutcome) => void;
   /** Counts a refresh token that was used twice. */
   readonly refreshReuse: () => void;
-  /** Counts an answered API request. */
   readonly httpRequest: (request: AnsweredRequest) => void;
   /** Counts an API request that was answered 401 or 403. */
   readonly httpRefusal: (code: ErrorCode) => void;
@@ -91,10 +80,12 @@ export interface Telemetry {
   /** Adds the number of another gate's denials that were not stored. */
   readonly watchOtherGate: (dropped: () => number) => void;
   /** Adds the metrics of a supervisor's processes: ready processes and restarts by kind. */
-  readonly watchProcesses: (ready: () => readonly ReadyProcesses[], restarts: () => readonly ProcessRestarts[]) => void;
+  readonly watchProcesses: (
+    ready: () => readonly { readonly kind: string; readonly ready: number }[],
+    restarts: () => readonly { readonly kind: string; readonly count: number }[],
+  ) => void;
   /** Adds the metric of writes that were answered before every gate of this server had applied them. */
   readonly watchLocalGates: (timeouts: () => number) => void;
-  /** Adds the metrics of the gRPC listener's calls. */
   readonly watchCalls: (calls: () => CallStats) => void;
   /** Adds the age of the current signing key, undefined before the first one. */
   readonly watchSigningKey: (ageMs: () => number | undefined) => void;
@@ -110,7 +101,6 @@ export interface Telemetry {
   readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
   readonly tlsReload: (reload: TlsReload) => void;
-  /** Returns the metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   /**
    * For a supervisor, before it starts its processes: returns the function that aggregates their metrics with its own.

@@ -13,7 +13,6 @@ const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const ZEROS = /^0+$/;
 const MAX_LENGTH = 256;
 
-/** Returns undefined if the header is absent or not valid. */
 export function readTraceparent(header: string | undefined): TraceParent | undefined {
   if (header === undefined || header.length > MAX_LENGTH) return undefined;
   const [, version, traceId, spanId, flags, more] = FORM.exec(header) ?? [];

@@ -3,7 +3,6 @@
 import type { Metrics } from './metrics.ts';
 
 export interface WebhookReports {
-  /** Counts an attempt. */
   readonly attempted: (outcome: 'delivered' | 'retried' | 'failed' | 'disabled') => void;
   /** Sets the number of waiting deliveries, and for how long the first due one has waited. */
   readonly waiting: (backlog: { readonly waiting: number; readonly overdueSeconds: number }) => void;

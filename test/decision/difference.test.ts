@@ -4,7 +4,7 @@ import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/addres
 import { effectiveRoles } from '../../src/decision/builtin-roles.ts';
 import { minuteOfWeek } from '../../src/decision/clock.ts';
 import { compilePolicies, compileTenant } from '../../src/decision/compile.ts';
-import { decideTraced } from '../../src/decision/decide.ts';
+import { decide } from '../../src/decision/decide.ts';
 import { differenceInSteps, MAX_BOXES } from '../../src/decision/difference/difference.ts';
 import type { Box, BoxRequest, Difference, ManagementAccess, NameRegion } from '../../src/decision/difference/model.ts';
 import { decideManagement } from '../../src/decision/management.ts';
@@ -123,7 +123,7 @@ function decided({ before, after }: RuleChange, principal: Principal, input: Che
   if (match.kind !== 'matched') return undefined;
   const trace: Trace = { grants: [] };
   const isAllowed = (snapshot: Snapshot) =>
-    decideTraced(match, input, { kind: 'proved', principal }, snapshot, timeMs, trace).kind === 'allow';
+    decide(match, input, { kind: 'proved', principal }, snapshot, timeMs, trace).kind === 'allow';
   const outcome = outcomeOf(isAllowed(before), isAllowed(after));
   return { outcome, route: match.route, resources: trace.query?.resources ?? [] };
 }

@@ -30,7 +30,6 @@ export class Line {
     return (1n << BigInt(this.starts.length)) - 1n;
   }
 
-  /** Returns the interval of a value. */
   indexOf(value: bigint): number {
     let low = 0;
     let high = this.starts.length;
@@ -47,7 +46,6 @@ export class Line {
     return bitsOf(this.starts.flatMap((start, index) => (holds(start) ? [index] : [])));
   }
 
-  /** Returns the values of a set of intervals as runs. */
   spansOf(mask: bigint): readonly ValueRun[] {
     const spans: ValueRun[] = [];
     for (const index of positionsOf(mask & this.all)) {

@@ -39,7 +39,6 @@ function ends(pattern: string) {
   return { exact: false, head: pattern.slice(0, star), tail: pattern.slice(pattern.lastIndexOf('*') + 1) };
 }
 
-/** A class of names. */
 interface NameClass {
   readonly witness: string;
   readonly matched: readonly number[];

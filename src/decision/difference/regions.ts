@@ -159,7 +159,6 @@ export class Space {
   }
 }
 
-/** Returns equal texts for equal regions of one space. */
 export function regionKey(region: Region): string {
   return region.map(({ each, some }) => [each, ...some].map((mask) => mask.toString(16)).join('+')).join(' ');
 }

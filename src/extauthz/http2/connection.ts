@@ -143,11 +143,6 @@ export class Connection {
     return this.#streams.size;
   }
 
-  /** The bytes of answers that wait for the peer's flow control. */
-  get queuedBytes(): number {
-    return this.#waiting.bytes;
-  }
-
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -8,20 +8,13 @@ import { createRequire } from 'node:module';
 import type { Endpoint } from '../endpoint.ts';
 import { staticEndpoint } from '../static-endpoint.ts';
 
-interface Asset {
-  readonly path: string;
-  readonly operationId: string;
-  readonly type: string;
-  readonly file: URL | string;
-}
-
 const packages = createRequire(import.meta.url);
 const viewer = (name: string): string => packages.resolve(`@fastify/swagger-ui/static/${name}`);
 const own = (name: string): URL => new URL(name, import.meta.url);
 
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-const ASSETS: readonly Asset[] = [
+const ASSETS = [
   { path: '/docs', operationId: 'getDocs', type: 'text/html; charset=utf-8', file: own('page.html') },
   { path: '/docs/start.js', operationId: 'getDocsStart', type: SCRIPT, file: own('start.js') },
   {

@@ -35,7 +35,6 @@ export class Components {
     return { $ref: `#/components/${kind}/${name}` };
   }
 
-  /** Returns the components by kind and name, sorted. */
   all(): Json {
     const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(sorted(this.#kinds).map(([kind, kept]) => [kind, Object.fromEntries(sorted(kept))]));

@@ -24,7 +24,6 @@ const OF_CALLERS = [
   'tenant_suspended',
 ] as const;
 const OF_PERMISSIONS = ['denied_by_policy', 'insufficient_permission'] as const;
-/** The codes of endpoints that change something. */
 const OF_CHANGES = ['rate_limit_exceeded'] as const;
 const OF_KEYS = ['idempotency_in_progress', 'idempotency_mismatch'] as const;
 

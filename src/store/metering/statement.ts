@@ -44,12 +44,10 @@ export function rowsIn(row: Row, column: string): readonly Row[] {
   return value;
 }
 
-/** Returns texts that were aggregated into JSON. */
 export function textsIn(row: Row, column: string): readonly string[] {
   return rowsIn(row, column).map(String);
 }
 
-/** Returns numbers that were aggregated into JSON. */
 export function numbersIn(row: Row, column: string): readonly number[] {
   return rowsIn(row, column).map(Number);
 }

@@ -34,7 +34,6 @@ export function decisionRecord(line: DecisionLine, atMs: number): string {
   );
 }
 
-/** Returns the request's body for some records. */
 export function logsRequest(resource: readonly OtlpAttribute[], records: readonly string[]): string {
   const scope = JSON.stringify({ name: 'postern.decisions' });
   return `{"resourceLogs":[{"resource":{"attributes":${JSON.stringify(resource)}},"scopeLogs":[{"scope":${scope},"logRecords":[${records.join(',')}]}]}]}`;

@@ -18,7 +18,6 @@ type AttributeValue = string | number | boolean | readonly string[];
 /** Undefined: no attribute. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** Returns the attributes that have a value. */
 export function attributesOf(values: Attributes): readonly OtlpAttribute[] {
   const attributes: OtlpAttribute[] = [];
   for (const key in values) {
