@@ -13,7 +13,7 @@ import type { Patience } from './load-limiter.ts';
 import type { CheckedIssuerToken, IssuerKeyRefresh, IssuerToken } from './ports.ts';
 import type { CacheEntry } from './read-through-cache.ts';
 import { newMemo, type PrincipalMemo } from './values.ts';
-import { type Verification, VerificationCache, type VerificationCacheParts } from './verification-cache.ts';
+import { VerificationCache, type VerificationCacheParts, type VerificationEntry } from './verification-cache.ts';
 
 /** The keys that a token proves, as long as `link` is cached. */
 export interface MatchedProofs {
@@ -34,7 +34,7 @@ interface PastAdmission {
   readonly untilMs: number;
 }
 
-export interface IssuerTokenEntry extends Verification {
+export interface IssuerTokenEntry extends VerificationEntry {
   readonly issuer: CacheEntry<IssuerRecord>;
   readonly checked: CheckedIssuerToken;
   /** The link of `sub`, which proves keys; undefined = the token has no such subject. */

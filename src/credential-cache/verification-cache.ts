@@ -23,12 +23,12 @@ export interface VerificationCacheParts {
   readonly monotonicMs: () => number;
 }
 
-export interface Verification {
+export interface VerificationEntry {
   /** Whole monotonic milliseconds, read before the verification began. */
   readonly verifiedAtMs: number;
 }
 
-export abstract class VerificationCache<Entry extends Verification> {
+export abstract class VerificationCache<Entry extends VerificationEntry> {
   readonly #parts: VerificationCacheParts;
   readonly #entries: LRUCache<string, Entry>;
   readonly #rejected = new NegativeCache<Entry>(MAX_ABSENT, REJECTED_TTL_MS);

@@ -9,13 +9,13 @@
 import type { Patience } from './load-limiter.ts';
 import type { TokenVerifier, VerifiedToken } from './ports.ts';
 import { LOADS_PER_FILL } from './read-through-cache.ts';
-import { type Verification, VerificationCache, type VerificationCacheParts } from './verification-cache.ts';
+import { VerificationCache, type VerificationCacheParts, type VerificationEntry } from './verification-cache.ts';
 
 interface VerifiedTokensParts extends VerificationCacheParts {
   readonly verifier: TokenVerifier;
 }
 
-interface TokenEntry extends Verification {
+interface TokenEntry extends VerificationEntry {
   readonly token: VerifiedToken;
 }
 
