@@ -4,7 +4,7 @@ import { type ConfigError, formatConfigError } from '../config/config-error.ts';
 import type { DifferenceParts } from '../iam/explain/difference.ts';
 import type { PlanAction } from '../iam/setup/action.ts';
 import { applySetup, previewSetup, type SetupParts } from '../iam/setup/apply.ts';
-import { setupNotices, unboundNotices } from '../iam/setup/notices.ts';
+import { planNotices, setupNotices } from '../iam/setup/notices.ts';
 import type { SetupOptions } from '../iam/setup/plan.ts';
 import { setupDifference } from '../iam/setup/rules-difference.ts';
 import type { SetupToken } from '../iam/setup/write.ts';
@@ -91,7 +91,7 @@ async function planAndApply(
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const plan = await previewSetup(parts, setup, options.setup);
     if (plan.kind === 'errors') return refuse(locate(plan.errors));
-    if (attempt === 1) process.stdout.write(listed(locate(unboundNotices(setup, plan.actions)), 'notice: '));
+    if (attempt === 1) process.stdout.write(listed(locate(planNotices(setup, plan.actions)), 'notice: '));
     if (attempt > 1) process.stdout.write('\nAnother change was made after the plan was shown. The new plan is:\n\n');
     process.stdout.write(planText(plan.actions));
     if (options.showsDifference)

@@ -5,12 +5,14 @@ import { DAY_NAMES } from '../../src/domain/records.ts';
 import { BUILTIN_ROLES } from '../../src/domain/roles.ts';
 import { withoutHidden } from '../../src/domain/visible-text.ts';
 import type {
+  BudgetDocument,
   IssuerDocument,
   PolicyDocument,
   RoleDocument,
   SetupDocument,
   TenantDocument,
   UserDocument,
+  WebhookDocument,
 } from '../../src/iam/setup/document.ts';
 
 /** Text as people and machines write it, also what YAML reads as something else, and what breaks lines. */
@@ -181,11 +183,57 @@ const rateLimits = fc.uniqueArray(
   { selector: ({ models }) => models.join(), minLength: 1, maxLength: 3 },
 );
 
+const webhook: fc.Arbitrary<WebhookDocument> = present(
+  fc.record({
+    url: fc.constantFrom('https://hooks.example/a', 'https://hooks.example/a?b=%2F', 'https://b.example:8443/'),
+    events: fc.uniqueArray(fc.constantFrom('*', 'budget.*', 'key.revoked', 'audit.role.create'), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    description: fc.option(title, { nil: null }),
+    enabled: maybe(fc.boolean()),
+  }),
+);
+
+/** Without a scope of keys, because a file contains no keys. */
+function budget(roles: readonly string[], emails: readonly string[]): fc.Arbitrary<BudgetDocument> {
+  const scopes = [
+    fc.constant({ tenant: true as const }),
+    fc.subarray([...roles], { minLength: 1 }).map((names) => ({ roles: names })),
+    fc.constant({ metadata: { team: 'a' } }),
+    ...(emails.length === 0 ? [] : [fc.subarray([...emails], { minLength: 1 }).map((users) => ({ users }))]),
+  ];
+  const amount = fc.oneof(
+    fc.record({ unit: fc.constant('money' as const), limit: fc.constantFrom('0', '12.5', '0.000000001') }),
+    fc.record({ unit: fc.constantFrom('tokens' as const, 'requests' as const), limit: fc.constantFrom(0, 1, 1e12) }),
+  );
+  const rest = fc.record({
+    name,
+    period: fc.constantFrom('hour' as const, 'day' as const, 'week' as const, 'month' as const, 'total' as const),
+    timezone: fc.constantFrom('Europe/Berlin', null, undefined),
+    applies_to: fc.oneof(...scopes),
+    per: maybe(fc.constantFrom('all' as const, 'key' as const, 'user' as const)),
+    models: fc.oneof(fc.constantFrom(null, undefined), fc.uniqueArray(glob, { minLength: 1, maxLength: 3 })),
+    action: maybe(fc.constantFrom('block' as const, 'report' as const)),
+    alerts: fc.constantFrom([0.8, 1], [0.5], [], null, undefined),
+    enabled: maybe(fc.boolean()),
+  });
+  return present(fc.tuple(rest, amount).map(([parts, { unit, limit }]) => ({ ...parts, unit, limit })));
+}
+
 const builtins = BUILTIN_ROLES.map((one) => one.name as string);
 const unique = <T>(one: fc.Arbitrary<T>, by: (value: T) => string, maxLength: number) =>
   fc.uniqueArray(one, { selector: by, maxLength });
 
 function tenant(id: string): fc.Arbitrary<TenantDocument> {
+  return withoutBudgets(id).chain((document) => {
+    const roles = [...builtins, ...(document.roles ?? []).map((one) => one.name)];
+    const emails = (document.users ?? []).map(({ email }) => email.toLowerCase());
+    return unique(budget(roles, emails), (one) => one.name, 2).map((budgets) => ({ ...document, budgets }));
+  });
+}
+
+function withoutBudgets(id: string): fc.Arbitrary<TenantDocument> {
   return unique(role, (one) => one.name, 3).chain((roles) => {
     const names = [...builtins, ...roles.map((one) => one.name)];
     return present(
@@ -215,6 +263,7 @@ function tenant(id: string): fc.Arbitrary<TenantDocument> {
           3,
         ),
         issuers: unique(issuer(id, names), (one) => one.name, 2),
+        webhooks: unique(webhook, (one) => one.url, 2),
         users: unique(user(id, names), (one) => one.email.toLowerCase(), 4),
       }),
     );
@@ -257,6 +306,11 @@ export function meaning(document: SetupDocument): unknown {
     users: one.users ? { subject_claim: 'sub', create: false, roles: [], default_roles: [], ...one.users } : null,
     sso: one.sso ? { scopes: ['openid', 'profile', 'email'], ...one.sso } : null,
   });
+  const budgetMeaning = (one: BudgetDocument) => ({
+    ...{ timezone: null, per: 'all', models: null, action: 'block', enabled: true, ...one },
+    limit: one.unit === 'money' ? Number(one.limit) : one.limit,
+    alerts: one.alerts ?? [],
+  });
   const byName = (left: { readonly name: string }, right: { readonly name: string }) =>
     left.name < right.name ? -1 : 1;
   return {
@@ -278,6 +332,10 @@ export function meaning(document: SetupDocument): unknown {
           .sort(byName),
         policies: (one.policies ?? []).map(policyMeaning).sort(byName),
         issuers: (one.issuers ?? []).map(issuerMeaning).sort(byName),
+        webhooks: (one.webhooks ?? [])
+          .map((each) => ({ enabled: true, ...each, description: each.description ?? null }))
+          .sort((left, right) => (left.url < right.url ? -1 : 1)),
+        budgets: (one.budgets ?? []).map(budgetMeaning).sort(byName),
         users: (one.users ?? [])
           .map((each) => ({
             email: each.email.toLowerCase(),

@@ -202,21 +202,21 @@ describe('apply', () => {
     expect(await exported(fresh.db)).toBe(file);
   });
 
-  it('patterns that match no permission, and policies that apply to no principal, are applied with a notice that names their line', async () => {
+  it('patterns that match no permission, policies that apply to no principal, and webhooks without a secret are applied with a notice that names their line', async () => {
     const fresh = await database();
-    const text = ACME.replace('permissions: ["chat:*"]', 'permissions: ["chat:wirte"]').replace(
-      'attached_roles: [small-models]',
-      'applies_to: roles',
-    );
+    const text = ACME.replace('permissions: ["chat:*"]', 'permissions: ["chat:wirte"]')
+      .replace('attached_roles: [small-models]', 'applies_to: roles')
+      .replace('    users:', '    webhooks: [{ url: "https://hooks.acme.example/a", events: ["*"] }]\n    users:');
     const path = await file('mistyped.yaml', text);
     const applied = await postern(fresh.url, ['apply', path]);
     expect([applied.code, applied.stderr]).toEqual([0, '']);
-    expect(applied.stdout).toMatch(/^Plan: 6 to create.*\nDone\.$/m);
-    expect(applied.stdout.split('\n').slice(0, 3)).toEqual([
+    expect(applied.stdout).toMatch(/^Plan: 7 to create.*\nDone\.$/m);
+    expect(applied.stdout.split('\n').slice(0, 4)).toEqual([
       `notice: ${path}:15:23: tenants[0].roles[0].permissions[0]: chat:wirte covers no permission that a route or an endpoint needs. The nearest existing permission is chat:write.`,
       expect.stringMatching(
         /^notice: .*:18:9: tenants\[0\]\.policies\[0\].*applies to no principal\. Attach a role\.$/,
       ),
+      `notice: ${path}:24:16: tenants[0].webhooks[0]: The deliveries of this webhook wait for a secret. \`postern webhook rotate\` gives it one.`,
       '+ create global policy no-banned-nets',
     ]);
   });

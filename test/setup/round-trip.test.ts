@@ -4,7 +4,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { setupWriter } from '../../src/cli/export-file.ts';
-import type { PolicyDocument, RoleDocument, TenantDocument, UserDocument } from '../../src/iam/setup/document.ts';
+import type {
+  BudgetDocument,
+  PolicyDocument,
+  RoleDocument,
+  TenantDocument,
+  UserDocument,
+  WebhookDocument,
+} from '../../src/iam/setup/document.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { meaning, setup, sorted, words } from './any-setup.ts';
@@ -74,10 +81,16 @@ it('from any setup to any other: with --prune the lists are as in the file, inde
       await apply(fresh.db, spoken, options);
       expect(await planLines(fresh.db, spoken, options)).toEqual([]);
       const text = await exported(fresh.db);
-      for (const { id, roles, policies, users } of second.tenants ?? []) {
+      for (const { id, roles, policies, webhooks, budgets, users } of second.tenants ?? []) {
         const now = parse(text).tenants.find((one: TenantDocument) => one.id === id);
         expect(now.roles.map((one: RoleDocument) => one.name)).toEqual(sorted(roles?.map((one) => one.name)));
         expect(now.policies.map((one: PolicyDocument) => one.name)).toEqual(sorted(policies?.map((one) => one.name)));
+        expect((now.webhooks ?? []).map((one: WebhookDocument) => one.url)).toEqual(
+          sorted(webhooks?.map((one) => one.url)),
+        );
+        expect((now.budgets ?? []).map((one: BudgetDocument) => one.name)).toEqual(
+          sorted(budgets?.map((one) => one.name)),
+        );
         expect(now.users.map((one: UserDocument) => one.email)).toEqual(
           sorted(users?.map((one) => one.email.toLowerCase())),
         );

@@ -110,9 +110,10 @@ export function listTenantIssuers(trx: Queryable, tenant: TenantId): Promise<rea
   );
 }
 
-/** A tenant has few. */
-export function listTenantWebhooks(trx: Queryable, tenant: TenantId): Promise<readonly WebhookRow[]> {
-  return listWebhooks(trx, { kind: 'one', tenant }, { after: undefined, take: PAGE_ROWS });
+/** Returns the tenant's webhooks, which are few, by their URLs, which identify them in a file. */
+export async function listTenantWebhooks(trx: Queryable, tenant: TenantId): Promise<readonly WebhookRow[]> {
+  const rows = await listWebhooks(trx, { kind: 'one', tenant }, { after: undefined, take: PAGE_ROWS });
+  return rows.toSorted((left, right) => (left.url < right.url ? -1 : 1));
 }
 
 /** Returns the tenant's policies and the global ones. */

@@ -1,4 +1,4 @@
-/** Notices about parts of a setup that have no effect. The API has the same notices. */
+/** Notices about parts of a setup that have no effect. The API has the same notices about roles and policies. */
 
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { BINDS_NO_ONE, type Notice, patternNotices, policyNotices } from '../permissions/notices.ts';
@@ -8,7 +8,7 @@ import type { Setup, SetupError } from './read.ts';
 import type { WantedRole } from './roles.ts';
 
 interface SetupNotice extends SetupError {
-  readonly kind: Notice['kind'];
+  readonly kind: Notice['kind'] | 'without_secret';
 }
 
 /** Returns the notices in the order of the document, each with a JSON pointer into it. */
@@ -31,21 +31,34 @@ export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants
   ];
 }
 
-/** Returns notices about planned policies that apply to no principal, because the document names no role for them. */
-export function unboundNotices(
+const WITHOUT_SECRET = {
+  kind: 'without_secret',
+  message: 'The deliveries of this webhook wait for a secret. `postern webhook rotate` gives it one.',
+} as const;
+
+/**
+ * Returns notices about planned policies that apply to no principal, because the document names no role for them, and
+ * about planned webhooks, because a document has no secret.
+ */
+export function planNotices(
   { globalPolicies = [], tenants }: Setup,
   actions: readonly PlanAction[],
 ): readonly SetupNotice[] {
-  const placeOf = ({ tenant, name }: PlanAction): WantedPolicy | undefined => {
-    const among = tenant === undefined ? globalPolicies : tenants.find(({ key }) => key === tenant)?.policies;
-    return among?.find((policy) => policy.key === name);
-  };
-  return actions.flatMap((action) => {
-    const isUnbound = action.changes.some(({ member, after }) => member === 'applies_to' && after === 'roles');
-    if (action.type !== 'policy' || action.verb !== 'create' || !isUnbound) return [];
-    const wanted = placeOf(action);
-    return wanted !== undefined && wanted.attached_roles === undefined ? placed(wanted.at, [BINDS_NO_ONE]) : [];
+  return actions.flatMap((action): readonly SetupNotice[] => {
+    const { type, verb, name } = action;
+    const among = tenants.find(({ key }) => key === action.tenant);
+    if (verb === 'create' && type === 'policy' && isUnbound(action)) {
+      const wanted = (action.tenant === undefined ? globalPolicies : among?.policies)?.find(({ key }) => key === name);
+      return wanted !== undefined && wanted.attached_roles === undefined ? placed(wanted.at, [BINDS_NO_ONE]) : [];
+    }
+    if (verb !== 'create' || type !== 'webhook') return [];
+    const wanted = among?.webhooks?.find(({ key }) => key === name);
+    return wanted === undefined ? [] : [{ ...WITHOUT_SECRET, path: wanted.at }];
   });
+}
+
+function isUnbound({ changes }: PlanAction): boolean {
+  return changes.some(({ member, after }) => member === 'applies_to' && after === 'roles');
 }
 
 function placed(at: string, notices: readonly Notice[]): readonly SetupNotice[] {
