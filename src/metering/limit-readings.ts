@@ -49,6 +49,7 @@ const MAX_AGE_MS = 1000;
 const MAX_READINGS = 50_000;
 /** The numbers of one statement. */
 const MAX_NUMBERS = 1000;
+/** Of the numbers that wait to be read, and of the checks that wait for numbers. */
 const MAX_WAITING = 10_000;
 
 export class LimitReadings {
@@ -56,6 +57,7 @@ export class LimitReadings {
   readonly #plans: RequestPlans;
   readonly #readings = new LRUCache<string, Reading>({ max: MAX_READINGS });
   readonly #waiting = new Set<Reading>();
+  #waitingChecks = 0;
   readonly #statements = new SingleFlight(
     () => this.#read(),
     () => this.#waiting.size > 0,
@@ -131,7 +133,8 @@ export class LimitReadings {
   #fresh(readings: readonly Reading[]): Promise<void> | undefined {
     const stale = readings.filter((reading) => this.#isStale(reading));
     if (stale.length === 0) return undefined;
-    if (this.#waiting.size >= MAX_WAITING) throw new Fault(`${MAX_WAITING} limits are already waiting to be read`);
+    if (Math.max(this.#waiting.size, this.#waitingChecks) >= MAX_WAITING)
+      throw new Fault(`${MAX_WAITING} checks or limits are already waiting for the database`);
     for (const reading of stale) {
       if (!reading.isPending) this.#waiting.add(reading);
       reading.isPending = true;
@@ -141,8 +144,10 @@ export class LimitReadings {
 
   /** A statement that runs already may not have the readings, so the wait may take two. */
   async #await(stale: readonly Reading[]): Promise<void> {
+    this.#waitingChecks++;
     do await this.#statements.run();
     while (stale.some(({ isPending }) => isPending));
+    this.#waitingChecks--;
   }
 
   #isStale({ readAtMs, kind, endsMs }: Reading): boolean {

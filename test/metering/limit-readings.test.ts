@@ -182,6 +182,38 @@ describe('a reading of the limits', () => {
     expect(seen).toHaveLength(3);
   });
 
+  test('of 10,000 keys takes one statement at a time, each of at most 1000 numbers', async () => {
+    let running = 0;
+    const sizes: number[] = [];
+    const readings = new LimitReadings({
+      ...common,
+      nowMs: Date.now,
+      store: {
+        read: async ({ subjects }) => {
+          sizes.push(subjects.length);
+          expect(++running).toBe(1);
+          await Promise.resolve();
+          running--;
+          return { granted: subjects.map(() => 0), spent: [], held: [], collections: [], windowLeftMs: 60_000 };
+        },
+      },
+    });
+    const asked = Array.from({ length: 10_000 }, (_, i) => readings.admit(askOf({ keyId: `key-${i}`, keyRpm: 1 })));
+    expect((await Promise.all(asked)).every(({ kind }) => kind === 'admitted')).toBe(true);
+    // The first statement begins with the first check.
+    expect(sizes).toEqual([1, ...Array.from({ length: 9 }, () => 1000), 999]);
+  });
+
+  test('that the database does not answer keeps at most 10,000 checks, and the next one is a fault at once', async () => {
+    const answer = Promise.withResolvers<never>();
+    const readings = new LimitReadings({ ...common, nowMs: Date.now, store: { read: () => answer.promise } });
+    const ask = async () => readings.admit(askOf({ tenantRpm: 1 }));
+    const asked = Array.from({ length: 10_000 }, ask);
+    await expect(ask()).rejects.toThrow(Fault);
+    answer.reject(new Error('the database did not answer'));
+    for (const one of await Promise.allSettled(asked)) expect(one.status).toBe('rejected');
+  });
+
   test('that fails is a fault for a second, never an allow', async () => {
     let nowMs = 0;
     let asked = 0;
