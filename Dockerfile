@@ -39,5 +39,5 @@ USER 65532:65532
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=5s --retries=3 \
   CMD ["node", "src/main.ts", "health"]
-ENTRYPOINT ["node", "--max-semi-space-size=8", "src/main.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "--external-memory-accounted-in-global-limit", "src/main.ts"]
 CMD ["serve"]

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { NODE_FLAGS } from '../scripts/lib/node-flags.mjs';
 import type { SessionId, TenantId, UserId } from '../src/domain/ids.ts';
 import { rotationTimes } from '../src/identity/signing-key-plan.ts';
 import { SigningKeys } from '../src/identity/signing-keys.ts';
@@ -100,7 +99,7 @@ export async function openWorld(
     const server = await startPinned(
       main,
       ['serve'],
-      { ...env, NODE_OPTIONS: [...NODE_FLAGS, env['NODE_OPTIONS'] ?? ''].join(' ') },
+      env,
       async () => (await fetch(`http://${admin}/readyz`)).status === 200,
     );
     const pid = server.process.pid;

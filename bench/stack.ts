@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { connect, createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NODE_FLAGS } from '../scripts/lib/node-flags.mjs';
 
 export const SERVER_CORE = '0';
 export const LOAD_CORE = cpus().length > 1 ? '1' : '0';
@@ -78,14 +79,14 @@ export interface Pinned {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts a Node program on the server's core and waits until `ready` resolves true. */
+/** Starts a Node program with the options of a server on the server's core, and waits until `ready` resolves true. */
 export function startPinned(
   script: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   ready: () => Promise<boolean>,
 ): Promise<Pinned> {
-  return startPinnedCommand(process.execPath, [script, ...args], env, ready);
+  return startPinnedCommand(process.execPath, [...NODE_FLAGS, script, ...args], env, ready);
 }
 
 /** Reports whether something listens on a port of this machine. */

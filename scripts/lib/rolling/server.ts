@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NODE_FLAGS } from '../node-flags.mjs';
 
 const READY_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 30_000;
@@ -42,7 +43,7 @@ export async function startServer(
   place: Place,
   env: NodeJS.ProcessEnv,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', join(root, 'src/main.ts'), 'serve'], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, join(root, 'src/main.ts'), 'serve'], {
     cwd,
     env: {
       PATH: process.env['PATH'],
