@@ -1,6 +1,5 @@
 /** Runs the command that the arguments name. Reports its failure in one sentence, with an exit code. */
 
-import { setFlagsFromString } from 'node:v8';
 import manifest from '../../package.json' with { type: 'json' };
 import { didYouMean } from '../config/config-error.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
@@ -15,9 +14,6 @@ const FAILED = 1;
 const REFUSED = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {
-  boundHeapGrowth();
-  // A reader that closes its end (`| head`) must not stop a server.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     return await run(argv);
   } catch (error) {
@@ -79,13 +75,4 @@ function failureText(error: unknown): string {
     return `The database did not answer: ${error.message}${cause}. Check database.url and that PostgreSQL runs.`;
   }
   return error instanceof Error ? error.message : String(error);
-}
-
-/**
- * Lets the heap grow by less between full collections than V8 does by default. Each call leaves garbage that survived a
- * minor collection, such as HTTP/2 streams. With V8's default, the heap of a server becomes several times as large as
- * its live objects.
- */
-function boundHeapGrowth(): void {
-  setFlagsFromString('--heap-growing-percent=40');
 }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { migrationNames } from '../../src/store/migrate.ts';
+import { type CommandResult, runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { SECRET_KEY } from './support/client.ts';
 import { type Finished, openStand, type Stand } from './support/postern.ts';
@@ -19,14 +20,25 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 const PASSWORD = 'a-password-of-the-database';
 
 let stand: Stand;
+let setup: string;
 beforeAll(async () => {
   stand = await openStand();
-  await writeFile(join(stand.folder, 'setup.yaml'), 'version: 1\n');
+  setup = join(stand.folder, 'setup.yaml');
+  await writeFile(setup, 'version: 1\n');
 });
 afterAll(() => stand?.close());
 
+/** Commands whose whole process is tested as well: one that ends by itself, and one that waits for a signal. */
+const AS_PROCESSES: readonly (string | undefined)[] = ['export', 'audit'];
+
+function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Finished | CommandResult> {
+  return AS_PROCESSES.includes(args[0])
+    ? stand.run(args, env)
+    : runCommand(args, { ...env, POSTERN_ADMIN_LISTEN: '127.0.0.1:0' });
+}
+
 /** The arguments that a command needs to reach its database. */
-const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+const argumentsOf = (): Readonly<Record<string, readonly (readonly string[])[]>> => ({
   explain: [['--subject', 'usr_00000000000000000000000000', '--method', 'GET', '--path', '/v1/models']],
   'policy disable': [['some-policy']],
   'issuer test': [['some-issuer']],
@@ -45,18 +57,18 @@ const WORDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'budget reset': [['some-budget', '--reason', 'a test']],
   'audit follow': [['--cursor', 'cursor']],
   apply: [
-    ['setup.yaml', '--yes'],
-    ['setup.yaml', '--dry-run'],
+    [setup, '--yes'],
+    [setup, '--dry-run'],
   ],
-  diff: [['-f', 'setup.yaml']],
+  diff: [['-f', setup]],
   // Not the cluster of the machine's kubeconfig file.
-  'gateway verify': [['--dump', 'setup.yaml']],
-};
+  'gateway verify': [['--dump', setup]],
+});
 
 const named = (words: readonly string[]): string => words.join(' ');
 const commandsThat = (use: NonNullable<(typeof COMMANDS)[number]['database']>): readonly string[][] =>
   COMMANDS.filter(({ database = 'ready' }) => database === use).flatMap(({ words }) =>
-    (WORDS[named(words)] ?? [[]]).map((more) => [...words, ...more]),
+    (argumentsOf()[named(words)] ?? [[]]).map((more) => [...words, ...more]),
   );
 
 function envOf(url: string): NodeJS.ProcessEnv {
@@ -78,7 +90,7 @@ async function contents({ db }: FreshDatabase): Promise<unknown> {
   return { relations, rows };
 }
 
-function expectRefused({ code, stdout, stderr }: Finished, says: RegExp, label: string): void {
+function expectRefused({ code, stdout, stderr }: Finished | CommandResult, says: RegExp, label: string): void {
   // 2 is the finding of `diff`, so its errors are 1.
   expect([label, code, stdout]).toEqual([label, label.startsWith('diff') ? 1 : 2, '']);
   expect(stderr, label).toMatch(says);
@@ -135,8 +147,7 @@ describe.each([
     const database = await make();
     onTestFinished(() => database.close());
     const before = await contents(database);
-    for (const args of commandsThat('ready'))
-      expectRefused(await stand.run(args, envOf(database.url)), says, named(args));
+    for (const args of commandsThat('ready')) expectRefused(await run(args, envOf(database.url)), says, named(args));
     expect(await contents(database)).toEqual(before);
   });
 });
@@ -160,7 +171,7 @@ describe('a database that does not exist', () => {
     const dataDir = join(stand.folder, 'absent');
     const says = new RegExp(`^There is no database in ${dataDir}\\. Set data-dir .*postern migrate.*\\.\\n$`);
     for (const args of commandsThat('ready')) {
-      expectRefused(await stand.run(args, { POSTERN_DATA_DIR: dataDir }), says, named(args));
+      expectRefused(await run(args, { POSTERN_DATA_DIR: dataDir }), says, named(args));
     }
     await expect(stat(dataDir)).rejects.toThrow('ENOENT');
   });
@@ -177,7 +188,7 @@ describe('a database that does not exist', () => {
     await mkdir(dataDir);
     await prepare(dataDir);
     const before = await readdir(dataDir, { recursive: true });
-    const refused = await stand.run(['reset-admin', '--yes'], { POSTERN_DATA_DIR: dataDir });
+    const refused = await run(['reset-admin', '--yes'], { POSTERN_DATA_DIR: dataDir });
     expectRefused(refused, /^There is no database in \S+\. Set data-dir .*postern migrate/, what);
     expect(await readdir(dataDir, { recursive: true })).toEqual(before);
   });
@@ -187,7 +198,9 @@ describe('an embedded database', () => {
   it('with an older schema is refused with its data-dir; once migrated, commands use it, and its server ends again', async () => {
     const dataDir = join(stand.folder, 'embedded');
     const env = { POSTERN_DATA_DIR: dataDir };
-    expect((await stand.run(['migrate'], env)).code).toBe(0);
+    const migrated = await stand.run(['migrate'], env);
+    expect([migrated.code, migrated.stdout]).toEqual([0, expect.stringMatching(/^Migrated: /m)]);
+    expect(await postmasterOf(dataDir)).toBeUndefined();
     expect((await stand.run(['export'], env)).code).toBe(0);
     const key = await readFile(join(dataDir, 'secret-key'), 'utf8');
     expect(await postmasterOf(dataDir)).toBeUndefined();
@@ -214,7 +227,7 @@ describe('a command without a database', () => {
   it('makes no data-dir', async () => {
     const dataDir = join(stand.folder, 'unused');
     for (const args of commandsThat('none'))
-      await stand.run([...args, ...(args[0] === 'ldap' ? ['alice'] : [])], { POSTERN_DATA_DIR: dataDir });
+      await run([...args, ...(args[0] === 'ldap' ? ['alice'] : [])], { POSTERN_DATA_DIR: dataDir });
     await expect(stat(dataDir)).rejects.toThrow('ENOENT');
   });
 });

@@ -1,7 +1,4 @@
-/**
- * `postern apply` and `postern export` as processes, on a real database: what they print, what they change, and how
- * they end.
- */
+/** `postern apply` and `postern export` on a real database: what they print, what they change, and how they end. */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { opaqueDigest } from '../../src/identity/opaque-tokens.ts';
+import { SECRET_KEY } from '../server/support/client.ts';
+import { openStand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { apply, exported, planLines, postern } from './support.ts';
 
@@ -315,10 +314,11 @@ describe('apply', () => {
 
   it('of two at once one does it, and the other finds it done', async () => {
     const fresh = await database();
-    const both = await Promise.all([
-      postern(fresh.url, ['apply', '-'], ACME),
-      postern(fresh.url, ['apply', '-'], ACME),
-    ]);
+    const stand = await openStand();
+    onTestFinished(() => stand.close());
+    const args = ['apply', await file('at-once.yaml', ACME)];
+    const env = { POSTERN_DATABASE_URL: fresh.url, POSTERN_SECRET_KEY: SECRET_KEY };
+    const both = await Promise.all([stand.run(args, env), stand.run(args, env)]);
     expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
       [0, ''],

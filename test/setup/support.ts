@@ -1,9 +1,6 @@
-/** Shared by the tests of setups: applying and exporting in this process and on the command line. */
+/** Shared by the tests of setups: applying and exporting by functions and by commands. */
 
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { readSetupText } from '../../src/cli/apply-file.ts';
 import { setupWriter } from '../../src/cli/export-file.ts';
 import type { PlanAction } from '../../src/iam/setup/action.ts';
@@ -13,39 +10,13 @@ import { exportSetup } from '../../src/iam/setup/export.ts';
 import type { SetupOptions } from '../../src/iam/setup/plan.ts';
 import type { Setup, SetupError } from '../../src/iam/setup/read.ts';
 import type { Database } from '../../src/store/database.ts';
+import { type CommandResult, runCommand } from '../support/command.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/test-compile-cache', import.meta.url));
-
-export interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const SECRET_KEY = 'a secret key that only the tests of this project have';
 
 /** Runs one command of `postern` on a database. @param input its standard input */
-export function postern(databaseUrl: string, args: readonly string[], input = ''): Promise<Finished> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    cwd: tmpdir(),
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: COMPILE_CACHE,
-      POSTERN_DATABASE_URL: databaseUrl,
-      POSTERN_SECRET_KEY: 'a secret key that only the tests of this project have',
-    },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  // A command that refuses its options does not wait for its input.
-  child.stdin.on('error', () => undefined).end(input);
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+export function postern(databaseUrl: string, args: readonly string[], input = ''): Promise<CommandResult> {
+  return runCommand(args, { POSTERN_DATABASE_URL: databaseUrl, POSTERN_SECRET_KEY: SECRET_KEY }, input);
 }
 
 /** @throws Error with all problems */
