@@ -11,6 +11,7 @@ import { metric, openStand, type Server, type Stand } from '../server/support/po
 import { processesOf } from '../server/support/processes.ts';
 import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -19,7 +20,7 @@ let postgres: EmbeddedPostgres;
 let server: Server;
 beforeAll(async () => {
   stand = await openStand();
-  postgres = await startEmbedded({ dataDir: join(stand.folder, 'remote'), durable: false });
+  postgres = await startEmbedded({ dataDir: await prepareDataDir(join(stand.folder, 'remote')), durable: false });
   server = await stand.serve({
     POSTERN_DATABASE_URL: postgres.url,
     POSTERN_SECRET_KEY: SECRET_KEY,

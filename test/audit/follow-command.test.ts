@@ -7,21 +7,23 @@ import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/e
 import { ADMIN, done, login, SECRET_KEY } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
 import { logLines, openStand, type Running, type Server, type Stand } from '../server/support/postern.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let stand: Stand;
+let dataDir: string;
 let postgres: EmbeddedPostgres;
 let server: Server;
 let token: string;
 let env: NodeJS.ProcessEnv;
 let tenants = 0;
 
-const startPostgres = (): Promise<EmbeddedPostgres> =>
-  startEmbedded({ dataDir: join(stand.folder, 'remote'), durable: false });
+const startPostgres = (): Promise<EmbeddedPostgres> => startEmbedded({ dataDir, durable: false });
 
 beforeAll(async () => {
   stand = await openStand();
+  dataDir = await prepareDataDir(join(stand.folder, 'remote'));
   postgres = await startPostgres();
   env = { POSTERN_DATABASE_URL: postgres.url, POSTERN_SECRET_KEY: SECRET_KEY };
   server = await stand.serve({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });

@@ -18,6 +18,7 @@ import { type Demo, demoEnvironment, MAIN, startDemo } from '../support/demo.ts'
 import { envoyBinary } from '../support/envoy.ts';
 import { makeIssuerKey, type SigningKeyOfIssuer, signToken } from '../support/issuer.ts';
 import { freeAddress } from '../support/ports.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -50,6 +51,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'postern-guides-'));
   chmodSync(folder, 0o711);
   environment = await demoEnvironment(folder, { POSTERN_USAGE_EVENTS_TENANTS: '["globex"]' });
+  await prepareDataDir(join(folder, 'data'));
   demo = await startDemo(environment);
   password = demo.value('Password') ?? '';
 });

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { signal } from '../../src/store/embedded/processes.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 import { rounds } from '../support/properties.ts';
 import { ADMIN, call, type Decider, decider, login } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
@@ -106,7 +107,7 @@ describe('killed again and again while four writers write,', () => {
 
   beforeAll(async () => {
     stand = await openStand();
-    dataDir = join(stand.folder, 'data');
+    dataDir = await prepareDataDir(join(stand.folder, 'data'));
     env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
     const server = await stand.serve(env);
     // One token for all that follows: signing keys and sessions outlive every crash.

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/embedded.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 import {
   ADMIN,
   call,
@@ -42,7 +43,7 @@ async function startPostgres(): Promise<EmbeddedPostgres> {
 
 beforeAll(async () => {
   stand = await openStand();
-  dataDir = join(stand.folder, 'remote');
+  dataDir = await prepareDataDir(join(stand.folder, 'remote'));
   postgres = await startPostgres();
   env = {
     POSTERN_DATABASE_URL: postgres.url,

@@ -32,7 +32,7 @@ async function folder(mode: number): Promise<string> {
   return dataDir;
 }
 
-describe('a database that a server made', () => {
+describe('a database that Postern created', () => {
   it.runIf(ROOT)(
     'outside data-dir is named at the start, kept while the server runs, and removed with data-dir after --yes',
     async () => {
@@ -68,7 +68,7 @@ describe('a database that a server made', () => {
 
   it('in data-dir is removed, and files of others there stay', async () => {
     const dataDir = await folder(0o711);
-    await (await stand.serve({ POSTERN_DATA_DIR: dataDir })).stop();
+    await stand.run(['migrate'], { POSTERN_DATA_DIR: dataDir });
     await writeFile(join(dataDir, 'notes.txt'), 'of others');
     await mkdir(join(dataDir, 'postgres-backup'));
     const { code, stdout } = await removeData(dataDir, '--yes');

@@ -3,6 +3,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 import { ADMIN, call, decider, done, login, makeKey } from './support/client.ts';
 import { becomes, eventually } from './support/eventually.ts';
 import { openStand, type Stand } from './support/postern.ts';
@@ -17,7 +18,7 @@ let dataDir: string;
 
 beforeAll(async () => {
   stand = await openStand();
-  dataDir = join(stand.folder, 'data');
+  dataDir = await prepareDataDir(join(stand.folder, 'data'));
 });
 afterAll(() => stand?.close());
 

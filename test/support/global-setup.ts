@@ -1,10 +1,13 @@
 /**
- * Before all tests: one embedded PostgreSQL for the run, with a migrated database that every test's own is a copy of.
+ * Before all tests: one embedded PostgreSQL for the run, with a migrated database that every test's own is a copy of, and a copy of
+ * its files for tests that start an embedded PostgreSQL.
  */
 
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { appendFile, chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../../src/store/database.ts';
 import { type EmbeddedOptions, startEmbedded } from '../../src/store/embedded/embedded.ts';
@@ -14,6 +17,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The server's own database, for making others. */
     databaseUrl: string;
+    /** The folder of a stopped cluster, whose database is migrated. */
+    preparedCluster: string;
   }
 }
 
@@ -25,7 +30,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // So that all of it stays here when the tests run as root: the server then runs as another user.
   await chmod(directory, 0o711);
   const options = { dataDir: join(directory, 'data'), durable: false };
-  await allowConnections(options);
+  await createMigrated(options);
+  const cluster = join(options.dataDir, 'postgres');
+  const preparedCluster = join(directory, 'prepared');
+  await promisify(execFile)('cp', ['-a', cluster, preparedCluster]);
+  // The servers of all workers connect to this one PostgreSQL, whose usual hundred connections do not suffice for them.
+  await appendFile(join(cluster, 'postgresql.conf'), `max_connections = ${MAX_CONNECTIONS}\n`);
   const server = await startEmbedded(options);
   const stop = async (): Promise<void> => {
     await server.stop();
@@ -38,31 +48,26 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   project.provide('databaseUrl', server.url);
+  project.provide('preparedCluster', preparedCluster);
   return stop;
 }
 
-/**
- * The servers of all workers connect to this one PostgreSQL, whose usual hundred connections do not suffice for them.
- */
-async function allowConnections(options: EmbeddedOptions): Promise<void> {
+async function createMigrated(options: EmbeddedOptions): Promise<void> {
   const server = await startEmbedded(options);
-  const admin = openDatabase({ url: server.url, poolMax: 1 });
+  const db = openDatabase({ url: server.url });
   try {
-    await admin.knex.raw(`alter system set max_connections = ${MAX_CONNECTIONS}`);
+    await migrate(db);
   } finally {
-    await admin.close();
+    await db.close();
     await server.stop();
   }
 }
 
 async function makeTemplate(serverUrl: string): Promise<void> {
-  const admin = openDatabase({ url: serverUrl, queryTimeoutMs: 30_000 });
-  const template = openDatabase({ url: serverUrl.replace('/postern?', `/${TEMPLATE}?`) });
+  const admin = openDatabase({ url: serverUrl, poolMax: 1, queryTimeoutMs: 30_000 });
   try {
-    await admin.knex.raw(`create database ${TEMPLATE}`);
-    await migrate(template);
+    await admin.knex.raw(`create database ${TEMPLATE} template postern`);
   } finally {
-    await template.close();
     await admin.close();
   }
 }

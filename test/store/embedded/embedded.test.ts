@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Fault } from '../../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../../src/store/database.ts';
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from '../../../src/store/embedded/embedded.ts';
@@ -12,20 +12,12 @@ import { helpersOf, readPidFile } from '../../../src/store/embedded/processes.ts
 import { embeddedSecretKey } from '../../../src/store/embedded/secret-key.ts';
 import { ChangeFeed } from '../../../src/store/feed.ts';
 import { migrate } from '../../../src/store/migrate.ts';
+import { prepareDataDir } from '../../support/prepared-cluster.ts';
 import { seedTenant } from '../seed.ts';
 
 const run = promisify(execFile);
-let template: string;
 const started: EmbeddedPostgres[] = [];
 const said: string[] = [];
-
-beforeAll(async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
-  await chmod(directory, 0o711);
-  template = join(directory, 'template');
-  await (await startEmbedded({ dataDir: template, durable: false })).stop();
-});
-afterAll(() => rm(join(template, '..'), { recursive: true, force: true }));
 
 afterEach(async () => {
   for (const server of started.splice(0)) {
@@ -51,13 +43,8 @@ async function folder(mode = 0o711): Promise<string> {
   return join(directory, 'data');
 }
 
-/** The same with a database in it, copied because making one is slow. */
-async function prepared(): Promise<string> {
-  const dataDir = await folder();
-  await mkdir(dataDir, { mode: 0o711 });
-  await run('cp', ['-a', join(template, 'postgres'), dataDir]);
-  return dataDir;
-}
+/** The same with a database in it. */
+const prepared = async (): Promise<string> => prepareDataDir(await folder());
 
 async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<EmbeddedPostgres> {
   const server = await startEmbedded({ dataDir, durable: false, log: (message) => said.push(message), ...options });
@@ -316,8 +303,7 @@ describe('a database that cannot be used is refused in one sentence', () => {
 
   test('control data that is not PostgreSQL’s', async () => {
     const message = await broken(async (dataDir) => {
-      await mkdir(dataDir, { mode: 0o711 });
-      await run('cp', ['-a', join(template, 'postgres'), dataDir]);
+      await prepareDataDir(dataDir);
       await writeFile(join(dataDir, 'postgres/global/pg_control'), 'x'.repeat(8192));
     });
     expect(message).toMatch(

@@ -24,6 +24,7 @@ import { postgresFiles } from '../../../src/store/embedded/binaries.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../../src/store/embedded/embedded.ts';
 import { readPidFile, signal, whoIs } from '../../../src/store/embedded/processes.ts';
 import { ownUser } from '../../../src/store/embedded/server-user.ts';
+import { prepareDataDir } from '../../support/prepared-cluster.ts';
 
 const run = promisify(execFile);
 const ROOT = process.getuid?.() === 0;
@@ -34,7 +35,7 @@ beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'postern-user-'));
   await chmod(directory, 0o711);
   template = join(directory, 'data');
-  await (await startEmbedded({ dataDir: template, durable: false })).stop();
+  await (await startEmbedded({ dataDir: await prepareDataDir(template), durable: false })).stop();
 });
 afterAll(() => rm(join(template, '..'), { recursive: true, force: true }));
 
