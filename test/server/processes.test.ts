@@ -4,6 +4,7 @@
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
@@ -71,10 +72,16 @@ async function warningsOf(admin: string): Promise<readonly string[]> {
   return warnings;
 }
 
-describe('the gate', () => {
-  it('decides while the API process is killed and replaced, and the server stays ready with a warning', async () => {
-    const server = await startServer();
-    const { key } = await makeKey(server.http, await login(server.http));
+describe('a server with one gate', () => {
+  let server: Server;
+  let key: string;
+  beforeAll(async () => {
+    server = await startServer({ POSTERN_GRPC_LISTEN: await freeAddress() });
+    ({ key } = await makeKey(server.http, await login(server.http)));
+  });
+  afterAll(() => server?.stop('SIGKILL'));
+
+  it('decides while the API process is killed and replaced, and stays ready with a warning', async () => {
     const gate = gateAt(server.grpc);
     const api = await apiOf(server);
     process.kill(api, 'SIGKILL');
@@ -93,8 +100,6 @@ describe('the gate', () => {
   });
 
   it('decides while the API process is stuck, metrics are answered, and the stuck process is replaced', async () => {
-    const server = await startServer();
-    const { key } = await makeKey(server.http, await login(server.http));
     const gate = gateAt(server.grpc);
     const api = await apiOf(server);
     const counted = await metric(server.admin, 'postern_logins_total');
@@ -109,55 +114,57 @@ describe('the gate', () => {
         (await call(server.http, 'GET', '/v1/auth/me')).status === 401
       );
     });
-    expect(logLines(server.stdout()).map(({ msg }) => msg)).toContain('a process stopped reporting; killing it');
+    expect(killedIn(server)).toEqual(['api']);
   });
-});
 
-describe('a gate worker', () => {
-  it('accepts new connections while the supervisor is stopped', async () => {
-    const server = await startServer();
-    const { key } = await makeKey(server.http, await login(server.http));
+  it('accepts new connections at its gate while the supervisor is stopped', async () => {
     stop(server.pid);
     expect(await gateAt(server.grpc).decide(key)).toBe('allow');
   });
 
-  it('that hangs is killed before an API process that hung earlier, and another one decides', async () => {
-    const server = await startServer({ POSTERN_GRPC_LISTEN: await freeAddress() });
-    const { key } = await makeKey(server.http, await login(server.http));
+  it('kills a gate that hangs before an API process that hung earlier, and another gate decides', async () => {
+    const before = killedIn(server).length;
     const [worker] = await processesOf(server.pid, 'gate');
     const api = await apiOf(server);
     stop(api);
     // Each scrape waits for the stopped process, so the API is silent for longer than the worker.
     for (let scrapes = 0; scrapes < 2; scrapes++) await metric(server.admin, 'postern_logins_total');
     stop(Number(worker));
-    const killed = (): readonly unknown[] =>
-      logLines(server.stdout()).flatMap(({ msg, process: kind }) =>
-        msg === 'a process stopped reporting; killing it' ? [kind] : [],
-      );
     await becomes('the server is not ready without a gate', false, () => isReady(server.admin));
-    expect(killed()).toEqual(['gate']);
+    expect(killedIn(server).slice(before)).toEqual(['gate']);
     await eventually('another gate decides', async () => (await gateAt(server.grpc).decide(key)) === 'allow');
-    await eventually('the API is killed as well', async () => killed().length === 2);
+    await eventually('the API is killed as well', async () => killedIn(server).length === before + 2);
   });
 });
 
-describe('a write', () => {
+/** The kinds of the processes that the server has killed because they stopped reporting. */
+function killedIn(server: Server): readonly unknown[] {
+  return logLines(server.stdout()).flatMap(({ msg, process: kind }) =>
+    msg === 'a process stopped reporting; killing it' ? [kind] : [],
+  );
+}
+
+describe('a write to a server with two gates', () => {
+  let server: Server;
+  let token: string;
+  beforeAll(async () => {
+    server = await startServer({ POSTERN_WORKERS: '2' });
+    token = await login(server.http);
+  });
+  afterAll(() => server?.stop('SIGKILL'));
+
   it('is answered within its bound while the supervisor is stopped, and a metric counts it', async () => {
-    const server = await startServer({ POSTERN_WORKERS: '2' });
-    const token = await login(server.http);
     stop(server.pid);
     await makeKey(server.http, token);
     resume(server.pid);
     expect(await metric(server.admin, 'postern_local_apply_timeouts_total')).toBeGreaterThanOrEqual(1);
   });
 
-  it('is answered while a gate worker hangs', async () => {
-    const server = await startServer({ POSTERN_WORKERS: '2' });
+  it('is answered while a gate hangs', async () => {
     const gates = await eventually('both gates run', async () => {
       const pids = await processesOf(server.pid, 'gate');
       return pids.length === 2 && pids;
     });
-    const token = await login(server.http);
     stop(gates[0] ?? 0);
     await makeKey(server.http, token);
   });
@@ -196,7 +203,7 @@ describe('postern serve --only', () => {
   });
 
   it('refuses any other kind with the kinds that there are', async () => {
-    const { code, stderr } = await stand.run(['serve', '--only', 'console'], env);
+    const { code, stderr } = await runCommand(['serve', '--only', 'console'], env);
     expect(code).toBe(2);
     expect(stderr).toMatch(/^--only must be gate or api, not console\.$/m);
   });
@@ -213,14 +220,14 @@ describe('Prefer: wait=applied', () => {
   }
 
   it.each(['true', 'false'])(
-    'answers after every replica refuses a revoked key, with notifications: %s',
+    'answers after every replica refuses a revoked key, and says how many have not applied the change if one does not answer, with notifications: %s',
     async (notifications) => {
       const fresh = await freshDatabase();
       onTestFinished(() => fresh.close());
       const more = { POSTERN_DATABASE_URL: fresh.url, POSTERN_DATABASE_NOTIFICATIONS: notifications };
       const here = await startServer(more);
-      const others = await Promise.all([startServer(more), startServer(more)]);
-      const gates = others.map(({ grpc }) => gateAt(grpc));
+      const [whole, gateOnly] = await Promise.all([startServer(more), startGate(more)]);
+      const gates = [whole.grpc, gateOnly].map((grpc) => gateAt(grpc));
       const token = await login(here.http);
       for (let trial = 0; trial < 5; trial++) {
         const { id, key } = await makeKey(here.http, token);
@@ -232,24 +239,29 @@ describe('Prefer: wait=applied', () => {
           'invalid_credential',
         ]);
       }
-      await Promise.all([here, ...others].map((server) => server.stop()));
+
+      const { id } = await makeKey(here.http, token);
+      for (const kind of ['gate', 'api'] as const) for (const pid of await processesOf(whole.pid, kind)) stop(pid);
+      const { status, headers } = await revoke(here, token, id);
+      expect([status, headers['preference-applied'], headers['x-postern-pending-replicas']]).toEqual([
+        204,
+        'wait=partial',
+        '1',
+      ]);
+      await here.stop();
     },
   );
 
-  it('says how many replicas have not applied the change, when one does not answer', async () => {
-    const fresh = await freshDatabase();
-    onTestFinished(() => fresh.close());
-    const more = { POSTERN_DATABASE_URL: fresh.url };
-    const [here, there] = await Promise.all([startServer(more), startServer(more)]);
-    const token = await login(here.http);
-    const { id } = await makeKey(here.http, token);
-    for (const kind of ['gate', 'api'] as const) for (const pid of await processesOf(there.pid, kind)) stop(pid);
-    const { status, headers } = await revoke(here, token, id);
-    expect([status, headers['preference-applied'], headers['x-postern-pending-replicas']]).toEqual([
-      204,
-      'wait=partial',
-      '1',
-    ]);
-    await here.stop();
-  });
+  /** Returns the gRPC address of a server without an API. */
+  async function startGate(more: NodeJS.ProcessEnv): Promise<string> {
+    const [grpc, admin] = [await freeAddress(), await freeAddress()];
+    stand.start(['serve', '--only', 'gate'], {
+      ...env,
+      ...more,
+      POSTERN_GRPC_LISTEN: grpc,
+      POSTERN_ADMIN_LISTEN: admin,
+    });
+    await eventually('the gate is ready', () => isReady(admin));
+    return grpc;
+  }
 });

@@ -45,10 +45,16 @@ function gateAt(grpc: string): Decider {
   return gate;
 }
 
-describe('health over gRPC', () => {
-  it('is never SERVING before the server can decide', async () => {
-    const [grpc, admin] = [await freeAddress(), await freeAddress()];
-    const starting = stand.start(['serve'], { ...env, POSTERN_GRPC_LISTEN: grpc, POSTERN_ADMIN_LISTEN: admin });
+describe('a start', () => {
+  it('is never SERVING over gRPC before the server can decide; a reader that closes its end of the output does not stop it', async () => {
+    const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
+    const starting = stand.start(['serve'], {
+      ...env,
+      POSTERN_HTTP_LISTEN: http,
+      POSTERN_GRPC_LISTEN: grpc,
+      POSTERN_ADMIN_LISTEN: admin,
+    });
+    starting.deafen();
     const seen = new Set<number>();
     await eventually('it serves', async () => {
       const client = connectTo(grpc);
@@ -58,6 +64,7 @@ describe('health over gRPC', () => {
     });
     await becomes('the server is ready', 200, async () => (await readiness(admin)).status);
     expect([...seen].filter((status) => status !== SERVING && status !== NOT_SERVING)).toEqual([]);
+    expect((await call(http, 'GET', '/v1/auth/me')).status).toBe(401);
     expect((await starting.stop()).code).toBe(0);
   });
 });
@@ -165,38 +172,19 @@ describe('a stop', () => {
   });
 });
 
-describe('the reader of its output', () => {
-  it('may close its end: the server continues', async () => {
-    const [http, admin] = [await freeAddress(), await freeAddress()];
-    const server = stand.start(['serve'], { ...env, POSTERN_HTTP_LISTEN: http, POSTERN_ADMIN_LISTEN: admin });
-    server.deafen();
-    await eventually('it is ready', () => isReady(admin));
-    expect((await call(http, 'GET', '/v1/auth/me')).status).toBe(401);
-    expect((await server.stop()).code).toBe(0);
-  });
-});
-
 describe('grpc.listen: unix:/path', () => {
-  const listen = (): string => `unix:${join(stand.folder, 'postern.sock')}`;
-
-  it('decides on a socket that others cannot reach, also after a server that was killed left it behind', async () => {
-    const first = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: listen() });
-    expect(first.grpc).toBe(listen());
+  it('decides with several workers on a socket that others cannot reach, also after a server that was killed left it behind', async () => {
+    const path = join(stand.folder, 'postern.sock');
+    const first = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: `unix:${path}` });
+    expect(first.grpc).toBe(`unix:${path}`);
     const { key } = await makeKey(first.http, await login(first.http));
-    expect(await gateAt(listen()).decide(key)).toBe('allow');
-    expect((await stat(join(stand.folder, 'postern.sock'))).mode & 0o007).toBe(0);
+    expect(await gateAt(first.grpc).decide(key)).toBe('allow');
+    expect((await stat(path)).mode & 0o007).toBe(0);
     await first.stop('SIGKILL');
-    const second = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: listen() });
-    expect(await gateAt(listen()).decide(key)).toBe('allow');
-    expect((await second.stop()).code).toBe(0);
-  });
-
-  it('is shared by several workers', async () => {
-    const { running, ready } = await startWorkers({ POSTERN_GRPC_LISTEN: listen() });
+    const { running: second, ready } = await startWorkers({ POSTERN_GRPC_LISTEN: first.grpc });
     await ready;
-    const { key } = await makeKey(running.http, await login(running.http));
-    expect(await gateAt(listen()).decide(key)).toBe('allow');
-    expect((await running.stop()).code).toBe(0);
+    expect(await gateAt(second.grpc).decide(key)).toBe('allow');
+    expect((await second.stop()).code).toBe(0);
   });
 });
 
@@ -220,7 +208,7 @@ async function startWorkers(
     ...more,
   });
   const ready = eventually('the workers are ready', () => isReady(admin)).then(() => undefined);
-  return { running: { ...running, http, grpc, admin }, ready };
+  return { running: { ...running, http, grpc: more['POSTERN_GRPC_LISTEN'] ?? grpc, admin }, ready };
 }
 
 describe('workers: 2', () => {
@@ -261,35 +249,39 @@ describe('workers: 2', () => {
     for (const pid of replaced) expect(await isRunning(pid)).toBe(false);
   });
 
-  it('a revocation is answered after every gate worker refuses the key', async () => {
-    // Without notifications, a gate reads a change when the API requests it, or within a second.
-    const { running, ready } = await startWorkers({ POSTERN_DATABASE_NOTIFICATIONS: 'false' });
-    await ready;
-    const admin = await login(running.http);
-    const { id, key } = await makeKey(running.http, admin);
-    const verdicts = async (): Promise<string> => {
-      // A connection of its own each time: one after the other they reach every worker.
-      const seen = new Set<string>();
-      for (let i = 0; i < 4; i++) {
-        const client = decider(running.grpc);
-        seen.add(await client.decide(key).finally(() => client.close()));
-      }
-      return [...seen].join();
-    };
-    expect(await verdicts()).toBe('allow');
-    expect((await call(running.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: admin })).status).toBe(204);
-    expect(await verdicts()).toBe('invalid_credential');
-    expect((await running.stop()).code).toBe(0);
-  });
+  describe('without notifications', () => {
+    let running: Workers;
+    beforeAll(async () => {
+      // A gate then reads a change when the API requests it, or within a second.
+      const workers = await startWorkers({ POSTERN_DATABASE_NOTIFICATIONS: 'false' });
+      await workers.ready;
+      running = workers.running;
+    });
 
-  it('after SIGINT to the whole process group, as from a terminal, all end in order', async () => {
-    const { running, ready } = await startWorkers();
-    await ready;
-    const workers = await childrenOf(running.pid);
-    for (const pid of [...workers, running.pid]) process.kill(pid, 'SIGINT');
-    const { code } = await running.finished;
-    expect(code).toBe(0);
-    for (const pid of workers) expect(await isRunning(pid)).toBe(false);
+    it('a revocation is answered after every gate worker refuses the key', async () => {
+      const admin = await login(running.http);
+      const { id, key } = await makeKey(running.http, admin);
+      const verdicts = async (): Promise<string> => {
+        // A connection of its own each time: one after the other they reach every worker.
+        const seen = new Set<string>();
+        for (let i = 0; i < 4; i++) {
+          const client = decider(running.grpc);
+          seen.add(await client.decide(key).finally(() => client.close()));
+        }
+        return [...seen].join();
+      };
+      expect(await verdicts()).toBe('allow');
+      expect((await call(running.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: admin })).status).toBe(204);
+      expect(await verdicts()).toBe('invalid_credential');
+    });
+
+    it('after SIGINT to the whole process group, as from a terminal, all end in order', async () => {
+      const workers = await childrenOf(running.pid);
+      for (const pid of [...workers, running.pid]) process.kill(pid, 'SIGINT');
+      const { code } = await running.finished;
+      expect(code).toBe(0);
+      for (const pid of workers) expect(await isRunning(pid)).toBe(false);
+    });
   });
 
   it('no worker outlives the first process', async () => {
