@@ -1,9 +1,10 @@
-/** `postern verify-audit`, as a process, beside a server that seals. */
+/** `postern verify-audit` beside a server that seals. */
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ADMIN, done, login, SECRET_KEY, tryLogin } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
-import { type Finished, logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { type CommandResult, runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -23,7 +24,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-const verify = (...args: readonly string[]): Promise<Finished> => stand.run(['verify-audit', ...args], env);
+const verify = (...args: readonly string[]): Promise<CommandResult> => runCommand(['verify-audit', ...args], env);
 
 function allSealed(): Promise<boolean> {
   return eventually('everything is sealed', async () => {
@@ -58,6 +59,8 @@ test('postern verify-audit reports how much it checked and exits 0 while the ser
   expect(broken.stdout).toMatch(
     new RegExp(`^The chain is broken at row ${row?.['id']}: it was changed after it was sealed`, 'm'),
   );
+  const { code, stdout, stderr } = await stand.run(['verify-audit'], env);
+  expect({ code, stdout, stderr }).toEqual(broken);
 });
 
 test('a server that stops leaves no row unsealed, and logs the newest seal', async () => {
@@ -85,7 +88,7 @@ test('an anchor that is none is refused', async () => {
 
 test('a database that no server has used yet is not bound to the secret-key of the check', async () => {
   const unused = await freshDatabase();
-  const { code } = await stand.run(['verify-audit'], { ...env, POSTERN_DATABASE_URL: unused.url });
+  const { code } = await runCommand(['verify-audit'], { ...env, POSTERN_DATABASE_URL: unused.url });
   expect([code, await unused.db.query({ text: `select name from meta where name <> 'additive_migrations'` })]).toEqual([
     0,
     [],
@@ -95,7 +98,7 @@ test('a database that no server has used yet is not bound to the secret-key of t
 
 test('a database that is behind is left as it is', async () => {
   const empty = await freshDatabase('');
-  const refused = await stand.run(['verify-audit'], { ...env, POSTERN_DATABASE_URL: empty.url });
+  const refused = await runCommand(['verify-audit'], { ...env, POSTERN_DATABASE_URL: empty.url });
   expect([refused.code, refused.stdout]).toEqual([2, '']);
   expect(refused.stderr).toMatch(/postern migrate/);
   await empty.close();

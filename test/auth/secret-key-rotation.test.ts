@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { openClientSecret } from '../../src/iam/issuers/client-secret.ts';
 import { ADMIN, call, decider, done, login, makeKey } from '../server/support/client.ts';
 import { logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
@@ -70,7 +71,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   const second = await refreshed(both, refresh);
   expect((await old.stop()).code).toBe(0);
 
-  const rotated = await stand.run(['rotate-secret-key', '--yes'], withBoth());
+  const rotated = await runCommand(['rotate-secret-key', '--yes'], withBoth());
   expect(rotated.stdout).toContain('The database now uses the new secret-key.');
   expect(rotated.stdout).toContain(
     'Re-sealed: 1 signing keys, 1 client secrets of issuers, the head of the audit log.',
@@ -89,7 +90,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   expect(
     logLines(after.stdout()).filter(({ msg }) => String(msg).includes('chain of the audit log is broken')),
   ).toEqual([]);
-  expect((await stand.run(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
+  expect((await runCommand(['verify-audit'], withBoth())).stdout).toContain('The chain is intact.');
 
   const { rows: sealedSecrets } = await database.db.knex.raw('select id, sso_secret_sealed as sealed from issuers');
   const [{ id, sealed: secret }] = sealedSecrets;
@@ -98,7 +99,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
     sso.client_secret,
   ]);
 
-  const again = await stand.run(['rotate-secret-key', '--yes'], withBoth());
+  const again = await runCommand(['rotate-secret-key', '--yes'], withBoth());
   expect(again.stdout).toContain('remove secret-key-previous from every server');
   expect((await after.stop()).code).toBe(0);
 
@@ -108,7 +109,7 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
   await refreshed(last, lost);
   expect((await call(last.http, 'POST', '/v1/auth/login', { body: { ...ADMIN } })).status).toBe(200);
   await sealed();
-  const verified = await stand.run(['verify-audit'], withNew());
+  const verified = await runCommand(['verify-audit'], withNew());
   expect(verified.stdout).toContain('The chain is intact.');
 
   const refused = await stand.run(['serve'], withFormer());
@@ -122,15 +123,15 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
     seq: seal.rows[0].seq,
     hash: createHmac('sha256', FORMER).update('forged').digest(),
   });
-  expect((await stand.run(['verify-audit'], withNew())).stdout).toContain('The chain is broken');
+  expect((await runCommand(['verify-audit'], withNew())).stdout).toContain('The chain is broken');
 });
 
 it('the command refuses a database of neither key, and changes nothing without secret-key-previous', async () => {
   const other = { ...common, POSTERN_SECRET_KEY: `${NEW} other`, POSTERN_SECRET_KEY_PREVIOUS: FORMER };
-  const refused = await stand.run(['rotate-secret-key', '--yes'], other);
+  const refused = await runCommand(['rotate-secret-key', '--yes'], other);
   expect([refused.code, refused.stderr]).toEqual([
     1,
     expect.stringContaining('uses neither secret-key nor secret-key-previous'),
   ]);
-  expect((await stand.run(['rotate-secret-key', '--yes'], withNew())).code).toBe(2);
+  expect((await runCommand(['rotate-secret-key', '--yes'], withNew())).code).toBe(2);
 });

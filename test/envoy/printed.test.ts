@@ -1,10 +1,8 @@
 /** `postern envoy config`: what it prints is what a real Envoy takes, and what Postern needs. */
 
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { agreeing } from '../../src/cli/envoy-agreement.ts';
@@ -14,10 +12,10 @@ import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { withEnvoyFilter } from '../mesh/support/patched.ts';
+import { type CommandResult, runCommand } from '../support/command.ts';
 import { DEMO_CONFIG, type Edge, PRODUCTION_CONFIG, startEdge, validateConfig } from '../support/envoy.ts';
 import { type Answer, send, startNamedServer } from '../support/http.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const MIB = 1_048_576;
 
 const SPECS: readonly RouteSpec[] = [
@@ -34,12 +32,6 @@ function lineOf(spec: RouteSpec): Route {
   return parsed.route;
 }
 
-interface Finished {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
@@ -48,12 +40,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function print(args: readonly string[]): Promise<Finished> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, 'envoy', 'config', ...args], { cwd: folder, env: {} }, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
-    );
-  });
+function print(args: readonly string[]): Promise<CommandResult> {
+  const words = args.map((word) => (word === 'postern.yaml' ? join(folder, word) : word));
+  return runCommand(['envoy', 'config', ...words], {});
 }
 
 describe('postern envoy config', () => {

@@ -1,15 +1,14 @@
 /** The chart's mesh resources: real Envoy takes what they make of a listener, and they agree with the guides. */
 
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
 import { withEnvoyFilter, withPatchPolicy } from '../mesh/support/patched.ts';
+import { runCommand } from '../support/command.ts';
 import { validateConfig } from '../support/envoy.ts';
 import { at, listAt, only, textAt } from './objects.ts';
 import { NAMESPACE, ROOT, render } from './support.ts';
@@ -97,18 +96,9 @@ const RAW = {
 async function printed(profile: string, config: object, ...more: readonly string[]): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-printed-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await writeFile(join(folder, 'postern.yaml'), JSON.stringify(config));
-  const args = [
-    join(ROOT, 'src/main.ts'),
-    'envoy',
-    'config',
-    '--profile',
-    profile,
-    '--config',
-    'postern.yaml',
-    ...more,
-  ];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env: {} });
+  const file = join(folder, 'postern.yaml');
+  await writeFile(file, JSON.stringify(config));
+  const { stdout } = await runCommand(['envoy', 'config', '--profile', profile, '--config', file, ...more], {});
   return parse(stdout);
 }
 

@@ -3,17 +3,14 @@
  * resources of the guide.
  */
 
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { runCommand } from '../support/command.ts';
 import { at, documentsOf, isMapping, listAt, type Mapping, manifest, pageText } from './support/guides.ts';
 import { problemsOf } from './support/schema.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 let folder: string;
 beforeAll(() => {
@@ -27,22 +24,21 @@ function commandsOf(page: string): readonly string[] {
 }
 
 /** Runs a command with the settings of Postern that the guide shows. */
-function printed(args: string, settings: Mapping): Mapping {
-  writeFileSync(join(folder, 'postern.yaml'), JSON.stringify(settings));
-  const text = execFileSync(process.execPath, [MAIN, 'envoy', 'config', ...args.split(/\s+/)], {
-    cwd: folder,
-    env: {},
-    encoding: 'utf8',
-  });
-  const value: unknown = parse(text, { merge: true });
+async function printed(args: string, settings: Mapping): Promise<Mapping> {
+  const file = join(folder, 'postern.yaml');
+  writeFileSync(file, JSON.stringify(settings));
+  const words = args.split(/\s+/).map((word) => (word === 'postern.yaml' ? file : word));
+  const { code, stdout, stderr } = await runCommand(['envoy', 'config', ...words], {});
+  expect([code, stderr]).toEqual([0, '']);
+  const value: unknown = parse(stdout, { merge: true });
   if (!isMapping(value)) throw new Error(`${args} prints no mapping`);
   return value;
 }
 
 const settingsOf = (guide: 'istio' | 'envoy-gateway'): Mapping => documentsOf(guide).find((one) => 'http' in one) ?? {};
 
-test.each(commandsOf('istio'))('istio.md: %s prints a valid EnvoyFilter for the Gateway of the guide', (args) => {
-  const filter = printed(args, settingsOf('istio'));
+test.each(commandsOf('istio'))('istio.md: %s prints a valid EnvoyFilter for the Gateway of the guide', async (args) => {
+  const filter = await printed(args, settingsOf('istio'));
   expect(problemsOf(filter)).toEqual([]);
   const gateway = manifest('istio', 'Gateway');
   expect(at(filter, 'metadata', 'namespace')).toBe(at(gateway, 'metadata', 'namespace'));
@@ -58,8 +54,8 @@ test.each(commandsOf('istio'))('istio.md: %s prints a valid EnvoyFilter for the 
 
 test.each(commandsOf('envoy-gateway'))(
   'envoy-gateway.md: %s prints a valid EnvoyPatchPolicy for the resources of the guide',
-  (args) => {
-    const patches = printed(args, settingsOf('envoy-gateway'));
+  async (args) => {
+    const patches = await printed(args, settingsOf('envoy-gateway'));
     expect(problemsOf(patches)).toEqual([]);
     const gateway = manifest('envoy-gateway', 'Gateway');
     const [namespace, name] = [at(gateway, 'metadata', 'namespace'), at(gateway, 'metadata', 'name')];
@@ -75,8 +71,8 @@ test.each(commandsOf('envoy-gateway'))(
 
 test.each(['envoy', 'kubernetes'].flatMap((page) => commandsOf(page).map((args) => [page, args] as const)))(
   '%s.md: %s prints a configuration with a listener for the edge',
-  (_page, args) => {
-    const listeners = listAt(printed(args, {}), 'static_resources', 'listeners').map((listener) =>
+  async (_page, args) => {
+    const listeners = listAt(await printed(args, {}), 'static_resources', 'listeners').map((listener) =>
       at(listener, 'name'),
     );
     expect(listeners).toEqual(['edge']);

@@ -21,7 +21,9 @@ import {
 import { becomes } from '../server/support/eventually.ts';
 import { logLines, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { postmasterOf } from '../server/support/postgres.ts';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -66,7 +68,7 @@ function gateAt(grpc: string): Decider {
 
 /** The newest seal that `postern verify-audit` has found whole. */
 async function anchorOf(env: NodeJS.ProcessEnv): Promise<string> {
-  const { code, stdout } = await stand.run(['verify-audit'], env);
+  const { code, stdout } = await runCommand(['verify-audit'], env);
   expect([code, stdout]).toEqual([0, expect.stringContaining('The chain is intact.')]);
   return /^Newest seal checked: (\S+)$/m.exec(stdout)?.[1] ?? expect.fail(stdout);
 }
@@ -80,7 +82,7 @@ describe('a lost secret-key', () => {
     await former.stop();
     // The database has what an earlier change of the key left, too.
     const rotating = { ...envOf(database, LOST_SECRET_KEY), POSTERN_SECRET_KEY_PREVIOUS: SECRET_KEY };
-    expect((await stand.run(['rotate-secret-key', '--yes'], rotating)).code).toBe(0);
+    expect((await runCommand(['rotate-secret-key', '--yes'], rotating)).code).toBe(0);
 
     const env = envOf(database, OTHER_SECRET_KEY);
     const refused = await stand.run(['serve'], env);
@@ -97,7 +99,7 @@ describe('a lost secret-key', () => {
     expect(await gate.decide(String(refreshed.body['access_token']))).toBe('allow');
     await becomes('the break is logged', true, async () => logs(server, 'the chain of the audit log is broken'));
     await server.stop();
-    const verified = await stand.run(['verify-audit'], env);
+    const verified = await runCommand(['verify-audit'], env);
     expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('or was created without secret-key')]);
   });
 });
@@ -121,8 +123,8 @@ describe('a lost database', () => {
     const anchor = await anchorOf(env);
 
     const restored = envOf(backup);
-    expect((await stand.run(['verify-audit', '--anchor', anchor], restored)).code).toBe(1);
-    expect((await stand.run(['verify-audit'], restored)).code).toBe(0);
+    expect((await runCommand(['verify-audit', '--anchor', anchor], restored)).code).toBe(1);
+    expect((await runCommand(['verify-audit'], restored)).code).toBe(0);
     const server = await stand.serve(restored);
     const gate = gateAt(server.grpc);
     expect(await gate.decide(kept.key)).toBe('allow');
@@ -150,10 +152,10 @@ describe('without any administrator', () => {
       async () => (await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status,
     );
 
-    const same = await stand.run(['reset-admin', '--yes'], env);
+    const same = await runCommand(['reset-admin', '--yes'], env);
     expect([same.code, same.stderr]).toEqual([1, expect.stringContaining('deactivated')]);
     const other = { email: 'rescue@localhost', password: ADMIN.password };
-    expect((await stand.run(['reset-admin', '--yes', '--create', '--email', other.email], env)).code).toBe(0);
+    expect((await runCommand(['reset-admin', '--yes', '--create', '--email', other.email], env)).code).toBe(0);
     const rescue = await login(server.http, other);
     await done(server.http, 'POST', `/v1/iam/users/${id}/activate`, { token: rescue });
     expect((await tryLogin(server.http, ADMIN)).status).toBe(200);
@@ -163,7 +165,7 @@ describe('without any administrator', () => {
 
 describe('a lost data-dir', () => {
   it('is put back from a copy; without its secret-key the server refuses to start', async () => {
-    const dataDir = join(stand.folder, 'data');
+    const dataDir = await prepareDataDir(join(stand.folder, 'data'));
     const copy = join(stand.folder, 'copy');
     const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
     const former = await stand.serve(env);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '../../src/store/migrate.ts';
 import { ADMIN, call, decider, login, makeKey, SECRET_KEY } from '../server/support/client.ts';
 import { openStand, type Stand } from '../server/support/postern.ts';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { newerMigrations } from '../support/newer-migrations.ts';
 
@@ -62,7 +63,7 @@ it('a running server continues to decide and write after an additive migration, 
   onTestFinished(() => again.close());
   expect(await again.decide(after.key)).toBe('allow');
   expect((await rolledBack.stop()).code).toBe(0);
-  expect((await stand.run(['verify-audit'], env)).code).toBe(0);
+  expect((await runCommand(['verify-audit'], env)).code).toBe(0);
 
   const breaking = await newerMigrations({ '9001-later.sql': ADDITIVE, '9002-later.sql': BREAKING });
   onTestFinished(() => breaking.remove());

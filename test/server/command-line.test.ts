@@ -1,12 +1,14 @@
-/** The commands of `postern`, each as a process: what it prints, where, and how it ends. */
+/** The commands of `postern`: what each prints, where, and how it ends. One of each kind runs as a process. */
 
 import { access, writeFile } from 'node:fs/promises';
 import { createServer, type Server as TcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { type CommandResult, runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { freeAddress } from '../support/ports.ts';
+import { prepareDataDir } from '../support/prepared-cluster.ts';
 import { ADMIN, call, decider, done, login, makeKey, makeUser, SECRET_KEY, tryLogin } from './support/client.ts';
 import { becomes } from './support/eventually.ts';
 import { type Finished, openStand, type Server, type Stand } from './support/postern.ts';
@@ -27,7 +29,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-function expectOneSentence({ stderr }: Finished, form: RegExp): void {
+function expectOneSentence({ stderr }: CommandResult | Finished, form: RegExp): void {
   expect(stderr).toMatch(form);
   expect(stderr.trimEnd()).not.toContain('\n');
 }
@@ -42,17 +44,24 @@ describe('usage', () => {
     { args: ['policy', 'disable'], says: /^Give the name of exactly one policy\.$/m },
     { args: ['explain', '--method', 'GET'], says: /^Give both --method and --path\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
-    const { code, stdout, stderr } = await stand.run(args);
+    const dataDir = join(stand.folder, 'unused');
+    const { code, stdout, stderr } = await runCommand(args, { POSTERN_DATA_DIR: dataDir });
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(says);
     expect(stderr).toContain(`postern ${args[0] === 'sreve' ? 'serve' : args[0]}`);
     expect(stderr).not.toContain('a-password');
-    expect(await exists(join(stand.folder, 'data'))).toBe(false);
+    expect(await exists(dataDir)).toBe(false);
+  });
+
+  it('that is wrong ends the process with the exit code 2', async () => {
+    const { code, stdout, stderr } = await stand.run(['policy', 'enable', 'x']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^Unknown command: policy enable\.$/m);
   });
 
   it.each([[[]], [['--help']], [['help']]])('%j shows all commands', async (args) => {
-    const { code, stdout } = await stand.run(args);
+    const { code, stdout } = await runCommand(args, {});
     expect(code).toBe(0);
     for (const command of [
       'serve',
@@ -72,7 +81,7 @@ describe('usage', () => {
   it.each([[['ldap', 'test', '--help']], [['ldap', '--help']], [['ldap', 'test', 'alice', '-h']]])(
     '%j shows that command alone',
     async (args) => {
-      const { code, stdout, stderr } = await stand.run(args);
+      const { code, stdout, stderr } = await runCommand(args, {});
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toMatch(/^ {2}postern ldap test \[--directory NAME\] USERNAME$/m);
       expect(stdout).not.toContain('postern serve');
@@ -100,7 +109,7 @@ describe('check-config', () => {
       ].join('\n'),
     );
     const env = { POSTERN_SECRET_KEY: SECRET_KEY, POSTERN_WORKERS: '3' };
-    const { code, stdout, stderr } = await stand.run(['check-config', '--config', file], env);
+    const { code, stdout, stderr } = await runCommand(['check-config', '--config', file], env);
     expect(stderr).toBe('');
     expect(code).toBe(0);
     for (const secret of secrets) expect(stdout).not.toContain(secret);
@@ -157,13 +166,14 @@ describe('a configuration that is wrong', () => {
     async ({ yaml, env = {}, says }) => {
       const file = join(stand.folder, 'wrong.yaml');
       await writeFile(file, yaml ?? '');
-      const finished = await stand.run(['serve'], { POSTERN_CONFIG: file, ...env });
+      const dataDir = join(stand.folder, 'unused');
+      const finished = await runCommand(['serve'], { POSTERN_CONFIG: file, POSTERN_DATA_DIR: dataDir, ...env });
       expect(finished.code).toBe(2);
       expect(finished.stdout).toBe('');
       for (const form of says) expect(finished.stderr).toMatch(form);
       expect(finished.stderr.trimEnd().split('\n')).toHaveLength(says.length);
       expect(finished.stderr).not.toContain('hidden-in-a-url');
-      expect(await exists(join(stand.folder, 'data'))).toBe(false);
+      expect(await exists(dataDir)).toBe(false);
     },
   );
 
@@ -177,8 +187,10 @@ describe('a configuration that is wrong', () => {
 describe('an address that is taken', () => {
   let taken: string;
   let other: TcpServer;
+  let dataDir: string;
 
   beforeAll(async () => {
+    dataDir = await prepareDataDir(join(stand.folder, 'taken'));
     taken = await freeAddress();
     other = createServer().listen(Number(taken.split(':')[1]), '127.0.0.1');
   });
@@ -195,7 +207,6 @@ describe('an address that is taken', () => {
     'for $setting with $workers workers ends the start with one sentence that names it, and PostgreSQL with it',
     async (row) => {
       const { setting, variable, workers } = row;
-      const dataDir = join(stand.folder, 'taken');
       const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password, POSTERN_WORKERS: workers };
       const finished = await stand.run(['serve'], { ...env, [variable]: taken });
       expect(finished.code).toBe(1);
@@ -221,14 +232,6 @@ describe('migrate', () => {
     const second = await stand.run(['migrate'], env);
     expect([second.code, second.stderr]).toEqual([0, '']);
     expect(second.stdout).toBe('The database is up to date.\n');
-  });
-
-  it('works on the embedded database, and ends it again', async () => {
-    const dataDir = join(stand.folder, 'migrated');
-    const { code, stdout } = await stand.run(['migrate'], { POSTERN_DATA_DIR: dataDir });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^Migrated: /m);
-    expect(await postmasterOf(dataDir)).toBeUndefined();
   });
 });
 
@@ -260,12 +263,12 @@ describe('beside a server that runs', () => {
     expect(JSON.parse(allowed.stdout)).toMatchObject({ decision: 'allow', status: 200, permission: 'chat:read' });
 
     const question = ['explain', '--method', 'GET', '--path', '/v1/models'];
-    const denied = await stand.run(question, { ...env, POSTERN_CREDENTIAL: key });
+    const denied = await runCommand(question, { ...env, POSTERN_CREDENTIAL: key });
     expect([denied.code, denied.stderr]).toEqual([1, '']);
     expect(JSON.parse(denied.stdout)).toMatchObject({ decision: 'deny', status: 403, code: 'insufficient_permission' });
     expect(denied.stdout).not.toContain(key);
 
-    const nobody = await stand.run([...question, '--subject', 'usr_00000000000000000000000000'], env);
+    const nobody = await runCommand([...question, '--subject', 'usr_00000000000000000000000000'], env);
     expect([nobody.code, nobody.stdout]).toEqual([1, '']);
     expectOneSentence(nobody, /subject/);
   });
@@ -273,7 +276,7 @@ describe('beside a server that runs', () => {
   it('policy disable names a global policy as one', async () => {
     const policy = { name: 'no-audio', effect: 'deny', actions: ['audio:*'], resources: ['*'], global: true };
     await done(server.http, 'POST', '/v1/iam/policies', { token: admin, body: policy });
-    const { code, stdout, stderr } = await stand.run(['policy', 'disable', 'no-audio'], env);
+    const { code, stdout, stderr } = await runCommand(['policy', 'disable', 'no-audio'], env);
     expect([code, stdout, stderr]).toEqual([0, 'Disabled: no-audio, a global policy.\n', '']);
   });
 
@@ -288,10 +291,10 @@ describe('beside a server that runs', () => {
     await done(server.http, 'POST', `${path}?force=true`, { token, body: policy });
     expect((await call(server.http, 'GET', path, { token })).body['code']).toBe('denied_by_policy');
 
-    const missing = await stand.run(['policy', 'disable', 'no-such-policy'], env);
+    const missing = await runCommand(['policy', 'disable', 'no-such-policy'], env);
     expect(missing.code).toBe(1);
     expectOneSentence(missing, /policy/);
-    const { code, stdout, stderr } = await stand.run(
+    const { code, stdout, stderr } = await runCommand(
       ['policy', 'disable', 'nobody-manages', '--tenant', 'locked'],
       env,
     );
@@ -308,7 +311,7 @@ describe('beside a server that runs', () => {
   it('health exits 0 while the server answers, and 1 in one sentence at an address where none does', async () => {
     const healthy = await stand.run(['health'], { ...env, POSTERN_ADMIN_LISTEN: server.admin });
     expect([healthy.code, healthy.stderr]).toEqual([0, '']);
-    const absent = await stand.run(['health'], { ...env, POSTERN_ADMIN_LISTEN: await freeAddress() });
+    const absent = await runCommand(['health'], { ...env, POSTERN_ADMIN_LISTEN: await freeAddress() });
     expect([absent.code, absent.stdout]).toEqual([1, '']);
     expectOneSentence(absent, /^No server answers at http:/);
   });
@@ -329,12 +332,12 @@ describe('beside a server that runs', () => {
     expect(await kids()).toEqual([current, next]);
     expect((await call(server.http, 'GET', '/v1/auth/me', { token: admin })).status).toBe(200);
 
-    const again = await stand.run(['rotate-signing-key', '--yes'], env);
+    const again = await runCommand(['rotate-signing-key', '--yes'], env);
     expect([again.code, again.stdout]).toEqual([
       0,
       stdout.replace(/^Published: +/, 'Already published, nothing changed:  '),
     ]);
-    const stranger = await stand.run(['rotate-signing-key', '--yes'], {
+    const stranger = await runCommand(['rotate-signing-key', '--yes'], {
       ...env,
       POSTERN_SECRET_KEY: 'another secret key, as long as it has to be',
     });
@@ -347,7 +350,7 @@ describe('beside a server that runs', () => {
     async (command) => {
       const keys = async () => (await done(server.http, 'GET', '/.well-known/jwks.json')).body;
       const before = await keys();
-      const { code, stdout, stderr } = await stand.run([command], {
+      const { code, stdout, stderr } = await runCommand([command], {
         ...env,
         POSTERN_SECRET_KEY_PREVIOUS: 'p'.repeat(40),
       });
@@ -381,13 +384,13 @@ describe('beside a server that runs', () => {
       email: 'closed@example.test',
       name: 'Closed',
     });
-    const refused = await stand.run(['reset-admin', '--yes', '--create', '--email', 'closed@example.test'], env);
+    const refused = await runCommand(['reset-admin', '--yes', '--create', '--email', 'closed@example.test'], env);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expectOneSentence(
       refused,
       /^closed@example\.test belongs to a user of the tenant closed, which is suspended\. .* with --create --email/,
     );
-    const other = await stand.run(['reset-admin', '--yes', '--create', '--email', 'way-in@example.test'], env);
+    const other = await runCommand(['reset-admin', '--yes', '--create', '--email', 'way-in@example.test'], env);
     const password = /^Password: +(\S+)$/m.exec(other.stdout)?.[1] ?? '';
     expect((await tryLogin(server.http, { email: 'way-in@example.test', password })).status).toBe(200);
   });

@@ -1,27 +1,28 @@
 /** `postern prices`: an import shows what would change, and changes it only with `--apply`. */
 
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { SECRET_KEY } from './support/client.ts';
-import { openStand, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-let stand: Stand;
+let folder: string;
 let database: FreshDatabase;
 beforeAll(async () => {
-  stand = await openStand();
+  folder = await mkdtemp(join(tmpdir(), 'postern-prices-'));
   database = await freshDatabase();
 });
 afterAll(async () => {
-  await stand?.close();
+  await rm(folder, { recursive: true, force: true });
   await database?.close();
 });
 
 const prices = (...args: readonly string[]) =>
-  stand.run(['prices', ...args], { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY });
+  runCommand(['prices', ...args], { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY });
 const lines = (text: string): readonly string[] => text.trimEnd().split('\n').slice(1);
 
 it('an import of the table shows the difference, and applies it only with --apply', async () => {
@@ -40,7 +41,7 @@ it('an import of the table shows the difference, and applies it only with --appl
 });
 
 it('an import of a file adds prices, or replaces the list', async () => {
-  const file = join(stand.folder, 'prices.yaml');
+  const file = join(folder, 'prices.yaml');
   await writeFile(file, 'prices:\n  - { models: "own-*", input: "0.2", output: "0.6", per: 1000000 }\n');
   expect(lines((await prices('import', file)).stdout)[0]).toMatch(/^1 changes/);
   expect((await prices('import', file, '--replace', '--apply')).stdout).toMatch(
@@ -54,7 +55,7 @@ it.each([
   ['prices: [', /is not valid JSON or YAML/],
   ['prices:\n  - { models: "x", input: "0.0000000000000001", output: "1", per: 1 }', /\/prices\/0\/input/],
 ])('a file such as %j is refused in one sentence with the place of its error', async (text, says) => {
-  const file = join(stand.folder, 'wrong.yaml');
+  const file = join(folder, 'wrong.yaml');
   await writeFile(file, text);
   const { code, stderr } = await prices('import', file, '--apply');
   expect(code).toBe(1);

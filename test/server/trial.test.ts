@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import type { Mapping } from '../../src/cli/envoy-config.ts';
 import { itemNamed, listAt, mapping } from '../../src/cli/envoy-config.ts';
 import { type CheckServer, type SeenCheck, startCheckServer } from '../support/check-server.ts';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { type Edge, startConfig, statOf } from '../support/envoy.ts';
 import { type Answer, type NamedServer, send, startNamedServer } from '../support/http.ts';
@@ -63,7 +64,7 @@ beforeAll(async () => {
   for (const [label, text] of keys) authorization.set(label, `Bearer ${text}`);
   await signIn();
   const args = ['--profile', 'demo', '--shadow', '--listen', '127.0.0.1:0', '--grpc', server.grpc];
-  const printed = await stand.run(['envoy', 'config', ...args, '--upstream', upstream.address]);
+  const printed = await runCommand(['envoy', 'config', ...args, '--upstream', upstream.address], {});
   expect([printed.code, printed.stderr]).toEqual([0, '']);
   edge = await startConfig(beside(parse(printed.stdout)));
   plain = await startConfig(withoutCheck(beside(parse(printed.stdout))));
