@@ -2,10 +2,11 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { WebhookId } from '../../src/domain/ids.ts';
 import { announceAlerts, announceStates } from '../../src/iam/webhooks/announcements.ts';
-import type { SendParts } from '../../src/iam/webhooks/attempt.ts';
+import { attemptDelivery, type SendParts } from '../../src/iam/webhooks/attempt.ts';
 import { patternProblem, selectedEvent } from '../../src/iam/webhooks/catalog.ts';
-import { expireDeliveries } from '../../src/iam/webhooks/delivery-queries.ts';
+import { claimDelivery, expireDeliveries } from '../../src/iam/webhooks/delivery-queries.ts';
 import { fillOutbox } from '../../src/iam/webhooks/outbox.ts';
 import { resealWebhookSecrets } from '../../src/iam/webhooks/secret.ts';
 import { startSender } from '../../src/iam/webhooks/sender.ts';
@@ -274,6 +275,18 @@ describe('an event', () => {
     expect(await deliveries(acme, named)).toMatchObject([{ type: 'key.revoked', state: 'delivered', status: 204 }]);
   });
 
+  test('announces each key of a request that revokes several', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.revoked']);
+    const ids = [await newKey(acme), await newKey(acme), 'key_unknown'];
+    await h.api('POST', '/v1/iam/api-keys/revoke', { as: acme.boss.token, body: { ids } });
+    await publish();
+    await sendDue();
+    const targets = eventsAt(one).map(({ data }) => ((data as Json)['target'] as Json)['id']);
+    expect(targets).toHaveLength(2);
+    expect(new Set(targets)).toEqual(new Set(ids.slice(0, 2)));
+  });
+
   test('of a change that was rolled back is never sent, and one before the webhook existed neither', async () => {
     const acme = await newTenant();
     await revokedKey(acme);
@@ -476,6 +489,21 @@ describe('a receiver', () => {
     await makeDue();
     await sendDue();
     expect(await deliveries(acme, one)).toMatchObject([{ state: 'delivered', attempts: 2 }]);
+  });
+
+  test('gets a delivery from another process if the one of its attempt was stopped, whose late result then changes nothing', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.*']);
+    await revokedKey(acme);
+    await publish();
+    const stopped = await claimDelivery(h.db.knex, one.id as WebhookId);
+    if (stopped === undefined) expect.fail();
+    await makeDue();
+    await sendDue();
+    receiver.answer(one.path, (response) => void response.writeHead(500).end());
+    expect(await attemptDelivery(h.webhooks, stopped)).toBe('retried');
+    expect(requestsTo(one)).toHaveLength(2);
+    expect(await deliveries(acme, one)).toMatchObject([{ state: 'delivered', attempts: 2, status: 204 }]);
   });
 
   test('is tested at once, also while the webhook is disabled, and a failed test is not repeated', async () => {
