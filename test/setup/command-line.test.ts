@@ -215,7 +215,7 @@ describe('apply', () => {
       expect.stringMatching(
         /^notice: .*:18:9: tenants\[0\]\.policies\[0\].*applies to no principal\. Attach a role\.$/,
       ),
-      `notice: ${path}:24:16: tenants[0].webhooks[0]: The deliveries of this webhook wait for a secret. \`postern webhook rotate\` gives it one.`,
+      `notice: ${path}:24:16: tenants[0].webhooks[0]: This webhook has no secret, so it sends nothing until \`postern webhook rotate\` gives it one.`,
       '+ create global policy no-banned-nets',
     ]);
   });

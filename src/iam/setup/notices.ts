@@ -33,7 +33,7 @@ export function setupNotices(parts: CatalogParts, { globalPolicies = [], tenants
 
 const WITHOUT_SECRET = {
   kind: 'without_secret',
-  message: 'The deliveries of this webhook wait for a secret. `postern webhook rotate` gives it one.',
+  message: 'This webhook has no secret, so it sends nothing until `postern webhook rotate` gives it one.',
 } as const;
 
 /**

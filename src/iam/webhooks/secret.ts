@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { lockWebhookSecrets, replaceWebhookSeals } from './queries.ts';
 
 const PURPOSE = 'webhooks';
-/** The secret of a webhook from a setup file. Its deliveries wait until it is rotated. */
+/** The secret of a webhook from a setup file. The attempts of its deliveries fail until it is rotated. */
 export const NO_SECRET = Buffer.alloc(0);
 
 const PREFIX = 'whsec_';
