@@ -349,6 +349,14 @@ export const CONFIG_SETTINGS = {
       { example: '["acme"]' },
     ),
   },
+  trial: {
+    enabled: setting(
+      'trial.enabled',
+      flag,
+      'true',
+      'Whether the server decides checks in shadow mode. `false`: it denies them, so an author of routes cannot turn the limits and the headers of a route off by marking it.',
+    ),
+  },
   prices: {
     currency: setting(
       'prices.currency',

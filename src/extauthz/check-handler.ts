@@ -49,6 +49,8 @@ export interface CheckHandlerParts {
   readonly limiter?: Limiter;
   /** The parts of checks in shadow mode, which change nothing. Default: the resolver, and no limits. */
   readonly shadow?: ShadowParts;
+  /** Whether checks in shadow mode are decided; false: each is denied. Default: true. */
+  readonly acceptsShadow?: boolean;
   readonly observer: Observer;
   /** Trusted proxies in front of Envoy that write `X-Forwarded-For`; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
@@ -97,6 +99,10 @@ const MALFORMED: Denial = Object.freeze({
   detail:
     'The server could not read the check, or the check does not describe an HTTP request. Check the ext_authz configuration of Envoy.',
 });
+const NO_SHADOW: Denial = Object.freeze({
+  code: 'malformed_request',
+  detail: 'The server accepts no checks in shadow mode, because its setting trial.enabled is false.',
+});
 const USAGE_READ = 'usage:read';
 const TOO_MANY_BYTES =
   'The caller or its tenant sends more bytes of request bodies than the server reads in a second. Send smaller bodies, or fewer at once.';
@@ -110,6 +116,7 @@ class Checks {
   readonly #parts: CheckHandlerParts;
   readonly #limiter: Limiter;
   readonly #shadow: ShadowParts;
+  readonly #acceptsShadow: boolean;
   readonly #upstreamHeaders: UpstreamHeaders | undefined;
   readonly #withBudgetHeader: boolean;
   readonly #maxBodyBytes: number;
@@ -128,6 +135,7 @@ class Checks {
     this.#parts = parts;
     this.#limiter = parts.limiter ?? UNLIMITED;
     this.#shadow = parts.shadow ?? { resolver: parts.resolver, limiter: UNLIMITED };
+    this.#acceptsShadow = parts.acceptsShadow ?? true;
     this.#upstreamHeaders = parts.upstreamHeaders;
     this.#withBudgetHeader = parts.budgetHeader ?? false;
     this.#maxBodyBytes = parts.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
@@ -164,6 +172,7 @@ class Checks {
       attempt.shadow = message.shadow;
       if (message.kind === 'malformed') return this.#answers.deny(attempt, MALFORMED, undefined);
       attempt.request = message;
+      if (message.shadow && !this.#acceptsShadow) return this.#answers.deny(attempt, NO_SHADOW, undefined);
       return tracing === undefined ? this.#route(attempt, message) : this.#trace(tracing, attempt, message, bytes);
     } catch (error) {
       return attempt === undefined ? LAST_RESORT : this.#fault(attempt, error);

@@ -71,6 +71,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       resolver: { resolve: (...asked) => live.examine(...asked) },
       limiter: readingLimiter(limitReadings(wiring, services)),
     },
+    acceptsShadow: config.trial.enabled,
     observer: telemetry.observer,
     trustedHops: config.clientIp.trustedHops,
     now: services.now,

@@ -72,6 +72,7 @@ describe('the configuration', () => {
         budgetHeader: false,
         reservationTtlMs: 30_000,
       },
+      trial: { enabled: true },
       prices: { currency: 'USD' },
       webhooks: { allowedHosts: [] },
       usage: { source: 'envoy', eventsTenants: [] },

@@ -106,6 +106,34 @@ describe('a check in shadow mode', () => {
     expect(answer).toMatchObject({ code: 3, status: 400, options: [], metadata: {} });
   });
 
+  test('is denied and recorded where the server accepts none, and enforced checks are decided as before', () => {
+    const outcomes: Outcome[] = [];
+    const refusing = createCheckHandler({
+      routes: builtinRoutes(),
+      resolver: world.resolver,
+      acceptsShadow: false,
+      observer: { observe: (outcome) => outcomes.push(outcome) },
+      trustedHops: 0,
+      forwardCredential: false,
+      now: () => NOW_MS,
+    });
+    const headers = [
+      ['authorization', `Bearer ${world.ownedKey}`],
+      ['content-type', 'application/json'],
+    ] as const;
+    const request = { method: 'POST', path: '/v1/chat/completions', headers, body: '{"model":"llama-3-70b"}' };
+    const answers = [SHADOW, undefined].map((context) => {
+      const bytes = refusing(checkRequest({ ...request, ...(context && { context }) }));
+      return bytes instanceof Promise ? expect.fail() : readAnswer(bytes);
+    });
+    expect(answers).toMatchObject([{ status: 400, options: [], metadata: {} }, { code: 0 }]);
+    expect(answers[0]?.body['detail']).toContain('trial.enabled');
+    expect(outcomes).toMatchObject([
+      { code: 'malformed_request', shadow: true },
+      { code: 'allow', shadow: false },
+    ]);
+  });
+
   test('that fails gets a 503 without headers and metadata', () => {
     const failing = createCheckHandler({
       routes: builtinRoutes(),
