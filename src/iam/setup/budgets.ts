@@ -3,7 +3,6 @@
  * which it does not contain, by id.
  */
 
-import { Refusal } from '../../domain/errors.ts';
 import { type BudgetName, makeId, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { formatMoney, parseMoney } from '../../domain/money.ts';
 import type { BudgetScope } from '../../domain/records.ts';
@@ -18,7 +17,7 @@ import { emailsOfUsers, usersOfEmails } from '../users/queries.ts';
 import type { ApplyContext, PlannedAction } from './action.ts';
 import type { SetupMembers, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { planResources, type SetupResource } from './resource-plan.ts';
+import { auditedWriters, planResources, readAt, type SetupResource } from './resource-plan.ts';
 
 type SetupScope = Exclude<BudgetScope, { readonly users: unknown }> | { readonly users: readonly string[] };
 
@@ -83,7 +82,7 @@ export function planBudgets(
     if (after === undefined) continue;
     // Its users are found when the budget is written, because the file may create them.
     const scope: BudgetScope = 'users' in after.applies_to ? { users: [] } : after.applies_to;
-    errors.push(...valueErrors(requestOf(name, after, scope), places.get(name) ?? ''));
+    readAt(places.get(name) ?? '', errors, () => readNewBudget(requestOf(name, after, scope)));
   }
   return actions;
 }
@@ -93,38 +92,31 @@ function requestOf(name: BudgetName, values: Values, applies_to: BudgetScope): N
   return { name, unit, limit, period, timezone, applies_to, per, models, action, alerts, enabled };
 }
 
-function valueErrors(request: NewBudget, at: string): readonly SetupError[] {
-  try {
-    readNewBudget(request);
-    return [];
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
-    return error.extras.errors.map(({ path, message }) => ({ path: at + path, message }));
-  }
-}
-
 function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, BudgetName> {
   const read = async (context: ApplyContext, name: BudgetName, values: Values): Promise<BudgetValues> =>
     readNewBudget(requestOf(name, values, await scopeOf(context, tenant, values.applies_to)));
+  const writers = auditedWriters<BudgetRow, Values, BudgetName>({
+    type: 'budget',
+    idOf: (row) => row.id,
+    tenantOf: () => tenant,
+    show: (row) => budgetResource(row),
+    insert: async (context, name, values) => {
+      const { trx, nowMs, random } = context;
+      const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
+      return writeNewBudget(trx, ref, await read(context, name, values));
+    },
+    update: async (context, before, values) =>
+      writeBudget(context.trx, before, await read(context, before.name, values)),
+    remove: ({ trx }, row) => deleteBudgetRow(trx, row.id),
+  });
   return {
     type: 'budget',
     tenant,
     members: BUDGET_MEMBERS,
     keyOf: ({ row }) => row.name,
-    create: async (context, name, values) => {
-      const { trx, nowMs, random } = context;
-      const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
-      const row = await writeNewBudget(trx, ref, await read(context, name, values));
-      await record(context, 'create', row, { after: budgetResource(row) });
-    },
-    change: async (context, { row: before }, values) => {
-      const row = await writeBudget(context.trx, before, await read(context, before.name, values));
-      await record(context, 'update', row, { before: budgetResource(before), after: budgetResource(row) });
-    },
-    remove: async (context, { row }) => {
-      await deleteBudgetRow(context.trx, row.id);
-      await record(context, 'delete', row, { before: budgetResource(row) });
-    },
+    create: writers.create,
+    change: (context, { row }, values) => writers.change(context, row, values),
+    remove: (context, { row }) => writers.remove(context, row),
   };
 }
 
@@ -140,13 +132,4 @@ async function scopeOf({ trx, flushUsers }: ApplyContext, tenant: TenantId, scop
     throw invalidField('/applies_to/users', `The tenant ${tenant} has no user with the email address ${text}.`);
   });
   return { users };
-}
-
-function record(
-  { audit }: ApplyContext,
-  verb: string,
-  { id, tenant_id }: BudgetRow,
-  states: { readonly before?: object; readonly after?: object },
-): Promise<void> {
-  return audit({ action: `budget.${verb}`, target: { type: 'budget', id }, tenant: tenant_id, ...states });
 }

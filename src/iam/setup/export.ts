@@ -3,7 +3,7 @@
 import type { TenantId } from '../../domain/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant } from '../tenants/queries.ts';
@@ -63,8 +63,7 @@ export async function exportSetup(
 
 async function tenantsOf(trx: Queryable, id: TenantId | undefined): Promise<readonly TenantRow[]> {
   if (id === undefined) return listAllTenants(trx);
-  const tenant = await findTenant(trx, id);
-  if (tenant === undefined) throw notFound('tenant');
+  const tenant = orNotFound(await findTenant(trx, id), 'tenant');
   return [tenant];
 }
 
@@ -74,16 +73,15 @@ async function exportTenant(
   { users }: ExportOptions,
   take: (part: ExportPart) => void,
 ): Promise<void> {
-  const roles = (await listTenantRoles(trx, tenant.id)).map((role) => ({
-    name: role.name,
-    ...viewOf(ROLE_MEMBERS, role),
+  const roles = (await listTenantRoles(trx, tenant.id)).map((row) => ({
+    name: row.name,
+    ...viewOf(ROLE_MEMBERS, row),
   }));
-  const policies = (await listVisiblePolicies(trx, tenant.id))
-    .filter((policy) => policy.tenant_id !== null)
-    .map(namedPolicy);
-  const issuers = (await listTenantIssuers(trx, tenant.id)).map((issuer) => ({
-    name: issuer.name,
-    ...viewOf(ISSUER_MEMBERS, issuer),
+  const visible = await listVisiblePolicies(trx, tenant.id);
+  const policies = visible.filter((policy) => policy.tenant_id !== null).map(namedPolicy);
+  const issuers = (await listTenantIssuers(trx, tenant.id)).map((row) => ({
+    name: row.name,
+    ...viewOf(ISSUER_MEMBERS, row),
   }));
   const webhooks = (await listTenantWebhooks(trx, tenant.id)).map((row) => ({
     url: row.url,

@@ -17,9 +17,10 @@ import { refuseWithoutAdministrator } from '../users/administrators.ts';
 import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
 import type { BudgetAction } from './budgets.ts';
-import { type IssuerAction, issuersAfter, refuseBrokenIssuers } from './issuers.ts';
-import { type PolicyAction, policiesAfter } from './policies.ts';
+import { type IssuerAction, refuseBrokenIssuers } from './issuers.ts';
+import type { PolicyAction } from './policies.ts';
 import { roleHolders } from './queries.ts';
+import { valuesByName } from './resource-plan.ts';
 import type { RoleAction } from './roles.ts';
 import { quotasAfter, type WantedTenant } from './tenants.ts';
 import type { UserAction, UserValues } from './users.ts';
@@ -87,11 +88,11 @@ async function refuseRolesInUse(
       if (action === undefined) return true;
       return action.after !== undefined && (!manual || action.after.roles.some((role) => role === name));
     });
-    const attached = [...policiesAfter(policiesBefore, policies)].filter(([, policy]) =>
+    const attached = [...valuesByName(policiesBefore, policies)].filter(([, policy]) =>
       policy.attached_roles.some((role) => role === name),
     );
     const users = holders.map((holder) => `the user ${holder.email ?? holder.id}`);
-    const mapping = [...issuersAfter(issuersBefore, issuers)].filter(([, issuer]) =>
+    const mapping = [...valuesByName(issuersBefore, issuers)].filter(([, issuer]) =>
       rolesOfMapping(issuer.users).some((role) => role === name),
     );
     const having = [

@@ -3,6 +3,7 @@
  * value, and the API sets one.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { Refusal } from '../../domain/errors.ts';
 import { type IssuerName, makeId, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -13,11 +14,12 @@ import { countReferences } from '../issuers/reference-queries.ts';
 import { issuerResource } from '../issuers/resource.ts';
 import { removeIssuer } from '../issuers/revoke.ts';
 import { writeIssuer } from '../issuers/update.ts';
-import { type IssuerValues, type ReadIssuer, readIssuerChanges, readNewIssuer } from '../issuers/values.ts';
-import type { ApplyContext, PlannedAction } from './action.ts';
+import { type IssuerValues, readIssuerChanges, readNewIssuer } from '../issuers/values.ts';
+import type { PlannedAction } from './action.ts';
 import type { IssuerDocument } from './document.ts';
-import { difference, type SetupMembers, type View, viewOf } from './members.ts';
+import type { SetupMembers, View } from './members.ts';
 import type { SetupError } from './read.ts';
+import { auditedWriters, planEach, planValues, readAt, type SetupResource, valuesByName } from './resource-plan.ts';
 
 type Values = Omit<IssuerValues, 'name'>;
 export type IssuerAction = PlannedAction<StoredIssuer, Values, IssuerName>;
@@ -52,7 +54,7 @@ function withoutSecret({ client_secret_set: _set, ...sso }: IssuerSso): View {
 }
 
 /** Settings of the server that the values of issuers depend on. */
-export interface IssuerRules {
+interface IssuerRules {
   readonly allowedHosts: readonly string[];
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -67,59 +69,23 @@ export function planIssuers(
   rules: IssuerRules,
   errors: SetupError[],
 ): readonly IssuerAction[] {
-  if (wanted === undefined) return [];
-  const before = new Map(stored.map((row) => [row.name, row]));
-  const named = new Set(wanted.map(({ key }) => key));
-  return [
-    ...wanted.flatMap((one) => planIssuer(tenant, one, before.get(one.key), rules, errors)),
-    ...(prune ? stored.filter(({ name }) => !named.has(name)).map((row) => planRemoval(tenant, row)) : []),
-  ];
+  const resource = issuerResources(tenant);
+  return planEach(resource, wanted, stored, prune, ({ at, key, document }, before) => {
+    const values = readAt(at, errors, () =>
+      before === undefined ? readNew(at, document, rules, errors) : readChanged(at, document, before, rules, errors),
+    );
+    return values === undefined ? [] : planValues(resource, key, before, values);
+  });
 }
 
-function planIssuer(
-  tenant: TenantId,
-  { at, key, document }: WantedIssuer,
-  before: StoredIssuer | undefined,
-  rules: IssuerRules,
-  errors: SetupError[],
-): readonly IssuerAction[] {
-  const read = readAt(at, errors, () =>
-    before === undefined ? readNew(at, document, rules, errors) : readChanged(at, document, before, rules, errors),
-  );
-  if (read === undefined) return [];
-  const changes = difference(
-    before === undefined ? {} : viewOf(ISSUER_MEMBERS, before),
-    viewOf(ISSUER_MEMBERS, read.values),
-  );
-  const action = { type: 'issuer', tenant, name: key, changes, before, after: read.values } as const;
-  if (before === undefined) return [{ ...action, verb: 'create', run: (context) => create(context, tenant, read) }];
-  return changes.length === 0 ? [] : [{ ...action, verb: 'change', run: (context) => change(context, before, read) }];
-}
-
-/** Reports the refusal of a reader at the place of the issuer. */
-function readAt(at: string, errors: SetupError[], read: () => ReadIssuer | undefined): ReadIssuer | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
-    errors.push(...error.extras.errors.map(({ path, message }) => ({ path: at + path, message })));
-    return undefined;
-  }
-}
-
-function readNew(
-  at: string,
-  document: IssuerDocument,
-  rules: IssuerRules,
-  errors: SetupError[],
-): ReadIssuer | undefined {
+function readNew(at: string, document: IssuerDocument, rules: IssuerRules, errors: SetupError[]): Values | undefined {
   const { issuer, audiences } = document;
   const missing = Object.entries({ issuer, audiences }).filter(([, value]) => value === undefined);
   errors.push(
     ...missing.map(([member]) => ({ path: `${at}/${member}`, message: 'This member is required for a new issuer.' })),
   );
   if (issuer === undefined || audiences === undefined) return undefined;
-  return readNewIssuer({ ...withDefaults(document), issuer, audiences }, rules);
+  return readNewIssuer({ ...withDefaults(document), issuer, audiences }, rules).values;
 }
 
 function readChanged(
@@ -128,7 +94,7 @@ function readChanged(
   before: StoredIssuer,
   rules: IssuerRules,
   errors: SetupError[],
-): ReadIssuer | undefined {
+): Values | undefined {
   const { kind, ...changes } = withDefaults(document);
   if (kind !== undefined && kind !== before.kind) {
     errors.push({
@@ -138,10 +104,12 @@ function readChanged(
     return undefined;
   }
   const { issuer = before.issuer } = document;
-  if (issuer === before.issuer || before.sso === null) return readIssuerChanges(before, changes, rules);
   // The stored secret is not sent to another issuer.
-  const forgotten = { ...before, sso: { ...before.sso, client_secret_set: false } };
-  return { ...readIssuerChanges(forgotten, changes, rules), clientSecret: null };
+  const sso = before.sso && {
+    ...before.sso,
+    client_secret_set: before.sso.client_secret_set && issuer === before.issuer,
+  };
+  return readIssuerChanges({ ...before, sso }, changes, rules).values;
 }
 
 /** Null means the default of a member that is never null. */
@@ -154,54 +122,34 @@ function withDefaults({ algorithms, required_claims, leeway_seconds, ...document
   };
 }
 
-function planRemoval(tenant: TenantId, row: StoredIssuer): IssuerAction {
-  const run = async (context: ApplyContext): Promise<void> => {
-    await removeIssuer(context.trx, row);
-    await record(context, 'delete', row, { before: shown(row, context.nowMs) });
+function issuerResources(tenant: TenantId): SetupResource<StoredIssuer, Values, IssuerName> {
+  return {
+    type: 'issuer',
+    tenant,
+    members: ISSUER_MEMBERS,
+    keyOf: (row) => row.name,
+    ...auditedWriters<StoredIssuer, Values, IssuerName>({
+      type: 'issuer',
+      idOf: (row) => row.id,
+      tenantOf: () => tenant,
+      show: (row, nowMs) => issuerResource(row, { maxStalenessMs: Number.POSITIVE_INFINITY }, nowMs),
+      insert: ({ trx, nowMs, random }, name, values) => {
+        const id = makeId('iss', nowMs, random(10));
+        return writeNewIssuer(
+          trx,
+          { id, tenant_id: tenant, nowMs },
+          { values: { name, ...values }, sealed: undefined },
+        );
+      },
+      update: ({ trx, nowMs }, before, after) => {
+        const values = { name: before.name, ...after };
+        const sealed = values.sso?.client_secret_set === true ? undefined : null;
+        const repasted = values.jwks !== null && !isDeepStrictEqual(before.jwks, values.jwks);
+        return writeIssuer(trx, before, { values, sealed, repasted, nowMs });
+      },
+      remove: ({ trx }, row) => removeIssuer(trx, row),
+    }),
   };
-  return { verb: 'delete', type: 'issuer', tenant, name: row.name, changes: [], before: row, after: undefined, run };
-}
-
-async function create(context: ApplyContext, tenant: TenantId, read: ReadIssuer): Promise<void> {
-  const { trx, nowMs, random } = context;
-  const id = makeId('iss', nowMs, random(10));
-  const row = await writeNewIssuer(trx, { id, tenant_id: tenant, nowMs }, { values: read.values, sealed: undefined });
-  await record(context, 'create', row, { after: shown(row, nowMs) });
-}
-
-async function change(context: ApplyContext, before: StoredIssuer, read: ReadIssuer): Promise<void> {
-  const { trx, nowMs } = context;
-  const sealed = read.clientSecret === null ? null : undefined;
-  const repasted =
-    read.values.jwks !== null && difference({ jwks: before.jwks }, { jwks: read.values.jwks }).length > 0;
-  const row = await writeIssuer(trx, before, { values: read.values, sealed, repasted, nowMs });
-  await record(context, 'update', row, { before: shown(before, nowMs), after: shown(row, nowMs) });
-}
-
-function shown(row: StoredIssuer, nowMs: number): object {
-  return issuerResource(row, { maxStalenessMs: Number.POSITIVE_INFINITY }, nowMs);
-}
-
-function record(
-  { audit }: ApplyContext,
-  verb: string,
-  { id, tenant_id }: StoredIssuer,
-  states: { readonly before?: object; readonly after?: object },
-): Promise<void> {
-  return audit({ action: `issuer.${verb}`, target: { type: 'issuer', id }, tenant: tenant_id, ...states });
-}
-
-/** Returns the issuers of a tenant after these actions, by name. */
-export function issuersAfter(
-  stored: readonly StoredIssuer[],
-  actions: readonly IssuerAction[],
-): ReadonlyMap<IssuerName, Values> {
-  const issuers = new Map<IssuerName, Values>(stored.map((row) => [row.name, row]));
-  for (const { name, after } of actions) {
-    if (after === undefined) issuers.delete(name);
-    else issuers.set(name, after);
-  }
-  return issuers;
 }
 
 /**
@@ -217,7 +165,7 @@ export async function refuseBrokenIssuers(
   /** The actions of all tenants of the setup. */
   all: readonly IssuerAction[],
 ): Promise<void> {
-  if (issuersAfter(stored, actions).size > MAX_ISSUERS && actions.some(({ verb }) => verb === 'create')) {
+  if (valuesByName(stored, actions).size > MAX_ISSUERS && actions.some(({ verb }) => verb === 'create')) {
     throw new Refusal(
       'quota_exceeded',
       `The tenant ${tenant} may have ${MAX_ISSUERS} issuers, and the file would give it more.`,

@@ -11,10 +11,10 @@ import { planBudgets } from './budgets.ts';
 import { type CurrentState, type PruneOptions, readCurrentState, type TenantState } from './current-state.ts';
 import { refuseBrokenRules, type TenantPlan, type WholePlan } from './guards.ts';
 import { planIssuers } from './issuers.ts';
-import { type PolicyAction, planPolicies, policiesAfter, type WantedPolicy } from './policies.ts';
+import { type PolicyAction, planPolicies, type WantedPolicy } from './policies.ts';
 import { NO_SUCH_ROLE, type Setup, type SetupError } from './read.ts';
-import { planResources } from './resource-plan.ts';
-import { roleNamesAfter, roleResources } from './roles.ts';
+import { planResources, valuesByName } from './resource-plan.ts';
+import { roleResources } from './roles.ts';
 import { planTenant, planTenantRemoval, type WantedTenant } from './tenants.ts';
 import { userResources } from './users.ts';
 import { planWebhooks } from './webhooks.ts';
@@ -50,7 +50,7 @@ export async function planSetup(trx: Transaction, setup: Setup, options: SetupOp
   const current = await readCurrentState(trx, setup, options, lock);
   const errors: SetupError[] = [];
   const global = planPolicies(null, setup.globalPolicies, current.globalPolicies, options.prune, errors);
-  const globalAfter = policiesAfter(current.globalPolicies, global);
+  const globalAfter = valuesByName(current.globalPolicies, global);
   const users = placedUsers(setup, current, options, errors);
   const tenants = setup.tenants.map((wanted) =>
     planTenantParts(wanted, current.tenants.get(wanted.key) ?? NOTHING, users.get(wanted.key) ?? [], options, errors),
@@ -89,7 +89,7 @@ function planTenantParts(
 ): TenantPlan {
   const id = wanted.key;
   const roles = planResources(roleResources(id), wanted.roles, state.roles, prune, errors);
-  const names = roleNamesAfter(state.roles, roles);
+  const names = new Set<string>(valuesByName(state.roles, roles).keys());
   const known = (name: string) => isBuiltinRole(name) || names.has(name);
   for (const policy of wanted.policies ?? [])
     refuseUnknown(policy.attached_roles ?? [], `${policy.at}/attached_roles`, known, errors);

@@ -39,9 +39,9 @@ function policyResources(owner: TenantId | null): SetupResource<PolicyRow, Value
       idOf: (row) => row.name,
       tenantOf: () => tenant,
       show: policyResource,
-      insert: (trx, name, values) => insertPolicy(trx, { tenant_id: owner, name, ...values }),
-      update: (trx, before, values) => updatePolicyRow(trx, before.id, { ...before, ...values }),
-      remove: (trx, row) => deletePolicyRow(trx, row.id),
+      insert: ({ trx }, name, values) => insertPolicy(trx, { tenant_id: owner, name, ...values }),
+      update: ({ trx }, before, values) => updatePolicyRow(trx, before.id, { ...before, ...values }),
+      remove: ({ trx }, row) => deletePolicyRow(trx, row.id),
     }),
   };
 }
@@ -69,19 +69,6 @@ function withAudience(wanted: WantedPolicy, exists: boolean): WantedPolicy {
   if (attached_roles !== undefined) return { ...wanted, applies_to: 'roles' };
   if (applies_to !== undefined || exists || effect === undefined) return wanted;
   return { ...wanted, applies_to: initialAudience(effect).applies_to };
-}
-
-/** Returns the policies after these actions, by name. */
-export function policiesAfter(
-  stored: readonly PolicyRow[],
-  actions: readonly PolicyAction[],
-): ReadonlyMap<PolicyName, Values> {
-  const policies = new Map<PolicyName, Values>(stored.map((row) => [row.name, row]));
-  for (const { name, after } of actions) {
-    if (after === undefined) policies.delete(name);
-    else policies.set(name, after);
-  }
-  return policies;
 }
 
 const OPERATORS = [...new Set(Object.values(CONDITIONS).flatMap<string>(({ operators }) => operators))];

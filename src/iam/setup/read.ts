@@ -147,10 +147,7 @@ class Reader {
   /** @param tenant undefined: a global policy */
   policy(document: PolicyDocument, at: string, tenant: TenantId | undefined): readonly WantedPolicy[] {
     const key = parsePolicyName(document.name);
-    if (key === undefined) {
-      this.#report(`${at}/name`, NAME_FORM);
-      return [];
-    }
+    if (key === undefined) return this.#report(`${at}/name`, NAME_FORM);
     const { name: _name, conditions, attached_roles: roles, ...members } = withoutNulls(POLICY_MEMBERS, document);
     this.#policyOnce(key, `${at}/name`, tenant);
     this.#add(validatePatterns(members.actions ?? [], `${at}/actions`));
@@ -171,10 +168,7 @@ class Reader {
 
   #role(document: RoleDocument, at: string, tenant: TenantId): readonly WantedRole[] {
     const key = parseRoleName(document.name);
-    if (key === undefined) {
-      this.#report(`${at}/name`, NAME_FORM);
-      return [];
-    }
+    if (key === undefined) return this.#report(`${at}/name`, NAME_FORM);
     const { name: _name, resource_constraints: constraints, ...members } = withoutNulls(ROLE_MEMBERS, document);
     if (isBuiltinRole(key)) {
       this.#report(`${at}/name`, 'Built-in roles cannot be created or changed. Remove this role from the file.');
@@ -189,20 +183,14 @@ class Reader {
   /** The values are read with those that are stored, when the setup is planned. */
   #issuer(document: IssuerDocument, at: string, tenant: TenantId): readonly WantedIssuer[] {
     const key = parseIssuerName(document.name);
-    if (key === undefined) {
-      this.#report(`${at}/name`, NAME_FORM);
-      return [];
-    }
+    if (key === undefined) return this.#report(`${at}/name`, NAME_FORM);
     this.#once(`issuer ${tenant} ${key}`, `${at}/name`, 'An issuer with this name');
     return [{ at, key, document }];
   }
 
   #budget(document: BudgetDocument, at: string, tenant: TenantId): readonly WantedBudget[] {
     const key = parseBudgetName(document.name);
-    if (key === undefined) {
-      this.#report(`${at}/name`, BUDGET_NAME_FORM);
-      return [];
-    }
+    if (key === undefined) return this.#report(`${at}/name`, BUDGET_NAME_FORM);
     this.#once(`budget ${tenant} ${key}`, `${at}/name`, 'A budget with this name');
     const { name: _name, limit, ...members } = withoutNulls(BUDGET_MEMBERS, document);
     return [{ ...members, at, key, limit: limit === undefined ? undefined : canonicalLimit(limit) }];
@@ -265,8 +253,10 @@ class Reader {
     else this.errors.push({ path: at, message: `${subject} appears twice.`, also: first });
   }
 
-  #report(path: string, message: string): void {
+  /** Returns no resource, for readers of one. */
+  #report(path: string, message: string): readonly [] {
     this.errors.push({ path, message });
+    return [];
   }
 
   #add(errors: readonly FieldError[], at = ''): void {

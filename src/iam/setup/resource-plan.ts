@@ -1,7 +1,7 @@
 /** Plans the resources of one type: compares those of a setup file with the stored ones, and returns the actions. */
 
+import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import type { Transaction } from '../../store/transaction.ts';
 import type { ApplyContext, PlanAction, PlannedAction } from './action.ts';
 import { difference, type SetupMembers, valuesAfter, viewOf, type Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
@@ -34,12 +34,31 @@ export function planResources<Row extends Values, Values extends object, Key ext
   prune: boolean,
   errors: SetupError[],
 ): readonly PlannedAction<Row, Values, Key>[] {
+  return planEach(resource, wanted, stored, prune, (one, before) => planResource(resource, one, before, errors));
+}
+
+/**
+ * Plans with values that `plan` reads, as `planResources` does.
+ * @param plan plans a resource of the file. `before` is undefined for a new one
+ */
+export function planEach<
+  W extends { readonly key: Key },
+  Row extends Values,
+  Values extends object,
+  Key extends string,
+>(
+  resource: SetupResource<Row, Values, Key>,
+  wanted: readonly W[] | undefined,
+  stored: readonly Row[],
+  prune: boolean,
+  plan: (one: W, before: Row | undefined) => readonly PlannedAction<Row, Values, Key>[],
+): readonly PlannedAction<Row, Values, Key>[] {
   if (wanted === undefined) return [];
   const before = new Map(stored.map((row) => [resource.keyOf(row), row]));
   const named = new Set(wanted.map(({ key }) => key));
   const removed = prune ? stored.filter((row) => !named.has(resource.keyOf(row))) : [];
   return [
-    ...wanted.flatMap((one) => planResource(resource, one, before.get(one.key), errors)),
+    ...wanted.flatMap((one) => plan(one, before.get(one.key))),
     ...removed.map((row) => planRemoval(resource, row)),
   ];
 }
@@ -50,18 +69,25 @@ export function planResource<Row extends Values, Values extends object, Key exte
   before: Row | undefined,
   errors: SetupError[],
 ): readonly PlannedAction<Row, Values, Key>[] {
+  const after = valuesAfter(resource.members, wanted, before);
+  if ('values' in after) return planValues(resource, wanted.key, before, after.values);
+  const message = `This member is required for a new ${resource.type}.`;
+  errors.push(...after.missing.map((member) => ({ path: `${wanted.at}/${member}`, message })));
+  return [];
+}
+
+/** Plans a resource with these values. Returns no action if the stored one has them. */
+export function planValues<Row extends Values, Values extends object, Key extends string>(
+  resource: SetupResource<Row, Values, Key>,
+  name: Key,
+  before: Row | undefined,
+  values: Values,
+): readonly PlannedAction<Row, Values, Key>[] {
   const { type, tenant, members } = resource;
-  const after = valuesAfter(members, wanted, before);
-  if ('missing' in after) {
-    const message = `This member is required for a new ${type}.`;
-    errors.push(...after.missing.map((member) => ({ path: `${wanted.at}/${member}`, message })));
-    return [];
-  }
-  const { values } = after;
   const changes = difference(before === undefined ? {} : viewOf(members, before), viewOf(members, values));
-  const action = { type, tenant, name: wanted.key, changes, before, after: values } as const;
+  const action = { type, tenant, name, changes, before, after: values } as const;
   if (before === undefined) {
-    return [{ ...action, verb: 'create', run: (context) => resource.create(context, wanted.key, values) }];
+    return [{ ...action, verb: 'create', run: (context) => resource.create(context, name, values) }];
   }
   if (changes.length === 0) return [];
   return [{ ...action, verb: 'change', run: (context) => resource.change(context, before, values) }];
@@ -76,17 +102,28 @@ export function planRemoval<Row extends Values, Values extends object, Key exten
   return { verb: 'delete', type, tenant, name: resource.keyOf(row), changes: [], before: row, after: undefined, run };
 }
 
+/** Reports the refusal of a reader at the place of its resource. */
+export function readAt<T>(at: string, errors: SetupError[], read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.extras.errors === undefined) throw error;
+    errors.push(...error.extras.errors.map(({ path, message }) => ({ path: at + path, message })));
+    return undefined;
+  }
+}
+
 interface Statements<Row, Values, Key> {
-  readonly type: 'tenant' | 'role' | 'policy';
+  readonly type: Exclude<PlanAction['type'], 'user'>;
   /** The id of the target in the audit log. */
   idOf(row: Row): string;
   /** The tenant that the audit row belongs to. */
   tenantOf(row: Row): TenantId | undefined;
   /** Returns the resource that the audit row shows. */
-  show(row: Row): object;
-  insert(trx: Transaction, key: Key, values: Values): Promise<Row>;
-  update(trx: Transaction, before: Row, values: Values): Promise<Row>;
-  remove(trx: Transaction, row: Row): Promise<void>;
+  show(row: Row, nowMs: number): object;
+  insert(context: ApplyContext, key: Key, values: Values): Promise<Row>;
+  update(context: ApplyContext, before: Row, values: Values): Promise<Row>;
+  remove(context: ApplyContext, row: Row): Promise<void>;
   /** The verb of an update in the audit log. Default: `update`. */
   updateVerb?(before: Row, after: Row): string;
 }
@@ -98,17 +135,30 @@ export function auditedWriters<Row, Values, Key>(statements: Statements<Row, Val
     audit({ action: `${type}.${verb}`, target: { type, id: idOf(row) }, tenant: tenantOf(row), ...states });
   return {
     create: async (context, key, values) => {
-      const row = await statements.insert(context.trx, key, values);
-      await record(context, 'create', row, { after: show(row) });
+      const row = await statements.insert(context, key, values);
+      await record(context, 'create', row, { after: show(row, context.nowMs) });
     },
     change: async (context, before, values) => {
-      const row = await statements.update(context.trx, before, values);
+      const row = await statements.update(context, before, values);
       const verb = statements.updateVerb?.(before, row) ?? 'update';
-      await record(context, verb, row, { before: show(before), after: show(row) });
+      await record(context, verb, row, { before: show(before, context.nowMs), after: show(row, context.nowMs) });
     },
     remove: async (context, row) => {
-      await statements.remove(context.trx, row);
-      await record(context, 'delete', row, { before: show(row) });
+      await statements.remove(context, row);
+      await record(context, 'delete', row, { before: show(row, context.nowMs) });
     },
   };
+}
+
+/** Returns the values of the resources after these actions, by name. */
+export function valuesByName<Values, Name extends string>(
+  stored: readonly (Values & { readonly name: Name })[],
+  actions: readonly PlannedAction<unknown, Values, Name>[],
+): ReadonlyMap<Name, Values> {
+  const values = new Map<Name, Values>(stored.map((row) => [row.name, row]));
+  for (const { name, after } of actions) {
+    if (after === undefined) values.delete(name);
+    else values.set(name, after);
+  }
+  return values;
 }

@@ -1,12 +1,12 @@
 /** The roles of a tenant in a setup file. */
 
 import type { RoleName, TenantId } from '../../domain/ids.ts';
-import type { ResourceConstraints, RoleRecord } from '../../domain/records.ts';
+import type { ResourceConstraints } from '../../domain/records.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { beingRemoved } from '../roles/create.ts';
-import { type RoleRow, type RoleValues, roleRecord, roleResource } from '../roles/entity.ts';
+import { type RoleRow, type RoleValues, roleResource } from '../roles/entity.ts';
 import { deleteRoleRow, insertRole, updateRoleRow } from '../roles/queries.ts';
-import type { PlanAction, PlannedAction } from './action.ts';
+import type { PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import { auditedWriters, type SetupResource } from './resource-plan.ts';
 
@@ -31,34 +31,14 @@ export function roleResources(tenant: TenantId): SetupResource<RoleRow, Values, 
       idOf: (row) => row.name,
       tenantOf: (row) => row.tenant_id,
       show: roleResource,
-      insert: (trx, name, values) =>
+      insert: ({ trx }, name, values) =>
         insertRole(trx, { tenant_id: tenant, name, ...values }).catch((error: unknown) => {
           throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(name) : error;
         }),
-      update: (trx, before, values) => updateRoleRow(trx, { ...before, ...values }),
-      remove: (trx, row) => deleteRoleRow(trx, tenant, row.name),
+      update: ({ trx }, before, values) => updateRoleRow(trx, { ...before, ...values }),
+      remove: ({ trx }, row) => deleteRoleRow(trx, tenant, row.name),
     }),
   };
-}
-
-/** Returns the names of the tenant's roles after these actions. */
-export function roleNamesAfter(stored: readonly RoleRow[], actions: readonly PlanAction[]): ReadonlySet<string> {
-  const names = new Set<string>(stored.map((row) => row.name));
-  for (const { verb, name } of actions) {
-    if (verb === 'create') names.add(name);
-    if (verb === 'delete') names.delete(name);
-  }
-  return names;
-}
-
-/** Returns the tenant's roles after these actions. */
-export function rolesAfter(stored: readonly RoleRow[], actions: readonly RoleAction[]): readonly RoleRecord[] {
-  const roles = new Map<RoleName, RoleRecord>(stored.map((row) => [row.name, roleRecord(row)]));
-  for (const { name, after } of actions) {
-    if (after === undefined) roles.delete(name);
-    else roles.set(name, roleRecord({ name, ...after }));
-  }
-  return [...roles.values()];
 }
 
 /** Includes kinds that this version does not know, because a file without them would grant more when it is applied. */

@@ -11,13 +11,13 @@ import type { PolicyRecord } from '../../domain/records.ts';
 import { finish } from '../../domain/steps.ts';
 import { compareRules, type DifferenceParts } from '../explain/difference.ts';
 import type { RulesDifference } from '../explain/difference-schemas.ts';
-import { policyRecord } from '../policies/entity.ts';
+import { type PolicyRow, policyRecord } from '../policies/entity.ts';
 import { roleRecord } from '../roles/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { listAllTenants, listGlobalPolicies, listTenantRoles, listVisiblePolicies } from './current-state.ts';
 import type { TenantPlan, WholePlan } from './guards.ts';
-import { type PolicyAction, policiesAfter } from './policies.ts';
-import { rolesAfter } from './roles.ts';
+import type { PolicyAction } from './policies.ts';
+import { valuesByName } from './resource-plan.ts';
 
 export interface TenantDifference extends RulesDifference {
   readonly tenant: TenantId;
@@ -88,15 +88,15 @@ async function snapshotsOf(
   return {
     before: snapshot({ roles: roles.map(roleRecord), policies: policies.map(policyRecord) }, globals.before),
     after: snapshot(
-      { roles: rolesAfter(roles, plan?.roles ?? []), policies: recordsAfter(policies, plan?.policies ?? []) },
+      {
+        roles: [...valuesByName(roles, plan?.roles ?? [])].map(([name, values]) => roleRecord({ ...values, name })),
+        policies: recordsAfter(policies, plan?.policies ?? []),
+      },
       globals.after,
     ),
   };
 }
 
-function recordsAfter(
-  stored: Parameters<typeof policiesAfter>[0],
-  actions: readonly PolicyAction[],
-): readonly PolicyRecord[] {
-  return [...policiesAfter(stored, actions)].map(([name, values]) => policyRecord({ ...values, name }));
+function recordsAfter(stored: readonly PolicyRow[], actions: readonly PolicyAction[]): readonly PolicyRecord[] {
+  return [...valuesByName(stored, actions)].map(([name, values]) => policyRecord({ ...values, name }));
 }

@@ -57,12 +57,12 @@ const TENANTS: SetupResource<TenantRow, Values, TenantId> = {
     idOf: (row) => row.id,
     tenantOf: (row) => row.id,
     show: tenantResource,
-    insert: async (trx, id, { status, ...values }) => {
+    insert: async ({ trx }, id, { status, ...values }) => {
       const row = await insertTenant(trx, { id, ...values });
       return status === row.status ? row : updateTenantRow(trx, { ...row, status });
     },
-    update: (trx, before, values) => updateTenantRow(trx, { ...before, ...values }),
-    remove: (trx, row) => deleteTenantRow(trx, row.id),
+    update: ({ trx }, before, values) => updateTenantRow(trx, { ...before, ...values }),
+    remove: ({ trx }, row) => deleteTenantRow(trx, row.id),
     updateVerb: (before, after) => {
       if (before.status === after.status) return 'update';
       return after.status === 'suspended' ? 'suspend' : 'activate';

@@ -11,10 +11,10 @@ import type { WebhookRow } from '../webhooks/entity.ts';
 import { deleteWebhookRow, updateWebhookRow, type WebhookValues } from '../webhooks/queries.ts';
 import { webhookResource } from '../webhooks/resource.ts';
 import { NO_SECRET } from '../webhooks/secret.ts';
-import type { ApplyContext, PlannedAction } from './action.ts';
+import type { PlannedAction } from './action.ts';
 import type { SetupMembers, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { planResources, type SetupResource } from './resource-plan.ts';
+import { auditedWriters, planResources, type SetupResource } from './resource-plan.ts';
 
 type Values = Pick<WebhookValues, 'events' | 'description' | 'enabled'>;
 export type WantedWebhook = Wanted<Values, string>;
@@ -58,30 +58,20 @@ function webhookResources(tenant: TenantId): SetupResource<WebhookRow, Values, s
     tenant,
     members: WEBHOOK_MEMBERS,
     keyOf: ({ url }) => url,
-    create: async (context, url, values) => {
-      const { trx, nowMs, random } = context;
-      const ref = { id: makeId('whk', nowMs, random(10)), tenant_id: tenant };
-      const row = await writeNewWebhook(trx, ref, { ...values, url, disabled_reason: null }, NO_SECRET);
-      await record(context, 'create', row, { after: webhookResource(row, nowMs) });
-    },
-    change: async (context, before, values) => {
-      const disabled_reason = values.enabled ? null : before.disabled_reason;
-      const row = await updateWebhookRow(context.trx, before.id, { ...values, url: before.url, disabled_reason });
-      const states = { before: webhookResource(before, context.nowMs), after: webhookResource(row, context.nowMs) };
-      await record(context, 'update', row, states);
-    },
-    remove: async (context, row) => {
-      await deleteWebhookRow(context.trx, row.id);
-      await record(context, 'delete', row, { before: webhookResource(row, context.nowMs) });
-    },
+    ...auditedWriters<WebhookRow, Values, string>({
+      type: 'webhook',
+      idOf: (row) => row.id,
+      tenantOf: () => tenant,
+      show: webhookResource,
+      insert: ({ trx, nowMs, random }, url, values) => {
+        const ref = { id: makeId('whk', nowMs, random(10)), tenant_id: tenant };
+        return writeNewWebhook(trx, ref, { ...values, url, disabled_reason: null }, NO_SECRET);
+      },
+      update: ({ trx }, before, values) => {
+        const disabled_reason = values.enabled ? null : before.disabled_reason;
+        return updateWebhookRow(trx, before.id, { ...values, url: before.url, disabled_reason });
+      },
+      remove: ({ trx }, row) => deleteWebhookRow(trx, row.id),
+    }),
   };
-}
-
-function record(
-  { audit }: ApplyContext,
-  verb: string,
-  { id, tenant_id }: WebhookRow,
-  states: { readonly before?: object; readonly after?: object },
-): Promise<void> {
-  return audit({ action: `webhook.${verb}`, target: { type: 'webhook', id }, tenant: tenant_id, ...states });
 }
