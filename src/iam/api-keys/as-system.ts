@@ -7,7 +7,7 @@ import { type KeyId, makeId, type TenantId } from '../../domain/ids.ts';
 import { digestOfProof, makeApiKey } from '../../identity/api-keys.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound, tenantGone } from '../caller/refusals.ts';
+import { orNotFound, tenantGone } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { type AuditDraft, changeAsSystem } from '../change/change.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
@@ -63,8 +63,7 @@ export async function renewKeyAsSystem(
   await changeKey(parts, tenant, 'rotate', id, async (trx, audit) => {
     const held = await shareTenantNow(trx, tenant);
     if (held === undefined) throw tenantGone();
-    const key = await lockKey(trx, tenant, id);
-    if (key === undefined) throw notFound('key');
+    const key = orNotFound(await lockKey(trx, tenant, id), 'key');
     const expiry = requestedExpiry(changes, parts.now());
     await replaceColumns(trx, key, {
       ...requestedColumns(changes, key),
@@ -79,8 +78,7 @@ export async function renewKeyAsSystem(
 /** @throws Refusal `not_found` */
 export function revokeKeyAsSystem(parts: AdminParts, tenant: TenantId, id: KeyId): Promise<void> {
   return changeKey(parts, tenant, 'revoke', id, async (trx, audit) => {
-    const key = await lockKey(trx, tenant, id);
-    if (key === undefined) throw notFound('key');
+    const key = orNotFound(await lockKey(trx, tenant, id), 'key');
     audit.before = keyResource(key, parts.now());
     audit.after = keyResource(key.revoked_at === null ? await markRevoked(trx, key) : key, parts.now());
   });

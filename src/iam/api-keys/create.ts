@@ -30,40 +30,36 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
   const secret = makeApiKey(parts.random);
   const { proof: wanted = null } = request;
   if (wanted !== null) mayProve(caller);
-  const resource = await change(
-    parts,
-    caller,
-    { action: 'api_key.create', target: { type: 'api_key', id } },
-    async ({ trx, caller, audit }) => {
-      const owner = ownerOf(caller, request);
-      mayCreateFor(caller, owner);
-      mayGive(caller, { permissions: columns.scopes, constraints: columns.resource_constraints });
-      const held = await shareTenantNow(trx, caller.tenant);
-      if (held === undefined) throw tenantGone();
-      await mayOwn(trx, caller, owner);
-      const proof = wanted === null ? undefined : await requestedProof(trx, caller, wanted);
-      await reserveNewKey(trx, caller.tenant, owner, held.at.date.getTime());
-      const expiresAt = permittedExpiry(held.tenant, requestedExpiry(request, caller.nowMs));
-      await refuseOutliving(trx, caller, expiresAt);
-      await refuseFaster(trx, caller, undefined, columns);
-      const key = await insertKey(trx, {
-        ...columns,
-        id,
-        tenant_id: caller.tenant,
-        user_id: owner,
-        expires_at: expiresAt,
-        ...(proof === undefined
-          ? { digest: secret.digest, prefix: secret.prefix, last_four: secret.lastFour }
-          : { proof, digest: digestOfProof(id), prefix: '', last_four: '' }),
-        imported: false,
-        created_by: caller.principal.id,
-        at: held.at,
-      });
-      await (await applyingBudgets(trx, caller.tenant)).refuseManyOfKey(key);
-      audit.after = keyResource(key, caller.nowMs);
-      return keyResource(key, caller.nowMs);
-    },
-  );
+  const entry = { action: 'api_key.create', target: { type: 'api_key', id } } as const;
+  const resource = await change(parts, caller, entry, async ({ trx, caller, audit }) => {
+    const owner = ownerOf(caller, request);
+    mayCreateFor(caller, owner);
+    mayGive(caller, { permissions: columns.scopes, constraints: columns.resource_constraints });
+    const held = await shareTenantNow(trx, caller.tenant);
+    if (held === undefined) throw tenantGone();
+    await mayOwn(trx, caller, owner);
+    const proof = wanted === null ? undefined : await requestedProof(trx, caller, wanted);
+    await reserveNewKey(trx, caller.tenant, owner, held.at.date.getTime());
+    const expiresAt = permittedExpiry(held.tenant, requestedExpiry(request, caller.nowMs));
+    await refuseOutliving(trx, caller, expiresAt);
+    await refuseFaster(trx, caller, undefined, columns);
+    const key = await insertKey(trx, {
+      ...columns,
+      id,
+      tenant_id: caller.tenant,
+      user_id: owner,
+      expires_at: expiresAt,
+      ...(proof === undefined
+        ? { digest: secret.digest, prefix: secret.prefix, last_four: secret.lastFour }
+        : { proof, digest: digestOfProof(id), prefix: '', last_four: '' }),
+      imported: false,
+      created_by: caller.principal.id,
+      at: held.at,
+    });
+    await (await applyingBudgets(trx, caller.tenant)).refuseManyOfKey(key);
+    audit.after = keyResource(key, caller.nowMs);
+    return keyResource(key, caller.nowMs);
+  });
   return wanted === null ? { ...resource, ...revealOnce(caller, { key: secret.text }) } : resource;
 }
 

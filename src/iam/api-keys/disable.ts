@@ -13,17 +13,13 @@ import { audited, holdUsableKey } from './update.ts';
  * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
  */
 export async function disableKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'api_key.disable', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const key = await holdUsableKey(trx, caller, text);
-      await mayActOnKey(trx, caller, key);
-      checkPreconditions(keyResource(key, caller.nowMs));
-      return audited(caller, audit, key, key.disabled_at === null ? await setKeyDisabled(trx, key, true) : key);
-    },
-  );
+  const entry = { action: 'api_key.disable', target: { type: 'api_key', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    await mayActOnKey(trx, caller, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    return audited(caller, audit, key, key.disabled_at === null ? await setKeyDisabled(trx, key, true) : key);
+  });
 }
 
 /**
@@ -32,18 +28,14 @@ export async function disableKey(parts: AdminParts, caller: Caller, text: string
  * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
  */
 export async function enableKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'api_key.enable', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const key = await holdUsableKey(trx, caller, text);
-      await mayChangeKey(trx, caller, key);
-      mayGive(caller, { permissions: key.scopes, constraints: key.resource_constraints });
-      await refuseOutliving(trx, caller, key.expires_at);
-      await refuseFaster(trx, caller, undefined, key);
-      checkPreconditions(keyResource(key, caller.nowMs));
-      return audited(caller, audit, key, key.disabled_at === null ? key : await setKeyDisabled(trx, key, false));
-    },
-  );
+  const entry = { action: 'api_key.enable', target: { type: 'api_key', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    await mayChangeKey(trx, caller, key);
+    mayGive(caller, { permissions: key.scopes, constraints: key.resource_constraints });
+    await refuseOutliving(trx, caller, key.expires_at);
+    await refuseFaster(trx, caller, undefined, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    return audited(caller, audit, key, key.disabled_at === null ? key : await setKeyDisabled(trx, key, false));
+  });
 }

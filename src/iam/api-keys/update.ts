@@ -38,30 +38,26 @@ export async function updateKey(
   text: string,
   request: KeyChanges,
 ): Promise<KeyResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const key = await holdUsableKey(trx, caller, text);
-      const columns = requestedColumns(request, key);
-      await mayChangeKey(trx, caller, key);
-      checkPreconditions(keyResource(key, caller.nowMs));
-      const changes = { ...columns, expires_at: await expiryAfter(trx, caller, key, request) };
-      refuseWidening(caller, key, changes);
-      const proof = await changedProof(trx, caller, key, request.proof);
-      if (proof !== undefined) {
-        await mayProveAgain(trx, caller, changes);
-        await endSessionsOfKey(trx, key.id);
-      }
-      await refuseFaster(trx, caller, key, changes);
-      const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
-      if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
-      const changed = await replaceColumns(trx, key, changes, proof);
-      if (request.metadata !== undefined) await (await applyingBudgets(trx, key.tenant_id)).refuseManyOfKey(changed);
-      return audited(caller, audit, key, changed);
-    },
-  );
+  const entry = { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    const columns = requestedColumns(request, key);
+    await mayChangeKey(trx, caller, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    const changes = { ...columns, expires_at: await expiryAfter(trx, caller, key, request) };
+    refuseWidening(caller, key, changes);
+    const proof = await changedProof(trx, caller, key, request.proof);
+    if (proof !== undefined) {
+      await mayProveAgain(trx, caller, changes);
+      await endSessionsOfKey(trx, key.id);
+    }
+    await refuseFaster(trx, caller, key, changes);
+    const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
+    if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
+    const changed = await replaceColumns(trx, key, changes, proof);
+    if (request.metadata !== undefined) await (await applyingBudgets(trx, key.tenant_id)).refuseManyOfKey(changed);
+    return audited(caller, audit, key, changed);
+  });
 }
 
 /**
@@ -77,20 +73,16 @@ export async function rotateKey(
   graceSeconds: number = DEFAULT_GRACE_SECONDS,
 ): Promise<IssuedKey> {
   const secret = makeApiKey(parts.random);
-  const resource = await change(
-    parts,
-    caller,
-    { action: 'api_key.rotate', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const key = await holdUsableKey(trx, caller, text);
-      await mayChangeKey(trx, caller, key);
-      if (key.proof !== null) throw invalidField('', 'The key has no secret to rotate. Change its proof instead.');
-      await refuseOutliving(trx, caller, key.expires_at);
-      checkPreconditions(keyResource(key, caller.nowMs));
-      const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
-      return audited(caller, audit, key, await replaceSecret(trx, key, secret, until));
-    },
-  );
+  const entry = { action: 'api_key.rotate', target: { type: 'api_key', id: text }, existing: true } as const;
+  const resource = await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    await mayChangeKey(trx, caller, key);
+    if (key.proof !== null) throw invalidField('', 'The key has no secret to rotate. Change its proof instead.');
+    await refuseOutliving(trx, caller, key.expires_at);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
+    return audited(caller, audit, key, await replaceSecret(trx, key, secret, until));
+  });
   return { ...resource, ...revealOnce(caller, { key: secret.text }) };
 }
 
@@ -99,17 +91,13 @@ export async function rotateKey(
  * @throws Refusal of the decision; `not_found`, `escalation`
  */
 export async function revokeKey(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'api_key.revoke', target: { type: 'api_key', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const key = await holdKey(trx, caller, text);
-      await mayActOnKey(trx, caller, key);
-      checkPreconditions(keyResource(key, caller.nowMs));
-      audited(caller, audit, key, key.revoked_at === null ? await markRevoked(trx, key) : key);
-    },
-  );
+  const entry = { action: 'api_key.revoke', target: { type: 'api_key', id: text }, existing: true } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdKey(trx, caller, text);
+    await mayActOnKey(trx, caller, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    audited(caller, audit, key, key.revoked_at === null ? await markRevoked(trx, key) : key);
+  });
 }
 
 /** @throws Refusal of the decision; `not_found`, `revoked` */

@@ -5,7 +5,7 @@ import { makeId, parseBudgetName, type TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { type AuditDraft, changeAsSystem } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
@@ -42,8 +42,7 @@ export async function showAsOperator(
   { id, tenant_id }: BudgetRef,
   nowMs: number,
 ): Promise<BudgetResource> {
-  const row = await findBudget(q, tenant_id, id);
-  if (row === undefined) throw notFound('budget');
+  const row = orNotFound(await findBudget(q, tenant_id, id), 'budget');
   const zone = (await zonesOf(q, [tenant_id])).get(tenant_id);
   const stateOf = await statesOf(q, [row], () => zone, nowMs);
   return budgetResource(row, { ...stateOf(row), ...(await breakdownOf(q, row, zone, nowMs)) });
@@ -114,7 +113,5 @@ function changed<T>(
 }
 
 async function held(trx: Transaction, { id, tenant_id }: BudgetRef): Promise<BudgetRow> {
-  const row = await lockBudget(trx, tenant_id, id);
-  if (row === undefined) throw notFound('budget');
-  return row;
+  return orNotFound(await lockBudget(trx, tenant_id, id), 'budget');
 }

@@ -1,7 +1,7 @@
 /** Reads budgets, with what was spent of them. */
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { type BudgetResource, budgetResource } from './entity.ts';
 import { type BudgetFilter, countBudgets, findBudget, listBudgets } from './queries.ts';
@@ -37,8 +37,7 @@ export async function listBudgetsPage(
 
 /** @throws Refusal `not_found` */
 export async function getBudget({ db: { knex } }: ReadParts, caller: Caller, text: string): Promise<BudgetResource> {
-  const row = await findBudget(knex, caller.tenant, budgetIdOf(text));
-  if (row === undefined) throw notFound('budget');
+  const row = orNotFound(await findBudget(knex, caller.tenant, budgetIdOf(text)), 'budget');
   const zone = (await zonesOf(knex, [row.tenant_id])).get(row.tenant_id);
   const stateOf = await statesOf(knex, [row], () => zone, caller.nowMs);
   return budgetResource(row, { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) });

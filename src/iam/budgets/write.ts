@@ -11,7 +11,7 @@ import { brokenConstraint } from '../../store/faults.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
+import { orNotFound, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { refuseManyOfRequest } from './applying.ts';
@@ -62,20 +62,16 @@ export async function updateBudget(
   request: BudgetChanges,
 ): Promise<BudgetResource> {
   const target = { type: 'budget', id: text } as const;
-  return change(
-    parts,
-    caller,
-    { action: 'budget.update', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdBudget(trx, caller.tenant, text);
-      const values = readBudgetChanges(before, request);
-      checkPreconditions(budgetResource(before));
-      const row = await writeBudget(trx, before, values);
-      audit.before = budgetResource(before);
-      audit.after = budgetResource(row);
-      return budgetResource(row);
-    },
-  );
+  const entry = { action: 'budget.update', target } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdBudget(trx, caller.tenant, text);
+    const values = readBudgetChanges(before, request);
+    checkPreconditions(budgetResource(before));
+    const row = await writeBudget(trx, before, values);
+    audit.before = budgetResource(before);
+    audit.after = budgetResource(row);
+    return budgetResource(row);
+  });
 }
 
 /** Begins a new amount. Requests in progress are booked to the former one. @throws Refusal `not_found` */
@@ -86,19 +82,15 @@ export async function resetBudget(
   reason: string,
 ): Promise<BudgetResource> {
   const target = { type: 'budget', id: text } as const;
-  return change(
-    parts,
-    caller,
-    { action: 'budget.reset', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdBudget(trx, caller.tenant, text);
-      checkPreconditions(budgetResource(before));
-      const { spent, row } = await resetRow(trx, before, caller.nowMs);
-      audit.before = { spent };
-      audit.after = { ...budgetResource(row), reason };
-      return budgetResource(row);
-    },
-  );
+  const entry = { action: 'budget.reset', target } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdBudget(trx, caller.tenant, text);
+    checkPreconditions(budgetResource(before));
+    const { spent, row } = await resetRow(trx, before, caller.nowMs);
+    audit.before = { spent };
+    audit.after = { ...budgetResource(row), reason };
+    return budgetResource(row);
+  });
 }
 
 /** Begins a new amount of a locked budget. @returns what was spent of the former one; null if callers have their own */
@@ -115,31 +107,23 @@ export async function resetRow(
 /** @throws Refusal `not_found` */
 export async function deleteBudget(parts: AdminParts, caller: Caller, text: string): Promise<void> {
   const target = { type: 'budget', id: text } as const;
-  await change(
-    parts,
-    caller,
-    { action: 'budget.delete', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdBudget(trx, caller.tenant, text);
-      checkPreconditions(budgetResource(before));
-      await deleteBudgetRow(trx, before.id);
-      audit.before = budgetResource(before);
-    },
-  );
+  const entry = { action: 'budget.delete', target } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdBudget(trx, caller.tenant, text);
+    checkPreconditions(budgetResource(before));
+    await deleteBudgetRow(trx, before.id);
+    audit.before = budgetResource(before);
+  });
 }
 
 /** Locks a budget of the tenant for a change. @throws Refusal `not_found` */
 async function holdBudget(trx: Transaction, tenant: TenantId, text: string): Promise<BudgetRow> {
-  const row = await lockBudget(trx, tenant, budgetIdOf(text));
-  if (row === undefined) throw notFound('budget');
-  return row;
+  return orNotFound(await lockBudget(trx, tenant, budgetIdOf(text)), 'budget');
 }
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function budgetIdOf(text: string): BudgetId {
-  const id = parseId('bud', text);
-  if (id === undefined) throw notFound('budget');
-  return id;
+  return orNotFound(parseId('bud', text), 'budget');
 }
 
 /**

@@ -11,6 +11,12 @@ export function notFound(what: string): Refusal {
   return new Refusal('not_found', `The ${what} does not exist, or it belongs to another tenant.`);
 }
 
+/** @throws Refusal `not_found` without a value */
+export function orNotFound<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw notFound(what);
+  return value;
+}
+
 /**
  * For an effective tenant that was deleted after the admission of the caller. The refusal is that of a later request.
  */

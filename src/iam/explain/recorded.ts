@@ -11,7 +11,7 @@ import { matchRoute } from '../../decision/routes.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
 import type { Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { recentResource } from '../decisions/recent.ts';
 import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts';
 import type { RecentResource } from '../decisions/schemas.ts';
@@ -42,8 +42,7 @@ export interface ExplainedDecision extends RecentResource {
 /** @throws Refusal `not_found` for a request id without a record, or with a record of another tenant */
 export async function readRecent(parts: ExplainParts, caller: Caller, requestId: string): Promise<ExplainedDecision> {
   const id = parseId('req', requestId);
-  const row = id && (await findRecent(parts.db.knex, scopeOf(caller), id, caller.nowMs));
-  if (row === undefined) throw notFound('recent decision');
+  const row = orNotFound(id && (await findRecent(parts.db.knex, scopeOf(caller), id, caller.nowMs)), 'recent decision');
   const shown = recentResource(row);
   const { method, path, facts } = row;
   if (method === null || path === null) {

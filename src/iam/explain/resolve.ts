@@ -14,7 +14,7 @@ import type { TenantScope } from '../../store/paging.ts';
 import { keyDigest, keyIdsNamed } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
 import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
-import { invalidField, notFound } from '../caller/refusals.ts';
+import { invalidField, orNotFound } from '../caller/refusals.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { tenantOfUser, userIdOfEmail } from '../users/queries.ts';
 import { issuerSubject } from './issuer-subject.ts';
@@ -95,9 +95,10 @@ async function resolveSubject(
   nowMs: number,
 ): Promise<ResolvedSubject> {
   const id = await subjectId(parts, requester, subject);
-  const found = id === undefined ? undefined : await resolveById(parts, visibleTenant(requester), id, tenant, nowMs);
-  if (found === undefined) throw notFound('subject');
-  return found;
+  return orNotFound(
+    id === undefined ? undefined : await resolveById(parts, visibleTenant(requester), id, tenant, nowMs),
+    'subject',
+  );
 }
 
 /** An id has no other letters, and a prefix or name that looks like one is none. */

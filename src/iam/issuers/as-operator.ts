@@ -5,7 +5,7 @@ import { parseIssuerName, type TenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { findIssuer, type IssuerRef, issuersNamed, lockIssuer } from './queries.ts';
@@ -60,8 +60,7 @@ export async function revokeBeforeAsOperator(
   const target = { type: 'issuer', id } as const;
   return changeAsSystem(parts, OPERATOR, { action: 'issuer.revoke_before', target }, async (trx, audit) => {
     await lockIssuer(trx, tenant_id, id, 'update');
-    const before = await findIssuer(trx, tenant_id, id);
-    if (before === undefined) throw notFound('issuer');
+    const before = orNotFound(await findIssuer(trx, tenant_id, id), 'issuer');
     const { revoked_before } = await writeRevokedBefore(trx, before, time, parts.now());
     audit.tenant = tenant_id;
     audit.before = { revoked_before: before.revoked_before };

@@ -3,7 +3,7 @@
 import { type IssuerId, parseId, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
@@ -34,8 +34,7 @@ export async function getIssuer(
   caller: Caller,
   text: string,
 ): Promise<IssuerResource> {
-  const issuer = await findIssuer(db.knex, caller.tenant, issuerIdOf(text));
-  if (issuer === undefined) throw notFound('issuer');
+  const issuer = orNotFound(await findIssuer(db.knex, caller.tenant, issuerIdOf(text)), 'issuer');
   return issuerResource(issuer, issuers, caller.nowMs);
 }
 
@@ -43,14 +42,10 @@ export async function getIssuer(
 export async function holdIssuer(trx: Transaction, tenant: TenantId, text: string): Promise<StoredIssuer> {
   const id = issuerIdOf(text);
   await lockIssuer(trx, tenant, id, 'update');
-  const issuer = await findIssuer(trx, tenant, id);
-  if (issuer === undefined) throw notFound('issuer');
-  return issuer;
+  return orNotFound(await findIssuer(trx, tenant, id), 'issuer');
 }
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function issuerIdOf(text: string): IssuerId {
-  const id = parseId('iss', text);
-  if (id === undefined) throw notFound('issuer');
-  return id;
+  return orNotFound(parseId('iss', text), 'issuer');
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/errors.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
-import { invalidField, notFound } from '../caller/refusals.ts';
+import { invalidField, orNotFound } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
@@ -22,14 +22,12 @@ export async function refreshIssuer(parts: IssuerParts, caller: Caller, text: st
   const { db, issuers } = parts;
   const id = issuerIdOf(text);
   // A request to the issuer cannot be undone, so the caller's rights are verified in the database first.
-  const issuer = await asCaller(db, caller, {}, (trx) => findIssuer(trx, caller.tenant, id));
-  if (issuer === undefined) throw notFound('issuer');
+  const issuer = orNotFound(await asCaller(db, caller, {}, (trx) => findIssuer(trx, caller.tenant, id)), 'issuer');
   if (issuer.jwks !== null) {
     throw invalidField('/jwks', 'The keys of this issuer are pasted, so there is nothing to fetch.');
   }
   const outcome = await refreshIssuerKeys(issuers.keys, { id, tenantId: issuer.tenant_id });
-  const row = await findIssuer(db.knex, caller.tenant, id);
-  if (row === undefined) throw notFound('issuer');
+  const row = orNotFound(await findIssuer(db.knex, caller.tenant, id), 'issuer');
   if (outcome.kind === 'failed' && row.fetch_error === null) {
     throw new Refusal('unavailable', outcome.reason, { retryAfter: 1 });
   }

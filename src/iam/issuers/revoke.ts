@@ -29,19 +29,15 @@ export async function revokeBefore(
   text: string,
   time: string | undefined,
 ): Promise<IssuerResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'issuer.revoke_before', target: { type: 'issuer', id: text } },
-    async ({ trx, caller: { tenant, nowMs }, audit, checkPreconditions }) => {
-      const before = await holdIssuer(trx, tenant, text);
-      checkPreconditions(issuerResource(before, parts.issuers, nowMs));
-      const row = await writeRevokedBefore(trx, before, time, nowMs);
-      audit.before = { revoked_before: before.revoked_before };
-      audit.after = { revoked_before: row.revoked_before };
-      return issuerResource(row, parts.issuers, nowMs);
-    },
-  );
+  const entry = { action: 'issuer.revoke_before', target: { type: 'issuer', id: text } } as const;
+  return change(parts, caller, entry, async ({ trx, caller: { tenant, nowMs }, audit, checkPreconditions }) => {
+    const before = await holdIssuer(trx, tenant, text);
+    checkPreconditions(issuerResource(before, parts.issuers, nowMs));
+    const row = await writeRevokedBefore(trx, before, time, nowMs);
+    audit.before = { revoked_before: before.revoked_before };
+    audit.after = { revoked_before: row.revoked_before };
+    return issuerResource(row, parts.issuers, nowMs);
+  });
 }
 
 /** @throws Refusal `invalid_field` for a time in the future */
@@ -73,24 +69,20 @@ const MAX_FORCED = 10_000;
  * @throws Refusal `not_found`, `in_use`; `escalation` with `force`, if the caller lacks what the keys or users have
  */
 export async function deleteIssuer(parts: IssuerParts, caller: Caller, text: string, force: boolean): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'issuer.delete', target: { type: 'issuer', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const issuer = await holdIssuer(trx, caller.tenant, text);
-      const { keys, links } = await countReferences(trx, issuer.id, MAX_FORCED + 1);
-      if (keys + links > 0) {
-        if (!force) throw inUse(keys, links);
-        if (keys > MAX_FORCED || links > MAX_FORCED) throw tooMany();
-        await mayGiveByIssuer(trx, caller, issuer.id, { mapped: [], provesUsers: true });
-      }
-      checkPreconditions(issuerResource(issuer, parts.issuers, caller.nowMs));
-      await removeIssuer(trx, issuer);
-      audit.before = issuerResource(issuer, parts.issuers, caller.nowMs);
-      audit.after = { revoked_keys: keys, unlinked: links };
-    },
-  );
+  const entry = { action: 'issuer.delete', target: { type: 'issuer', id: text } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const issuer = await holdIssuer(trx, caller.tenant, text);
+    const { keys, links } = await countReferences(trx, issuer.id, MAX_FORCED + 1);
+    if (keys + links > 0) {
+      if (!force) throw inUse(keys, links);
+      if (keys > MAX_FORCED || links > MAX_FORCED) throw tooMany();
+      await mayGiveByIssuer(trx, caller, issuer.id, { mapped: [], provesUsers: true });
+    }
+    checkPreconditions(issuerResource(issuer, parts.issuers, caller.nowMs));
+    await removeIssuer(trx, issuer);
+    audit.before = issuerResource(issuer, parts.issuers, caller.nowMs);
+    audit.after = { revoked_keys: keys, unlinked: links };
+  });
 }
 
 /** Ends everything that an issuer's tokens prove, and deletes it. */

@@ -8,7 +8,7 @@ import { loadIssuerById } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { text } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
@@ -71,8 +71,7 @@ export async function testIssuer(
   id: string,
   token: string,
 ): Promise<IssuerTest> {
-  const tested = await testToken(db.knex, issuers, caller.tenant, id, token, caller.nowMs);
-  if (tested === undefined) throw notFound('issuer');
+  const tested = orNotFound(await testToken(db.knex, issuers, caller.tenant, id, token, caller.nowMs), 'issuer');
   const { principal } = tested;
   if (principal === null) return tested;
   const mayRead = isAuthorized(caller, principal.type === 'user' ? 'admin:users' : 'admin:keys');

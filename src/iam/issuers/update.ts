@@ -29,32 +29,28 @@ export async function updateIssuer(
   text: string,
   request: IssuerChanges,
 ): Promise<IssuerResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'issuer.update', target: { type: 'issuer', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const { issuers } = parts;
-      const before = await holdIssuer(trx, caller.tenant, text);
-      checkPreconditions(issuerResource(before, issuers, caller.nowMs));
-      const read = readIssuerChanges(before, request, issuers);
-      if (request.users !== undefined) throwIfInvalid(await unknownRoles(trx, caller.tenant, read.values.users));
-      const widening = wideningOf(before, read.values);
-      const { users } = read.values;
-      if (widening.everything) {
-        const given = { mapped: rolesOfMapping(users), provesUsers: users !== null };
-        await mayGiveByIssuer(trx, caller, before.id, given);
-      } else {
-        await mayGiveRoles(trx, caller, widening.roles);
-      }
-      const repasted = request.jwks !== undefined && request.jwks !== null;
-      const sealed = sealRequested(parts, before.id, read.clientSecret);
-      const row = await writeIssuer(trx, before, { values: read.values, sealed, repasted, nowMs: caller.nowMs });
-      audit.before = issuerResource(before, issuers, caller.nowMs);
-      audit.after = issuerResource(row, issuers, caller.nowMs);
-      return issuerResource(row, issuers, caller.nowMs);
-    },
-  );
+  const entry = { action: 'issuer.update', target: { type: 'issuer', id: text } } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const { issuers } = parts;
+    const before = await holdIssuer(trx, caller.tenant, text);
+    checkPreconditions(issuerResource(before, issuers, caller.nowMs));
+    const read = readIssuerChanges(before, request, issuers);
+    if (request.users !== undefined) throwIfInvalid(await unknownRoles(trx, caller.tenant, read.values.users));
+    const widening = wideningOf(before, read.values);
+    const { users } = read.values;
+    if (widening.everything) {
+      const given = { mapped: rolesOfMapping(users), provesUsers: users !== null };
+      await mayGiveByIssuer(trx, caller, before.id, given);
+    } else {
+      await mayGiveRoles(trx, caller, widening.roles);
+    }
+    const repasted = request.jwks !== undefined && request.jwks !== null;
+    const sealed = sealRequested(parts, before.id, read.clientSecret);
+    const row = await writeIssuer(trx, before, { values: read.values, sealed, repasted, nowMs: caller.nowMs });
+    audit.before = issuerResource(before, issuers, caller.nowMs);
+    audit.after = issuerResource(row, issuers, caller.nowMs);
+    return issuerResource(row, issuers, caller.nowMs);
+  });
 }
 
 /**

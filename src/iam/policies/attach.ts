@@ -22,18 +22,14 @@ export async function attachPolicy(
   policyText: string,
   force: boolean,
 ): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'policy.attach', target: { type: 'policy', id: policyText } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const role = await lockedRole(trx, caller.tenant, roleText);
-      const policy = await holdPolicy(trx, caller, policyText);
-      checkPreconditions(policyResource(policy));
-      const attached_roles = await attachableRoles(trx, policy.tenant_id, [...policy.attached_roles, role]);
-      await rewritePolicy(trx, caller, audit, policy, { ...policy, applies_to: 'roles', attached_roles }, force);
-    },
-  );
+  const entry = { action: 'policy.attach', target: { type: 'policy', id: policyText } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const role = await lockedRole(trx, caller.tenant, roleText);
+    const policy = await holdPolicy(trx, caller, policyText);
+    checkPreconditions(policyResource(policy));
+    const attached_roles = await attachableRoles(trx, policy.tenant_id, [...policy.attached_roles, role]);
+    await rewritePolicy(trx, caller, audit, policy, { ...policy, applies_to: 'roles', attached_roles }, force);
+  });
 }
 
 /** Locks the role until the transaction ends. */
@@ -50,16 +46,12 @@ export async function detachPolicy(
   roleText: string,
   policyText: string,
 ): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'policy.detach', target: { type: 'policy', id: policyText } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const role = await existingRole(trx, caller.tenant, roleText);
-      const policy = await holdPolicy(trx, caller, policyText);
-      checkPreconditions(policyResource(policy));
-      const attached_roles = policy.attached_roles.filter((attached) => attached !== role);
-      await rewritePolicy(trx, caller, audit, policy, { ...policy, attached_roles }, true);
-    },
-  );
+  const entry = { action: 'policy.detach', target: { type: 'policy', id: policyText } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const role = await existingRole(trx, caller.tenant, roleText);
+    const policy = await holdPolicy(trx, caller, policyText);
+    checkPreconditions(policyResource(policy));
+    const attached_roles = policy.attached_roles.filter((attached) => attached !== role);
+    await rewritePolicy(trx, caller, audit, policy, { ...policy, attached_roles }, true);
+  });
 }

@@ -6,7 +6,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { policyResource } from './entity.ts';
@@ -39,8 +39,7 @@ export async function disablePolicy(
       );
     }
     const [owner = null] = owners;
-    const policy = await findPolicyOf(trx, owner, name);
-    if (policy === undefined) throw notFound('policy');
+    const policy = orNotFound(await findPolicyOf(trx, owner, name), 'policy');
     const updated = await updatePolicyRow(trx, policy.id, { ...policy, enabled: false });
     audit.tenant = owner ?? undefined;
     audit.before = policyResource(policy);

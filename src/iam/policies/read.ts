@@ -5,7 +5,7 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -56,8 +56,7 @@ export async function getPolicy(
   caller: Caller,
   text: string,
 ): Promise<PolicyResource & Noticed> {
-  const policy = await findPolicy(parts.db.knex, caller.tenant, policyNameOf(text));
-  if (policy === undefined) throw notFound('policy');
+  const policy = orNotFound(await findPolicy(parts.db.knex, caller.tenant, policyNameOf(text)), 'policy');
   return noticedPolicy(parts, policyResource(policy), await tenantFindings(parts, caller));
 }
 
@@ -83,15 +82,12 @@ export async function listRolePoliciesPage(
 
 /** @throws Refusal `not_found` */
 export async function existingRole(q: Queryable, tenant: TenantId, text: string): Promise<RoleName> {
-  const name = parseRoleName(text);
-  if (name === undefined) throw notFound('role');
+  const name = orNotFound(parseRoleName(text), 'role');
   if (!isBuiltinRole(name) && (await findRole(q, tenant, name)) === undefined) throw notFound('role');
   return name;
 }
 
 /** @throws Refusal `not_found` for any text that cannot be a name */
 export function policyNameOf(text: string): PolicyName {
-  const name = parsePolicyName(text);
-  if (name === undefined) throw notFound('policy');
-  return name;
+  return orNotFound(parsePolicyName(text), 'policy');
 }

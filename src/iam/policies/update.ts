@@ -6,7 +6,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWritePolicy } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { escalation, invalidField, notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { escalation, invalidField, orNotFound, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
 import {
   type PolicyChanges,
@@ -27,41 +27,32 @@ export async function updatePolicy(
   changes: PolicyChanges,
   force: boolean,
 ): Promise<PolicyResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'policy.update', target: { type: 'policy', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const policy = await holdPolicy(trx, caller, text);
-      checkPreconditions(policyResource(policy));
-      refuseOwnerChange(caller, policy, changes.global);
-      return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
-    },
-  );
+  const entry = { action: 'policy.update', target: { type: 'policy', id: text } } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const policy = await holdPolicy(trx, caller, text);
+    checkPreconditions(policyResource(policy));
+    refuseOwnerChange(caller, policy, changes.global);
+    return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
+  });
 }
 
 /** Deletes a policy. Unlike its creation, the removal of a deny policy needs no check against escalation. */
 export async function deletePolicy(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'policy.delete', target: { type: 'policy', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const policy = await holdPolicy(trx, caller, text);
-      checkPreconditions(policyResource(policy));
-      await deletePolicyRow(trx, policy.id);
-      audit.tenant = policy.tenant_id ?? undefined;
-      audit.before = policyResource(policy);
-    },
-  );
+  const entry = { action: 'policy.delete', target: { type: 'policy', id: text } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const policy = await holdPolicy(trx, caller, text);
+    checkPreconditions(policyResource(policy));
+    await deletePolicyRow(trx, policy.id);
+    audit.tenant = policy.tenant_id ?? undefined;
+    audit.before = policyResource(policy);
+  });
 }
 
 /** @throws Refusal `not_found`, `escalation` for a global policy unless the caller may write it */
 export async function holdPolicy(trx: Transaction, caller: HeldCaller, text: string): Promise<PolicyRow> {
   const name = policyNameOf(text);
   await lockPolicy(trx, caller.tenant, name);
-  const policy = await findPolicy(trx, caller.tenant, name);
-  if (policy === undefined) throw notFound('policy');
+  const policy = orNotFound(await findPolicy(trx, caller.tenant, name), 'policy');
   mayWriteOwner(caller, policy.tenant_id);
   return policy;
 }

@@ -4,7 +4,7 @@ import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
@@ -74,16 +74,13 @@ export async function getRole(
 ): Promise<RoleResource & Noticed> {
   const builtin = caller.snapshot.builtinRoles.find(text);
   if (builtin !== undefined) return builtinResource(builtin);
-  const role = await findRole(parts.db.knex, caller.tenant, roleNameOf(text));
-  if (role === undefined) throw notFound('role');
+  const role = orNotFound(await findRole(parts.db.knex, caller.tenant, roleNameOf(text)), 'role');
   return noticedRole(parts, roleResource(role), await tenantFindings(parts, caller));
 }
 
 /** @throws Refusal `not_found` for any text that cannot be a name */
 export function roleNameOf(text: string): RoleName {
-  const name = parseRoleName(text);
-  if (name === undefined) throw notFound('role');
-  return name;
+  return orNotFound(parseRoleName(text), 'role');
 }
 
 function builtinsWith({ list }: BuiltinRoles, { q }: RoleFilter): readonly RoleResource[] {

@@ -6,7 +6,7 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayWiden } from '../caller/escalation.ts';
-import { notFound, throwIfInvalid, valid } from '../caller/refusals.ts';
+import { orNotFound, throwIfInvalid, valid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { withoutRole } from '../issuers/entity.ts';
 import { issuersMapping, updateIssuerRow } from '../issuers/queries.ts';
@@ -27,29 +27,25 @@ export async function updateRole(
     ...validatePatterns(changes.permissions ?? [], '/permissions'),
     ...validateConstraints(changes.resource_constraints),
   ]);
-  return change(
-    parts,
-    caller,
-    { action: 'role.update', target: { type: 'role', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const role = await holdRole(trx, caller, text);
-      checkPreconditions(roleResource(role));
-      const changed = {
-        ...role,
-        description: changes.description ?? role.description,
-        permissions: changes.permissions ?? role.permissions,
-        resource_constraints:
-          changes.resource_constraints === undefined
-            ? role.resource_constraints
-            : valid(parseConstraints(changes.resource_constraints)),
-      };
-      mayWiden(caller, roleRecord(role), roleRecord(changed));
-      audit.before = roleResource(role);
-      const updated = roleResource(await updateRoleRow(trx, changed));
-      audit.after = updated;
-      return updated;
-    },
-  );
+  const entry = { action: 'role.update', target: { type: 'role', id: text } } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const role = await holdRole(trx, caller, text);
+    checkPreconditions(roleResource(role));
+    const changed = {
+      ...role,
+      description: changes.description ?? role.description,
+      permissions: changes.permissions ?? role.permissions,
+      resource_constraints:
+        changes.resource_constraints === undefined
+          ? role.resource_constraints
+          : valid(parseConstraints(changes.resource_constraints)),
+    };
+    mayWiden(caller, roleRecord(role), roleRecord(changed));
+    audit.before = roleResource(role);
+    const updated = roleResource(await updateRoleRow(trx, changed));
+    audit.after = updated;
+    return updated;
+  });
 }
 
 /**
@@ -58,37 +54,31 @@ export async function updateRole(
  * @throws Refusal `not_found`, `builtin_role`, `in_use`
  */
 export async function deleteRole(parts: AdminParts, caller: Caller, text: string, force: boolean): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'role.delete', target: { type: 'role', id: text } },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const role = await holdRole(trx, caller, text);
-      const mappings = await issuersMapping(trx, role.tenant_id, role.name);
-      const used =
-        mappings.length > 0 ||
-        (await isRoleGiven(trx, role.tenant_id, role.name)) ||
-        (await isRoleAttached(trx, role.tenant_id, role.name));
-      if (used && !force) {
-        throw new Refusal(
-          'in_use',
-          'Users have this role, policies are attached to it, or issuers map to it. Use force=true to remove it from them.',
-        );
-      }
-      checkPreconditions(roleResource(role));
-      for (const { id, users } of mappings) await updateIssuerRow(trx, id, { users: withoutRole(users, role.name) });
-      await detachRoleFromAll(trx, role.tenant_id, role.name);
-      await deleteRoleRow(trx, role.tenant_id, role.name);
-      audit.before = roleResource(role);
-    },
-  );
+  const entry = { action: 'role.delete', target: { type: 'role', id: text } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const role = await holdRole(trx, caller, text);
+    const mappings = await issuersMapping(trx, role.tenant_id, role.name);
+    const used =
+      mappings.length > 0 ||
+      (await isRoleGiven(trx, role.tenant_id, role.name)) ||
+      (await isRoleAttached(trx, role.tenant_id, role.name));
+    if (used && !force) {
+      throw new Refusal(
+        'in_use',
+        'Users have this role, policies are attached to it, or issuers map to it. Use force=true to remove it from them.',
+      );
+    }
+    checkPreconditions(roleResource(role));
+    for (const { id, users } of mappings) await updateIssuerRow(trx, id, { users: withoutRole(users, role.name) });
+    await detachRoleFromAll(trx, role.tenant_id, role.name);
+    await deleteRoleRow(trx, role.tenant_id, role.name);
+    audit.before = roleResource(role);
+  });
 }
 
 async function holdRole(trx: Transaction, caller: Caller, text: string): Promise<RoleRow> {
   const name = roleNameOf(text);
   if (isBuiltinRole(name)) throw new Refusal('builtin_role', 'Built-in roles cannot be changed or deleted.');
   await lockRoles(trx, caller.tenant, [name], 'update');
-  const role = await findRole(trx, caller.tenant, name);
-  if (role === undefined) throw notFound('role');
-  return role;
+  return orNotFound(await findRole(trx, caller.tenant, name), 'role');
 }

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { type IssuerId, type KeyId, parseId, type SessionId, type UserId } from '../../domain/ids.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import {
   column,
   columnsOf,
@@ -84,7 +84,5 @@ export function idleMs({ login, tokens }: SessionTimes): number {
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function sessionIdOf(text: string): SessionId {
-  const id = parseId('ses', text);
-  if (id === undefined) throw notFound('session');
-  return id;
+  return orNotFound(parseId('ses', text), 'session');
 }

@@ -2,7 +2,7 @@
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
@@ -42,8 +42,10 @@ export async function getUserSession(
   session: string,
 ): Promise<SessionResource> {
   const userId = await existing(parts, caller, user);
-  const found = await findActiveSession(parts.db.knex, userId, sessionIdOf(session), idleMs(parts));
-  if (found === undefined) throw notFound('session');
+  const found = orNotFound(
+    await findActiveSession(parts.db.knex, userId, sessionIdOf(session), idleMs(parts)),
+    'session',
+  );
   return sessionResource(found, currentOf(caller));
 }
 
@@ -57,42 +59,32 @@ export async function endUserSession(
   user: string,
   session: string,
 ): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'user.end_session', target: { type: 'user', id: user }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
-      await mayActOnUser(trx, caller, owner, allowPolicies);
-      const id = sessionIdOf(session);
-      const found = await lockActiveSession(trx, owner.id, id, idleMs(parts));
-      if (found === undefined) throw notFound('session');
-      checkPreconditions(sessionResource(found, currentOf(caller)));
-      await endSession(trx, id);
-      audit.after = { ended_session: id };
-    },
-  );
+  const entry = { action: 'user.end_session', target: { type: 'user', id: user }, existing: true } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
+    await mayActOnUser(trx, caller, owner, allowPolicies);
+    const id = sessionIdOf(session);
+    const found = orNotFound(await lockActiveSession(trx, owner.id, id, idleMs(parts)), 'session');
+    checkPreconditions(sessionResource(found, currentOf(caller)));
+    await endSession(trx, id);
+    audit.after = { ended_session: id };
+  });
 }
 
 /** @throws Refusal `not_found`, `escalation` */
 export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'user.end_sessions', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const { user, allowPolicies } = await holdUser(trx, caller, id);
-      await mayActOnUser(trx, caller, user, allowPolicies);
-      checkPreconditions(userResource(user));
-      audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
-      return userResource(user);
-    },
-  );
+  const entry = { action: 'user.end_sessions', target: { type: 'user', id }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const { user, allowPolicies } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user, allowPolicies);
+    checkPreconditions(userResource(user));
+    audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
+    return userResource(user);
+  });
 }
 
 async function existing({ db }: UserSessionParts, caller: Caller, text: string) {
-  const user = await findUser(db.knex, caller.tenant, userIdOf(text));
-  if (user === undefined) throw notFound('user');
+  const user = orNotFound(await findUser(db.knex, caller.tenant, userIdOf(text)), 'user');
   return user.id;
 }
 

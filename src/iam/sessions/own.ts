@@ -8,7 +8,7 @@ import { Refusal } from '../../domain/errors.ts';
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import type { Caller } from '../caller/caller.ts';
-import { mustExchange, notFound } from '../caller/refusals.ts';
+import { mustExchange, orNotFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './entity.ts';
@@ -58,8 +58,10 @@ export async function listSessions(parts: AuthParts, caller: Caller, query: List
 /** @throws Refusal `insufficient_permission` for keys, `not_found` */
 export async function getSession(parts: AuthParts, caller: Caller, text: string): Promise<SessionResource> {
   const { userId, sessionId } = ownSession(caller);
-  const session = await findActiveSession(parts.db.knex, userId, sessionIdOf(text), idleMs(parts));
-  if (session === undefined) throw notFound('session');
+  const session = orNotFound(
+    await findActiveSession(parts.db.knex, userId, sessionIdOf(text), idleMs(parts)),
+    'session',
+  );
   return sessionResource(session, sessionId);
 }
 
@@ -74,8 +76,7 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
   const entry = { action: 'auth.end_session', target: { type: 'session', id }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
     audit.tenant = tenantId;
-    const session = await lockActiveSession(trx, userId, id, idleMs(parts));
-    if (session === undefined) throw notFound('session');
+    const session = orNotFound(await lockActiveSession(trx, userId, id, idleMs(parts)), 'session');
     checkPreconditions(sessionResource(session, sessionId));
     await endSession(trx, id);
   });

@@ -7,7 +7,7 @@ import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { readActivityOf, readLimitsOf } from '../usage/limit-queries.ts';
 import type { MeteringParts } from '../usage/parts.ts';
@@ -111,14 +111,11 @@ export async function getTenant(parts: AdminParts, caller: Caller, text: string)
   authorize(caller, isPlatformAdmin(caller.principal) ? 'admin:tenants' : 'admin:users');
   const id = tenantIdOf(text);
   if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
-  const tenant = await findTenant(parts.db.knex, id);
-  if (tenant === undefined) throw notFound('tenant');
+  const tenant = orNotFound(await findTenant(parts.db.knex, id), 'tenant');
   return tenantResource(tenant);
 }
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function tenantIdOf(text: string): TenantId {
-  const id = parseTenantId(text);
-  if (id === undefined) throw notFound('tenant');
-  return id;
+  return orNotFound(parseTenantId(text), 'tenant');
 }

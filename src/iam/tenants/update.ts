@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound, throwIfInvalid } from '../caller/refusals.ts';
+import { orNotFound, throwIfInvalid } from '../caller/refusals.ts';
 import { type AuditDraft, change } from '../change/change.ts';
 import { localAdministrators, lockAdministrators } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/administrators.ts';
@@ -28,22 +28,18 @@ export async function updateTenant(
   changes: TenantChanges,
 ): Promise<TenantResource> {
   throwIfInvalid(settingsErrors(changes.settings ?? {}));
-  return change(
-    parts,
-    caller,
-    { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, audit, checkPreconditions }) => {
-      const tenant = await holdTenant(trx, text, audit);
-      checkPreconditions(tenantResource(tenant));
-      return written(trx, audit, tenant, {
-        ...tenant,
-        name: changes.name ?? tenant.name,
-        settings: mergeSettings(tenant.settings, changes.settings ?? {}),
-        quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
-        metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
-      });
-    },
-  );
+  const entry = { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
+    const tenant = await holdTenant(trx, text, audit);
+    checkPreconditions(tenantResource(tenant));
+    return written(trx, audit, tenant, {
+      ...tenant,
+      name: changes.name ?? tenant.name,
+      settings: mergeSettings(tenant.settings, changes.settings ?? {}),
+      quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
+      metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
+    });
+  });
 }
 
 /**
@@ -56,71 +52,58 @@ export async function suspendTenant(
   text: string,
   force: boolean,
 ): Promise<TenantResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      await lockAdministrators(trx);
-      const tenant = await holdTenant(trx, text, audit);
-      refuseDefault(tenant, 'suspended');
-      const administrators = await localAdministrators(trx);
-      refuseWithoutAdministrator(
-        administrators,
-        administrators.filter((administrator) => administrator.tenantId !== tenant.id),
+  const entry = { action: 'tenant.suspend', target: { type: 'tenant', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    await lockAdministrators(trx);
+    const tenant = await holdTenant(trx, text, audit);
+    refuseDefault(tenant, 'suspended');
+    const administrators = await localAdministrators(trx);
+    refuseWithoutAdministrator(
+      administrators,
+      administrators.filter((administrator) => administrator.tenantId !== tenant.id),
+    );
+    if (tenant.id === caller.principal.tenantId && !force) {
+      throw new Refusal(
+        'would_lock_out',
+        'Suspending your own tenant locks you out. Use force=true to suspend it anyway.',
       );
-      if (tenant.id === caller.principal.tenantId && !force) {
-        throw new Refusal(
-          'would_lock_out',
-          'Suspending your own tenant locks you out. Use force=true to suspend it anyway.',
-        );
-      }
-      checkPreconditions(tenantResource(tenant));
-      return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
-    },
-  );
+    }
+    checkPreconditions(tenantResource(tenant));
+    return written(trx, audit, tenant, { ...tenant, status: 'suspended' });
+  });
 }
 
 /** @throws Refusal `not_found` */
 export async function activateTenant(parts: AdminParts, caller: Caller, text: string): Promise<TenantResource> {
-  return change(
-    parts,
-    caller,
-    { action: 'tenant.activate', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, audit, checkPreconditions }) => {
-      const tenant = await holdTenant(trx, text, audit);
-      checkPreconditions(tenantResource(tenant));
-      return written(trx, audit, tenant, { ...tenant, status: 'active' });
-    },
-  );
+  const entry = { action: 'tenant.activate', target: { type: 'tenant', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
+    const tenant = await holdTenant(trx, text, audit);
+    checkPreconditions(tenantResource(tenant));
+    return written(trx, audit, tenant, { ...tenant, status: 'active' });
+  });
 }
 
 /** @throws Refusal `not_found`; `in_use` for a tenant with users or active keys and for the first tenant */
 export async function deleteTenant(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  await change(
-    parts,
-    caller,
-    { action: 'tenant.delete', target: { type: 'tenant', id: text }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const tenant = await holdTenant(trx, text, audit);
-      refuseDefault(tenant, 'deleted');
-      if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
-        throw new Refusal(
-          'in_use',
-          'The tenant still has users or active keys. Delete the users and revoke the keys first.',
-        );
-      }
-      checkPreconditions(tenantResource(tenant));
-      await deleteTenantRow(trx, tenant.id);
-      audit.before = tenantResource(tenant);
-    },
-  );
+  const entry = { action: 'tenant.delete', target: { type: 'tenant', id: text }, existing: true } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const tenant = await holdTenant(trx, text, audit);
+    refuseDefault(tenant, 'deleted');
+    if ((await hasUsers(trx, tenant.id)) || (await hasActiveKeys(trx, tenant.id, new Date(caller.nowMs)))) {
+      throw new Refusal(
+        'in_use',
+        'The tenant still has users or active keys. Delete the users and revoke the keys first.',
+      );
+    }
+    checkPreconditions(tenantResource(tenant));
+    await deleteTenantRow(trx, tenant.id);
+    audit.before = tenantResource(tenant);
+  });
 }
 
 /** Locks the tenant. The audit row belongs to it, and not to the caller's effective tenant. */
 async function holdTenant(trx: Transaction, text: string, audit: AuditDraft): Promise<TenantRow> {
-  const tenant = await lockTenant(trx, tenantIdOf(text), 'update');
-  if (tenant === undefined) throw notFound('tenant');
+  const tenant = orNotFound(await lockTenant(trx, tenantIdOf(text), 'update'), 'tenant');
   audit.tenant = tenant.id;
   return tenant;
 }

@@ -30,39 +30,35 @@ export async function createUser(
   const password_hash = password === undefined ? null : await hashed(parts, password, email, name);
   const setup = password === undefined ? makeOneTimeToken(parts.random) : undefined;
   const id = makeId('usr', caller.nowMs, parts.random(10));
-  const resource = await change(
-    parts,
-    caller,
-    { action: 'user.create', target: { type: 'user', id } },
-    async ({ trx, caller, audit }) => {
-      const { tenant } = caller;
-      const roles = await knownRoles(trx, tenant, request.roles ?? [], '/roles');
-      const at = await databaseTime(trx);
-      await mayGiveRoles(trx, caller, roles);
-      await reserveSeat(trx, tenant);
-      const columns = {
-        id,
-        tenant_id: tenant,
-        email,
-        name,
-        department,
-        metadata: request.metadata ?? {},
-        rate_limits: storedRateLimits(request.rate_limits ?? null),
-        password_hash,
-      };
-      const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
-      await withUniqueEmail(insertUser(trx, { ...columns, roles, passwordSetup }, at));
-      if (request.identities !== undefined) {
-        const identities = await identityChange(trx, tenant, undefined, request.identities);
-        await writeIdentities(trx, caller, id, identities);
-      }
-      if (roles.length > 0) await (await applyingBudgets(trx, tenant)).refuseManyOfUser(id);
-      const user = await findUser(trx, tenant, id);
-      if (user === undefined) throw new Fault('a new user is missing');
-      audit.after = userResource(user);
-      return userResource(user);
-    },
-  );
+  const entry = { action: 'user.create', target: { type: 'user', id } } as const;
+  const resource = await change(parts, caller, entry, async ({ trx, caller, audit }) => {
+    const { tenant } = caller;
+    const roles = await knownRoles(trx, tenant, request.roles ?? [], '/roles');
+    const at = await databaseTime(trx);
+    await mayGiveRoles(trx, caller, roles);
+    await reserveSeat(trx, tenant);
+    const columns = {
+      id,
+      tenant_id: tenant,
+      email,
+      name,
+      department,
+      metadata: request.metadata ?? {},
+      rate_limits: storedRateLimits(request.rate_limits ?? null),
+      password_hash,
+    };
+    const passwordSetup = setup && { digest: setup.digest, maker: makerOf(caller) };
+    await withUniqueEmail(insertUser(trx, { ...columns, roles, passwordSetup }, at));
+    if (request.identities !== undefined) {
+      const identities = await identityChange(trx, tenant, undefined, request.identities);
+      await writeIdentities(trx, caller, id, identities);
+    }
+    if (roles.length > 0) await (await applyingBudgets(trx, tenant)).refuseManyOfUser(id);
+    const user = await findUser(trx, tenant, id);
+    if (user === undefined) throw new Fault('a new user is missing');
+    audit.after = userResource(user);
+    return userResource(user);
+  });
   return { ...resource, ...(setup === undefined ? {} : revealOnce(caller, { password_setup_token: setup.text })) };
 }
 

@@ -30,21 +30,17 @@ export async function startPasswordReset(
 ): Promise<Static<typeof PasswordReset>> {
   const proof = await reauthenticate(parts, caller, id, presented);
   const setup = makeOneTimeToken(parts.random);
-  const reset = await change(
-    parts,
-    caller,
-    { action: 'user.password_reset', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const { user, allowPolicies } = await holdUser(trx, caller, id);
-      if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
-      await mayActOnUser(trx, caller, user, allowPolicies);
-      if (user.source !== 'local') throw invalidField('', elsewhere(user));
-      checkPreconditions(userResource(user));
-      const expiry = { expires_at: await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)) };
-      audit.after = expiry;
-      return expiry;
-    },
-  );
+  const entry = { action: 'user.password_reset', target: { type: 'user', id }, existing: true } as const;
+  const reset = await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const { user, allowPolicies } = await holdUser(trx, caller, id);
+    if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
+    await mayActOnUser(trx, caller, user, allowPolicies);
+    if (user.source !== 'local') throw invalidField('', elsewhere(user));
+    checkPreconditions(userResource(user));
+    const expiry = { expires_at: await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)) };
+    audit.after = expiry;
+    return expiry;
+  });
   return { ...revealOnce(caller, { password_setup_token: setup.text }), ...reset };
 }
 

@@ -6,7 +6,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { ordersBy } from '../list/sort.ts';
 import type { PolicyRow } from '../policies/entity.ts';
@@ -45,9 +45,7 @@ export async function getUser(parts: AdminParts, caller: Caller, id: string): Pr
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function userIdOf(text: string): UserId {
-  const id = parseId('usr', text);
-  if (id === undefined) throw notFound('user');
-  return id;
+  return orNotFound(parseId('usr', text), 'user');
 }
 
 /** A user that is locked for a change. */
@@ -92,9 +90,7 @@ async function lockedUser(
 }
 
 async function existing(q: Queryable, tenant: TenantId, id: UserId): Promise<UserRow> {
-  const user = await findUser(q, tenant, id);
-  if (user === undefined) throw notFound('user');
-  return user;
+  return orNotFound(await findUser(q, tenant, id), 'user');
 }
 
 function isAdmin(user: UserRow): boolean {

@@ -36,51 +36,47 @@ export async function updateUser(
 ): Promise<UserResource> {
   throwIfInvalid(rateLimitErrors(changes.rate_limits));
   const proof = await reauthenticate(parts, caller, id, presented);
-  return change(
-    parts,
-    caller,
-    { action: 'user.update', target: { type: 'user', id }, existing: true },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
-      const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
-      if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
-      const identities = changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
-      if (identities !== undefined && identities.added.length > 0) {
-        await requireReauthenticationToLink(trx, caller, user, proof);
+  const entry = { action: 'user.update', target: { type: 'user', id }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+    const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
+    if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
+    const identities = changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
+    if (identities !== undefined && identities.added.length > 0) {
+      await requireReauthenticationToLink(trx, caller, user, proof);
+    }
+    await mayActOnUser(trx, caller, user, allowPolicies);
+    checkPreconditions(userResource(user));
+    refuseManaged(user, changes);
+    if (changes.roles !== undefined) {
+      const roles = await knownRoles(trx, user.tenant_id, changes.roles, '/roles');
+      const gained = roles.filter((role) => !user.roles.includes(role));
+      await mayGiveRoles(trx, caller, gained);
+      if (!roles.includes(ADMIN)) refuseLastAdmin();
+      await setManualRoles(trx, user.id, roles);
+      // The maker of a token may not be allowed to create one for a user with these roles.
+      if (gained.length > 0) {
+        await discardPasswordSetups(trx, user.id);
+        await (await applyingBudgets(trx, user.tenant_id)).refuseManyOfUser(user.id);
       }
-      await mayActOnUser(trx, caller, user, allowPolicies);
-      checkPreconditions(userResource(user));
-      refuseManaged(user, changes);
-      if (changes.roles !== undefined) {
-        const roles = await knownRoles(trx, user.tenant_id, changes.roles, '/roles');
-        const gained = roles.filter((role) => !user.roles.includes(role));
-        await mayGiveRoles(trx, caller, gained);
-        if (!roles.includes(ADMIN)) refuseLastAdmin();
-        await setManualRoles(trx, user.id, roles);
-        // The maker of a token may not be allowed to create one for a user with these roles.
-        if (gained.length > 0) {
-          await discardPasswordSetups(trx, user.id);
-          await (await applyingBudgets(trx, user.tenant_id)).refuseManyOfUser(user.id);
-        }
-      }
-      if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
-      const columns = {
-        id: user.id,
-        tenant_id: user.tenant_id,
-        email,
-        name: changes.name ?? user.name,
-        department: changes.department === undefined ? user.department : changes.department,
-        metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),
-        rate_limits: changes.rate_limits === undefined ? user.rate_limits : storedRateLimits(changes.rate_limits),
-      };
-      await withUniqueEmail(updateUserRow(trx, columns));
-      const changed = await findUser(trx, user.tenant_id, user.id);
-      if (changed === undefined) throw new Fault('a locked user is missing');
-      audit.before = userResource(user);
-      audit.after = userResource(changed);
-      return userResource(changed);
-    },
-  );
+    }
+    if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
+    const columns = {
+      id: user.id,
+      tenant_id: user.tenant_id,
+      email,
+      name: changes.name ?? user.name,
+      department: changes.department === undefined ? user.department : changes.department,
+      metadata: changes.metadata === undefined ? user.metadata : (changes.metadata ?? {}),
+      rate_limits: changes.rate_limits === undefined ? user.rate_limits : storedRateLimits(changes.rate_limits),
+    };
+    await withUniqueEmail(updateUserRow(trx, columns));
+    const changed = await findUser(trx, user.tenant_id, user.id);
+    if (changed === undefined) throw new Fault('a locked user is missing');
+    audit.before = userResource(user);
+    audit.after = userResource(changed);
+    return userResource(changed);
+  });
 }
 
 /**
