@@ -83,6 +83,25 @@ test('upkeep removes denials of more than 24 hours ago, in batches', async () =>
   expect(await count('other_gate_denials')).toBe(2);
 });
 
+test('a flood of denied requests takes no outcome of the other gate from a recorded decision of another tenant', async () => {
+  const now = Date.now();
+  const recorded = { shadow: true, atMs: now - 3_600_000, tenant_id: 'quiet', client_request_id: 'recorded' };
+  await storeDecisions(fresh.db, [decisionRow(recorded)]);
+  await fresh.db.query({
+    text: `insert into other_gate_denials (client_request_id, time) values ('recorded', clock_timestamp() - interval '1 hour')`,
+  });
+  await fresh.db.query({
+    text: `insert into other_gate_denials (client_request_id, time)
+      select 'flood-' || n, clock_timestamp() - make_interval(secs => n) from generate_series(1, 9) n`,
+  });
+  const { knex } = fresh.db;
+  expect([await pruneOtherDenials(knex, 3, 4), await pruneOtherDenials(knex, 3, 4)]).toEqual([3, 1]);
+  expect(await count('other_gate_denials')).toBe(6);
+  expect(await listRecent(knex, EVERY, { shadow: true }, { after: undefined, take: 9 }, now)).toMatchObject([
+    { client_request_id: 'recorded', other: 'deny' },
+  ]);
+});
+
 test('decisions in shadow mode have a bound of their own, take no place from enforced ones, and are no use of a permission', async () => {
   const now = Date.now();
   const rows = (shadow: boolean, many: number) =>

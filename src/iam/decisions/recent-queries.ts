@@ -251,14 +251,20 @@ export async function pruneExcessRecent(
 /** As many as the decisions in shadow mode of all tenants, and of another gate that denies most requests. */
 const MAX_OTHER_DENIALS = 200_000;
 
-/** Removes the other gate's denials of more than 24 hours ago, and the oldest beyond a bound. Returns the number of removed rows, at most `batch`. */
-export async function pruneOtherDenials(q: Queryable, batch: number): Promise<number> {
+/**
+ * Removes the other gate's denials of more than 24 hours ago, and those beyond the newest `most` that belong to no
+ * recorded decision. So a flood of denied requests takes no outcome from the decisions of other tenants.
+ * @returns the number of removed rows, at most `batch`
+ */
+export async function pruneOtherDenials(q: Queryable, batch: number, most = MAX_OTHER_DENIALS): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(
     `delete from other_gate_denials where client_request_id = any(array(
-       select client_request_id from other_gate_denials
-       where time < greatest(clock_timestamp() - interval '${RECENT_HOURS} hours',
-         (select time from other_gate_denials order by time desc offset :most limit 1)) order by time limit :batch))`,
-    { batch, most: MAX_OTHER_DENIALS },
+       select client_request_id from other_gate_denials denied
+       where time < clock_timestamp() - interval '${RECENT_HOURS} hours'
+         or (time < (select time from other_gate_denials order by time desc offset :most limit 1)
+           and not exists (select from recent_decisions kept where kept.client_request_id = denied.client_request_id))
+       order by time limit :batch))`,
+    { batch, most },
   );
   return rowCount;
 }
