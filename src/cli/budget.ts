@@ -2,7 +2,6 @@
 
 import type { Static, TSchema } from 'typebox';
 import { fieldSentence } from '../domain/problem-details.ts';
-import { validatorOf } from '../http/validation.ts';
 import {
   budgetOfName,
   createBudgetAsOperator,
@@ -63,13 +62,13 @@ export async function budgetCreateCommand(args: Arguments): Promise<number> {
   const [text] = wordsOf(args, 'Give the budget as one JSON object.');
   const tenant = tenantOption(args);
   if (tenant === undefined) throw new UsageError('Give the tenant of the budget with --tenant.');
-  const request = bodyOf(newBudget, text);
+  const request = await bodyOf(newBudget, text);
   return printed(await withStore(args, ({ db }) => createBudgetAsOperator({ db, ...OPERATOR_PARTS }, tenant, request)));
 }
 
 export async function budgetUpdateCommand(args: Arguments): Promise<number> {
   const [name, text] = wordsOf(args, 'Give the name of a budget, and its changes as one JSON object.', 2);
-  const request = bodyOf(budgetChanges, text);
+  const request = await bodyOf(budgetChanges, text);
   return printed(await withBudget(args, name, (parts, budget) => updateAsOperator(parts, budget, request)));
 }
 
@@ -77,7 +76,7 @@ export async function budgetResetCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
   const reason = args.value('reason');
   if (reason === undefined) throw new UsageError('Give the reason with --reason. The audit log keeps it.');
-  const body = bodyOf(budgetReset, JSON.stringify({ reason }));
+  const body = await bodyOf(budgetReset, JSON.stringify({ reason }));
   await withBudget(args, name, (parts, budget) => resetAsOperator(parts, budget, body.reason));
   process.stdout.write(`Reset: ${name}. A new amount has begun.\n`);
   return 0;
@@ -105,8 +104,8 @@ function printed(budget: object): number {
   return 0;
 }
 
-/** @throws UsageError for a text that the schema does not accept */
-function bodyOf<S extends TSchema>(schema: S, text: string): Static<S> {
+/** Rejects with a UsageError for a text that the schema does not accept. */
+async function bodyOf<S extends TSchema>(schema: S, text: string): Promise<Static<S>> {
   const value = ((): unknown => {
     try {
       return JSON.parse(text);
@@ -114,6 +113,8 @@ function bodyOf<S extends TSchema>(schema: S, text: string): Static<S> {
       throw new UsageError('The budget is not JSON. Write it like \'{"limit": "100.00"}\'.');
     }
   })();
+  // Only commands with a body load the validator.
+  const { validatorOf } = await import('../http/validation.ts');
   const read = validatorOf(schema)(value, false);
   if (read.kind === 'valid') return read.value;
   const [first] = read.errors;

@@ -1,6 +1,6 @@
 import { openStore } from '../server/store.ts';
 import { migrate } from '../store/migrate.ts';
-import { createTelemetry } from '../telemetry/telemetry.ts';
+import { startLogging } from '../telemetry/log.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 
@@ -10,7 +10,7 @@ import { loadOrRefuse } from './configuration.ts';
  */
 export async function migrateCommand(args: Arguments): Promise<number> {
   const { config, secrets } = loadOrRefuse(args);
-  const store = await openStore(config, secrets, createTelemetry({ level: 'warn' }));
+  const store = await openStore(config, secrets, startLogging({ level: 'warn' }));
   try {
     const done = await migrate(store.db, undefined, args.value('grant-to'));
     process.stdout.write(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Page, PageRows } from '../store/paging.ts';
-import { createTelemetry } from '../telemetry/telemetry.ts';
+import { startLogging } from '../telemetry/log.ts';
 import { type Arguments, tenantOption } from './arguments.ts';
 import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
 
@@ -14,7 +14,7 @@ export async function withStore<T>(
   work: (store: Store, loaded: LoadedConfig) => Promise<T>,
 ): Promise<T> {
   const loaded = loadOrRefuse(args);
-  const store = await openReadyStore(loaded.config, loaded.secrets, createTelemetry({ level: 'warn' }));
+  const store = await openReadyStore(loaded.config, loaded.secrets, startLogging({ level: 'warn' }));
   try {
     return await work(store, loaded);
   } finally {

@@ -27,6 +27,9 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** The parts of a process's telemetry that a store uses. A command has a log only. */
+type StoreTelemetry = Pick<Telemetry, 'log'> & Partial<Pick<Telemetry, 'tracing' | 'database'>>;
+
 /** The database and its keys, for a child process that does not read them from the settings. */
 export interface StoreAddress {
   readonly url: string;
@@ -41,7 +44,7 @@ export interface StoreAddress {
 export function openStore(
   config: Config,
   secrets: Secrets,
-  telemetry: Telemetry,
+  telemetry: StoreTelemetry,
   given?: StoreAddress,
 ): Promise<Store> {
   return open(config, secrets, telemetry, given, true);
@@ -51,7 +54,7 @@ export function openStore(
  * Opens a database that exists and has the schema of this program. It never creates or migrates one. Rejects with a
  * DatabaseNotReadyError that names the database and the command to run, otherwise like `openStore`.
  */
-export async function openReadyStore(config: Config, secrets: Secrets, telemetry: Telemetry): Promise<Store> {
+export async function openReadyStore(config: Config, secrets: Secrets, telemetry: StoreTelemetry): Promise<Store> {
   const store = await open(config, secrets, telemetry, undefined, false).catch((error: unknown) => {
     if (error instanceof NoEmbeddedDatabaseError)
       throw new DatabaseNotReadyError(`${error.message} ${embeddedAdvice()}`);
@@ -69,7 +72,7 @@ export async function openReadyStore(config: Config, secrets: Secrets, telemetry
 async function open(
   config: Config,
   secrets: Secrets,
-  telemetry: Telemetry,
+  telemetry: StoreTelemetry,
   given: StoreAddress | undefined,
   create: boolean,
 ): Promise<Store> {
@@ -162,7 +165,7 @@ function remoteAddress({ databaseUrl, secretKey, secretKeyPrevious }: Secrets): 
  * MigrationError or a Fault.
  * @returns the store with the key that the database belongs to
  */
-export async function prepareStore(store: Store, config: Config, telemetry: Telemetry): Promise<Store> {
+export async function prepareStore(store: Store, config: Config, telemetry: StoreTelemetry): Promise<Store> {
   if (config.database.migrate) await migrate(store.db);
   else
     await migratedElsewhere(store.db, () =>
