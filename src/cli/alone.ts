@@ -6,6 +6,7 @@ import { NO_LOCAL_GATES } from '../server/applied.ts';
 import type { Store } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { LoadedConfig } from './configuration.ts';
+import { boundHeapGrowth } from './heap.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { startApiProcess, startGateProcess } from './start-process.ts';
 
@@ -37,6 +38,7 @@ export async function startAlone(
       metrics: telemetry.metrics,
     }),
   );
+  boundHeapGrowth();
   // The admin listener closes last, so that it reports that the server drains.
   const running = starting.move();
   return {

@@ -10,6 +10,7 @@ import { openStore } from '../server/store.ts';
 import type { RunningServer } from '../server/wiring-context.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { LoadedConfig } from './configuration.ts';
+import { boundHeapGrowth } from './heap.ts';
 import {
   type AppliedMessage,
   type ApplyRequest,
@@ -66,6 +67,7 @@ async function work(
   const wiring = { ...loaded, store, telemetry, identity: order.identity };
   const server = kind === 'gate' ? await gate(wiring, orders) : await api(wiring, orders);
   running.defer(() => server.close());
+  boundHeapGrowth();
   report({ kind: 'listening', address: server.address });
   const reporting = setInterval(() => void reportState(server), REPORT_EVERY_MS);
   running.defer(() => clearInterval(reporting));

@@ -15,6 +15,7 @@ import type { Store } from '../server/store.ts';
 import { removeReplica } from '../store/replicas.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { LoadedConfig } from './configuration.ts';
+import { boundHeapGrowth } from './heap.ts';
 import type { ProcessKind } from './process-messages.ts';
 import { type ChildProcess, type Ended, ProcessPool } from './process-pool.ts';
 
@@ -90,6 +91,7 @@ export async function startSupervised(
   for (const child of first.values()) pool.supervise(child);
   for (let i = 1; i < config.workers; i++) pool.supervise(pool.start('gate'));
   begun = true;
+  boundHeapGrowth();
 
   const running = starting.move();
   return {
