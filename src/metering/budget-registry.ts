@@ -39,7 +39,10 @@ export class BudgetRegistry {
   find(key: BudgetKey, now: number): PeriodBudget {
     const name = nameOf(key);
     const known = this.#budgets.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      known.endsMs = key.endsMs;
+      return known;
+    }
     if (this.#budgets.size >= this.#max) throw new Fault('too many budgets are in use');
     const parts = { sums: this.#sums[key.unit], numbers: this.#numbers.take(), onReleased: this.#onReleased };
     const budget = new PeriodBudget(key, now, parts);

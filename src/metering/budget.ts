@@ -53,7 +53,8 @@ export class PeriodBudget implements Account {
   readonly #onReleased: (budget: PeriodBudget) => void;
   readonly tenant: string;
   readonly period: string;
-  readonly endsMs: number;
+  /** Of the last request for the budget: a period of one name ends at another time in another time zone. */
+  endsMs: number;
   /** Whether it is that of a tenant's monthly tokens. */
   readonly isMonthly: boolean;
   spent = 0;

@@ -82,6 +82,18 @@ describe('a refusal', () => {
     expect(world.running.length).toBe(2);
   });
 
+  test("says when the budget resets in the tenant's new time zone, and the amount of the day stays", async () => {
+    const budgets = [budget('a', { limit: 15 })];
+    const { world, send } = worldOf(tenantOf(budgets));
+    await send({ timezone: 'Europe/Berlin' });
+    await send({ timezone: 'Europe/Berlin' });
+    await send({ timezone: 'America/New_York', tenant: tenantOf(budgets) });
+    expect(world.refusals).toMatchObject([
+      { resetsAt: '2026-11-21T23:00:00.000Z' },
+      { resetsAt: '2026-11-22T05:00:00.000Z' },
+    ]);
+  });
+
   test('of an exhausted budget also comes for a request that costs nothing, and for one that reports its usage later', async () => {
     const { world, send } = worldOf(tenantOf([budget('a', { unit: 'money', limit: 150_000, period: 'total' })]));
     await send({ model: 'gpt-1' });

@@ -131,7 +131,11 @@ type Step =
   | { readonly kind: 'tidy'; readonly process: number }
   | { readonly kind: 'store'; readonly up: boolean }
   | { readonly kind: 'prices'; readonly factor: number }
-  | { readonly kind: 'limits'; readonly process: number; readonly factor: number };
+  | { readonly kind: 'limits'; readonly process: number; readonly factor: number }
+  | { readonly kind: 'zone'; readonly process: number; readonly zone: string };
+
+/** Time zones in which other hours, days and months run, at first all the first one. */
+const ZONES = ['UTC', 'Pacific/Kiritimati', 'America/New_York'] as const;
 
 const process = fc.nat({ max: PROCESSES - 1 });
 const which = fc.nat({ max: 30 });
@@ -166,6 +170,7 @@ const sound: fc.WeightedArbitrary<Step>[] = [
   step(1, fc.record({ kind: kind('tidy'), process })),
   step(1, fc.record({ kind: kind('prices'), factor: fc.integer({ min: 1, max: 3 }) })),
   step(1, fc.record({ kind: kind('limits'), process, factor: fc.constantFrom(0.5, 1) })),
+  step(1, fc.record({ kind: kind('zone'), process, zone: fc.constantFrom(...ZONES) })),
 ];
 const crash = step(1, fc.record({ kind: kind('crash'), process }));
 const outage = step(1, fc.record({ kind: kind('store'), up: fc.boolean() }));
@@ -241,12 +246,18 @@ async function run(
 ): Promise<Ledger> {
   const ledger: Ledger = { spent: new Map(), certain: new Set() };
   const views = new Map(
-    [0.5, 1].map((factor) => [
-      factor,
-      tenantWith(budgetsOf(limits, factor), limits.tight === 5 ? limits.base : AMPLE * limits.base),
-    ]),
+    [0.5, 1].flatMap((factor) =>
+      ZONES.map((zone) => [
+        `${factor} ${zone}`,
+        tenantWith(budgetsOf(limits, factor), limits.tight === 5 ? limits.base : AMPLE * limits.base),
+      ]),
+    ),
   );
-  const known = Array.from({ length: PROCESSES }, () => 1);
+  const known = Array.from({ length: PROCESSES }, (): { factor: number; zone: string } => ({
+    factor: 1,
+    zone: ZONES[0],
+  }));
+  const knownTo = (i: number) => known[i] ?? expect.fail();
   const by = new Map<Running, readonly Process[]>();
   const pick = (which: number): Running | undefined => world.running[which % Math.max(1, world.running.length)];
   world.prices = price(1, 1);
@@ -254,8 +265,9 @@ async function run(
   for (const [at, step] of steps.entries()) {
     switch (step.kind) {
       case 'admit': {
-        const tenant = views.get(known[step.process] ?? 1) ?? expect.fail();
-        const parts = { promptTokens: step.prompt, askedTokens: step.amount };
+        const { factor, zone } = knownTo(step.process);
+        const tenant = views.get(`${factor} ${zone}`) ?? expect.fail();
+        const parts = { promptTokens: step.prompt, askedTokens: step.amount, timezone: zone };
         for (let i = 0; i < step.count; i++)
           world.admit(step.process, requestOf(tenant, step.caller, MODELS[step.model] ?? '', parts));
         break;
@@ -313,7 +325,10 @@ async function run(
         world.prices = price(at + 2, step.factor);
         break;
       case 'limits':
-        known[step.process] = step.factor;
+        knownTo(step.process).factor = step.factor;
+        break;
+      case 'zone':
+        knownTo(step.process).zone = step.zone;
         break;
       default:
         step satisfies never;
@@ -374,7 +389,7 @@ describe('the budgets of requests', () => {
     budgetsOf(limits, 1).find(({ id: budget, action }) => action === 'block' && period.startsWith(budget))?.limit ??
     Number.POSITIVE_INFINITY;
 
-  test('are never exceeded beyond the estimates, for any order of requests, ends, delays, crashes, prices, limits and periods', async () => {
+  test('are never exceeded beyond the estimates, for any order of requests, ends, delays, crashes, prices, limits, periods and time zones of the tenant', async () => {
     await fc.assert(
       fc.asyncProperty(
         limitsOfWorld,
