@@ -9,9 +9,7 @@ export class FairQueue<Item> {
   }
 
   push(client: string, item: Item): void {
-    const list = this.#lists.get(client);
-    if (list === undefined) this.#lists.set(client, [item]);
-    else list.push(item);
+    this.#lists.getOrInsert(client, []).push(item);
     this.#size++;
   }
 

@@ -31,12 +31,10 @@ const known: Readonly<Record<Assumption, WeakMap<PolicySet, PolicySet>>> = {
 };
 
 function assumedPolicies(set: PolicySet, assumption: Assumption): PolicySet {
-  const last = known[assumption].get(set);
-  if (last !== undefined) return last;
   // Report-only policies are left out, because they have no effect.
-  const made = policySet(listedPolicies(set).flatMap((policy) => assumedPolicy(policy, assumption) ?? []));
-  known[assumption].set(set, made);
-  return made;
+  return known[assumption].getOrInsertComputed(set, () =>
+    policySet(listedPolicies(set).flatMap((policy) => assumedPolicy(policy, assumption) ?? [])),
+  );
 }
 
 export function assumedSnapshot(snapshot: Snapshot, assumption: Assumption): Snapshot {

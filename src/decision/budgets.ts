@@ -59,11 +59,7 @@ export function* compileBudgetsInSteps(records: readonly BudgetRecord[]): Steps<
 }
 
 function addTo<K>(map: Map<K, CompiledBudget[]>, names: readonly K[], budget: CompiledBudget): void {
-  for (const name of new Set(names)) {
-    const known = map.get(name);
-    if (known === undefined) map.set(name, [budget]);
-    else known.push(budget);
-  }
+  for (const name of new Set(names)) map.getOrInsert(name, []).push(budget);
 }
 
 function compileBudget(record: BudgetRecord): CompiledBudget {

@@ -23,8 +23,7 @@ export function permissionCatalog(texts: Iterable<string>): PermissionCatalog {
   const patterns = new Set(permissions.flatMap(coveringPatterns));
   const byForm = new Map<string, string[]>();
   for (const pattern of [...patterns].toSorted(byText)) {
-    const form = formOf(pattern);
-    byForm.set(form, [...(byForm.get(form) ?? []), pattern]);
+    byForm.getOrInsert(formOf(pattern), []).push(pattern);
   }
   const kept = new Map<string, string | undefined>();
   return {

@@ -112,11 +112,7 @@ function* indexOf(policies: readonly CompiledPolicy[]): Steps<PolicyIndex> {
   const byAction = new Map<string, number[]>();
   for (const [position, policy] of policies.entries()) {
     yield;
-    for (const text of policy.actions.all ? ['*'] : policy.actions.texts) {
-      const positions = byAction.get(text);
-      if (positions === undefined) byAction.set(text, [position]);
-      else positions.push(position);
-    }
+    for (const text of policy.actions.all ? ['*'] : policy.actions.texts) byAction.getOrInsert(text, []).push(position);
   }
   return { byAction, picked: new Map() };
 }

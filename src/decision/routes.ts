@@ -58,11 +58,8 @@ function newNode(): Node {
 
 function follow(node: Node, part: Exclude<Part, { kind: 'rest' }>): Node {
   switch (part.kind) {
-    case 'literal': {
-      const next = node.literals.get(part.text) ?? newNode();
-      node.literals.set(part.text, next);
-      return next;
-    }
+    case 'literal':
+      return node.literals.getOrInsertComputed(part.text, newNode);
     case 'one':
       node.one ??= newNode();
       return node.one;
@@ -90,12 +87,6 @@ function insert(root: Node, leaf: Leaf): Leaf | undefined {
   return there;
 }
 
-function treeOf(trees: Map<string, Node>, method: string): Node {
-  const tree = trees.get(method) ?? newNode();
-  trees.set(method, tree);
-  return tree;
-}
-
 /**
  * Compiles the built-in routes and further ones. A further route replaces the built-in route of the same method and
  * path.
@@ -109,7 +100,7 @@ export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
     const template = parseTemplate(route.template);
     if (template.kind === 'error') return template;
     const { parts } = template;
-    const there = insert(treeOf(trees, route.method), { route, parts });
+    const there = insert(trees.getOrInsertComputed(route.method, newNode), { route, parts });
     if (there !== undefined) {
       const [first, second] = [there.route, route].map((one) => `${one.method} ${one.template}`);
       return {
@@ -118,8 +109,8 @@ export function buildRouteTable(extra: readonly Route[]): RouteTableResult {
       };
     }
     if (parts.every((part) => part.kind === 'literal') && !isPublic(parts.map((part) => part.text))) {
-      const ofMethod = exact.get(route.method) ?? new Map<string, Matched>();
-      exact.set(route.method, ofMethod.set(template.text, Object.freeze({ kind: 'matched', route, resources: [] })));
+      const ofMethod = exact.getOrInsertComputed(route.method, () => new Map());
+      ofMethod.set(template.text, Object.freeze({ kind: 'matched', route, resources: [] }));
     }
   }
   return { kind: 'table', table: { routes, builtinRoles: new BuiltinRoles(routes), exact, trees } };

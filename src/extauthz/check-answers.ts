@@ -144,13 +144,13 @@ export class CheckAnswers {
   }
 
   #notSentFault(route: Route): Fault {
-    const known = this.#notSentFaults.get(route);
-    if (known !== undefined) return known;
-    const fault = new Fault(
-      `Envoy did not send the body of ${route.method} ${route.template}, which the decision reads. Set ${BODY_SETTING} for this route, or use the configuration that postern envoy config prints`,
+    return this.#notSentFaults.getOrInsertComputed(
+      route,
+      ({ method, template }) =>
+        new Fault(
+          `Envoy did not send the body of ${method} ${template}, which the decision reads. Set ${BODY_SETTING} for this route, or use the configuration that postern envoy config prints`,
+        ),
     );
-    this.#notSentFaults.set(route, fault);
-    return fault;
   }
 }
 

@@ -52,7 +52,7 @@ function fieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
   const byPath = new Map<string, FieldError>();
   for (const error of errors.slice(0, MAX_ERRORS)) {
     const field = fieldError(error);
-    if (!byPath.has(field.path)) byPath.set(field.path, field);
+    byPath.getOrInsert(field.path, field);
   }
   return [...byPath.values()];
 }

@@ -73,11 +73,7 @@ function matchesRule(claims: Claims, rule: ClaimRule, work: RuleWork): boolean {
 const compiled = new WeakMap<ClaimRule, NameSet>();
 
 function valuesOf(rule: ClaimRule): NameSet {
-  const known = compiled.get(rule);
-  if (known !== undefined) return known;
-  const names = compileNames(rule.in, 'leave out');
-  compiled.set(rule, names);
-  return names;
+  return compiled.getOrInsertComputed(rule, () => compileNames(rule.in, 'leave out'));
 }
 
 /** Returns the roles that the mapping of an issuer gives for these claims, sorted and each once. */

@@ -44,8 +44,7 @@ const globs = new WeakMap<ProofRecord, Glob>();
 function matchesSubject(proof: ProofRecord, subject: string): boolean {
   if (!isGlob(proof.subject)) return proof.subject === subject;
   if (!isWithinBounds(proof.subject)) return false;
-  const glob = globs.get(proof) ?? compileGlob(proof.subject);
-  globs.set(proof, glob);
+  const glob = globs.getOrInsertComputed(proof, () => compileGlob(proof.subject));
   return globMatches(glob, subject);
 }
 

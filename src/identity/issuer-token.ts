@@ -204,11 +204,8 @@ type VerificationKey = Awaited<ReturnType<typeof importJWK>>;
 const imported = new WeakMap<IssuerKey, Map<string, Promise<VerificationKey>>>();
 
 function importedKey(key: IssuerKey, alg: string): Promise<VerificationKey> {
-  const byAlgorithm = imported.get(key) ?? new Map<string, Promise<VerificationKey>>();
-  imported.set(key, byAlgorithm);
-  const known = byAlgorithm.get(alg) ?? importPublicKey(key, alg);
-  byAlgorithm.set(alg, known);
-  return known;
+  const byAlgorithm = imported.getOrInsertComputed(key, () => new Map());
+  return byAlgorithm.getOrInsertComputed(alg, () => importPublicKey(key, alg));
 }
 
 /** Only the public members of the types in KEY_TYPES are read. */

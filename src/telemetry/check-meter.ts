@@ -50,9 +50,7 @@ export class CheckMeter {
     if (budgetId !== undefined) this.refusedByBudget++;
     if (modelLimit === undefined) return;
     const name = `${modelLimit.level} ${modelLimit.dimension}`;
-    const known = this.#modelLimits.get(name);
-    if (known === undefined) this.#modelLimits.set(name, { limit: modelLimit, count: 1 });
-    else known.count++;
+    this.#modelLimits.getOrInsert(name, { limit: modelLimit, count: 0 }).count++;
   }
 
   refusedByModelLimit(): readonly (readonly [level: string, dimension: string, number])[] {

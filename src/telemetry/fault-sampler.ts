@@ -81,9 +81,7 @@ export class FaultSampler {
     const known = this.#kinds.get(name);
     if (known !== undefined) return known;
     const key = this.#kinds.size < MAX_KINDS ? name : OTHER;
-    const kind = this.#kinds.get(key) ?? { linesLeft: this.#linesPerSecond, count: 0, error: undefined };
-    this.#kinds.set(key, kind);
-    return kind;
+    return this.#kinds.getOrInsert(key, { linesLeft: this.#linesPerSecond, count: 0, error: undefined });
   }
 }
 

@@ -33,8 +33,7 @@ export function httpRequests(metrics: Metrics): (request: AnsweredRequest) => vo
   );
   return ({ method, route, status, tookMs }) => {
     const key = `${method} ${route}`;
-    const known = routes.get(key) ?? { method, route, byStatus: new Map<number, number>(), totalMs: 0 };
-    routes.set(key, known);
+    const known = routes.getOrInsertComputed(key, () => ({ method, route, byStatus: new Map(), totalMs: 0 }));
     known.byStatus.set(status, (known.byStatus.get(status) ?? 0) + 1);
     known.totalMs += tookMs;
     durations.observe(tookMs);

@@ -53,12 +53,7 @@ export class GlobAutomaton {
   after(state: State, code: number): State {
     const isOther = !state.next.has(code);
     const key = isOther ? OTHER_CHARACTER : code;
-    let found = state.after.get(key);
-    if (found === undefined) {
-      found = this.#state(this.#closed(state.next.get(key) ?? state.other));
-      state.after.set(key, found);
-    }
-    return found;
+    return state.after.getOrInsertComputed(key, () => this.#state(this.#closed(state.next.get(key) ?? state.other)));
   }
 
   afterName(name: string): State {
@@ -105,9 +100,7 @@ export class GlobAutomaton {
     for (const place of places) {
       const token = this.#tokens[place] ?? END;
       if (token < 0) continue;
-      const there = next.get(token);
-      if (there === undefined) next.set(token, [...stars, place + 1]);
-      else there.push(place + 1);
+      next.getOrInsertComputed(token, () => [...stars]).push(place + 1);
     }
     const state: State = { places, matched, next, other: stars, after: new Map() };
     this.#states.set(key, state);

@@ -183,9 +183,7 @@ export function* roleSetsOf(groups: readonly PrincipalGroup[]): Steps<RoleSets> 
     yield;
     const roles = effectiveRoles(principal);
     const key = roles.toSorted().join(' ');
-    const index = known.get(key) ?? sets.push(roles) - 1;
-    known.set(key, index);
-    setOf.push(index);
+    setOf.push(known.getOrInsertComputed(key, () => sets.push(roles) - 1));
   }
   const kinds = groups.map(({ principal }) => principal.kind);
   return new RoleSets(sets, kinds, setOf);

@@ -99,22 +99,18 @@ export class ShapeComparison {
     const { shape, kinds, conditions, known } = this.#parts;
     const narrowed = shape.permissions.filter(({ text }) => text !== ADMIN_TENANTS);
     const key = kinds.map(({ kind, axis }, i) => `${kind} ${shape.kinds[i]?.form} ${axis.many} ${axis.all}`).join();
-    const regions = known.get(key) ?? new Map<number, readonly Region[]>();
-    known.set(key, regions);
+    const regions = known.getOrInsertComputed(key, () => new Map());
     const nameCount = kinds.reduce((sum, { axis }) => sum + (axis.many ? MAX_COLLECTIONS : 1), 0);
     for (const rule of rules) {
       yield;
       if (!coversPermissions(rule, shape.permissions)) continue;
       if (rule.kind !== 'grant') this.#policyCount++;
-      const ofRule = regions.get(rule.id) ?? regionsOf(rule, kinds, conditions);
-      regions.set(rule.id, ofRule);
+      const ofRule = regions.getOrInsertComputed(rule.id, () => regionsOf(rule, kinds, conditions));
       const work = workOf(rule, nameCount);
       const entry: Entry = { rule, regions: ofRule, work, forAdministrators: !coversPermissions(rule, narrowed) };
       if (rule.roles === undefined) this.#forEveryone.push(entry);
       for (const role of rule.roles ?? []) {
-        const attached = this.#byRole.get(role);
-        if (attached === undefined) this.#byRole.set(role, [entry]);
-        else attached.push(entry);
+        this.#byRole.getOrInsert(role, []).push(entry);
         if (isChanged(rule)) this.#changedRoles.add(role);
       }
     }
@@ -133,9 +129,7 @@ export class ShapeComparison {
       if (!changedForAll && !roles.some((role) => this.#changedRoles.has(role))) continue;
       const scopes = principal.kind === 'user' ? '' : scopesKey(principal);
       const key = `${asksAdmin && isPlatformAdmin(principal)} ${roles.toSorted().join(' ')} ${scopes}`;
-      const known = classes.get(key);
-      if (known === undefined) classes.set(key, { principal, groups: [index] });
-      else known.groups.push(index);
+      classes.getOrInsert(key, { principal, groups: [] }).groups.push(index);
     }
     return classes.values();
   }
@@ -212,16 +206,13 @@ export class ShapeComparison {
   ): readonly Region[] {
     // A platform administrator has other rules that apply to everyone than the other principals (`#applies`).
     const key = `${rule.id} ${removed.map(({ side, isDeny }) => `${side} ${isDeny}`).join()} ${isPlatformAdmin(principal)}`;
-    let base = this.#bases.get(key);
-    if (base === undefined) {
+    return this.#bases.getOrInsertComputed(key, () => {
       const others = removed.flatMap(({ side, isDeny }) =>
         forEveryone.filter((one) => one.rule.sides.includes(side) && (one.rule.kind === 'deny') === isDeny),
       );
       // The regions of one rule may overlap.
-      base = this.#space.without(this.#space.within([this.#space.all], regions), regionsIn(others));
-      this.#bases.set(key, base);
-    }
-    return base;
+      return this.#space.without(this.#space.within([this.#space.all], regions), regionsIn(others));
+    });
   }
 
   /** The requests that a key's scopes cover; undefined if there are none. A user has no such bound. */

@@ -146,7 +146,7 @@ function* rulesOfShape(
     if (!coversPermissions(rule, shape.permissions)) continue;
     regions.set(rule, regionsOf(rule, kinds, conditions));
     if (rule.roles === undefined) forEveryone.push(rule);
-    for (const role of rule.roles ?? []) byRole.set(role, [...(byRole.get(role) ?? []), rule]);
+    for (const role of rule.roles ?? []) byRole.getOrInsert(role, []).push(rule);
   }
   return { shape, space: spaceOf(kinds, conditions, budget), regions, forEveryone, byRole };
 }

@@ -174,7 +174,7 @@ function weeklyWindows(runs: readonly MinuteRun[]): readonly string[] {
   const days = new Map<string, Set<number>>();
   const add = (day: number, start: number, end: number) => {
     const hours = `${clockText(start)}-${clockText(end)}`;
-    days.set(hours, (days.get(hours) ?? new Set()).add(day % DAY_NAMES.length));
+    days.getOrInsertComputed(hours, () => new Set()).add(day % DAY_NAMES.length);
   };
   for (const [start, end] of acrossWeekEnd(runs)) {
     const firstDay = Math.floor(start / DAY_MINUTES);

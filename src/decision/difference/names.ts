@@ -84,11 +84,11 @@ function* classesOf(automaton: GlobAutomaton, form: NameForm): Steps<readonly Na
       };
       if (nextPlace === 'inside') {
         const key = next.state.matched.join(' ');
-        if (!classes.has(key)) classes.set(key, { witness: next.name, matched: next.state.matched });
+        classes.getOrInsert(key, { witness: next.name, matched: next.state.matched });
       }
-      const places = visited.get(next.state) ?? new Set<Place>();
+      const places = visited.getOrInsertComputed(next.state, () => new Set());
       if (places.has(nextPlace)) continue;
-      visited.set(next.state, places.add(nextPlace));
+      places.add(nextPlace);
       open.push(next);
     }
   }
@@ -134,13 +134,11 @@ export class NameAxis {
   /** Returns the names of a set. A pattern that the axis does not know meets no name of interest. */
   maskOf(set: NameSet): bigint {
     if (set.any) return this.named;
-    let mask = this.#sets.get(set);
-    if (mask === undefined) {
-      mask = 0n;
+    return this.#sets.getOrInsertComputed(set, () => {
+      let mask = 0n;
       for (const pattern of patternsOf(set)) mask |= this.#masks.get(pattern) ?? 0n;
-      this.#sets.set(set, mask);
-    }
-    return mask;
+      return mask;
+    });
   }
 
   /** Returns the class of a name; 0 if no route takes such a name. @param name undefined: not named */
@@ -159,12 +157,7 @@ export class NameAxis {
   describe(mask: bigint): readonly DescribedNames[] {
     const wanted = mask & this.named;
     if (wanted === 0n) return [];
-    let described = this.#described.get(wanted);
-    if (described === undefined) {
-      described = this.#describe(wanted);
-      this.#described.set(wanted, described);
-    }
-    return described;
+    return this.#described.getOrInsertComputed(wanted, () => this.#describe(wanted));
   }
 
   #describe(wanted: bigint): readonly DescribedNames[] {

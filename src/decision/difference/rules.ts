@@ -190,12 +190,7 @@ export class ConditionAxes {
     const readable = checks.filter((check): check is ReadableCheck => check.kind === 'readable');
     const parts = readable.map(({ key, operator, operand }) => [key, operator, operand]);
     const key = `${prefix}${readable.length < checks.length} ${JSON.stringify(parts)}`;
-    let mask = this.#known.get(key);
-    if (mask === undefined) {
-      mask = compute();
-      this.#known.set(key, mask);
-    }
-    return mask;
+    return this.#known.getOrInsertComputed(key, compute);
   }
 }
 
@@ -215,8 +210,7 @@ export function* conditionAxes(
       const key = JSON.stringify([check.key, check.operand, check.condition.usesClock && timezone]);
       if (seen.has(key)) continue;
       seen.add(key);
-      const into = check.condition.usesClock ? (minutes.get(timezone) ?? new Set<bigint>()) : addresses;
-      if (check.condition.usesClock) minutes.set(timezone, into);
+      const into = check.condition.usesClock ? minutes.getOrInsertComputed(timezone, () => new Set()) : addresses;
       for (const border of check.condition.borders(check.operand)) into.add(border);
     }
   }

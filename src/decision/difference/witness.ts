@@ -89,7 +89,7 @@ function pathOf(route: Route, named: ReadonlyMap<ResourceKind, string[]>, rest: 
 function requestOf(route: Route, resources: readonly Resource[], rest: string) {
   const named = new Map<ResourceKind, string[]>();
   for (const { kind, name } of resources) {
-    if (name !== undefined) named.set(kind, [...(named.get(kind) ?? []), name]);
+    if (name !== undefined) named.getOrInsert(kind, []).push(name);
   }
   const path = pathOf(route, named, rest);
   if (path === undefined) return undefined;

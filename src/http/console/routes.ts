@@ -126,11 +126,7 @@ function fileOf(folder: string, name: string): Handler {
     // Fonts are compressed already.
     const encoding =
       type === TYPES['woff2'] || accepted === undefined || accepted === REPEATED ? 'identity' : encodingFor(accepted);
-    let bytes = kept.get(encoding);
-    if (bytes === undefined) {
-      bytes = encoded(readFileSync(join(folder, name)), encoding);
-      kept.set(encoding, bytes);
-    }
+    const bytes = kept.getOrInsertComputed(encoding, () => encoded(readFileSync(join(folder, name)), encoding));
     return {
       status: 200,
       headers: encoding === 'identity' ? headers : { ...headers, 'content-encoding': encoding },

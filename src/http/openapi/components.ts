@@ -25,8 +25,7 @@ export class Components {
    * @throws Error for two different ones of the same name
    */
   keep(kind: string, name: string, component: Json): Json {
-    const kept = this.#kinds.get(kind) ?? new Map<string, Json>();
-    this.#kinds.set(kind, kept);
+    const kept = this.#kinds.getOrInsertComputed(kind, () => new Map<string, Json>());
     const before = kept.get(name);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(component)) {
       throw new Error(`two different ${kind} of the API are called ${name}`);
