@@ -5,6 +5,7 @@
  */
 
 import { parseAddress, parseNetwork } from '../decision/address.ts';
+import { isObject } from '../domain/json.ts';
 import type { ValuePath } from './config-error.ts';
 
 /** A value as it was given: every scalar as its text, a list or map as data. */
@@ -295,7 +296,7 @@ export function map<T>(
 
 /** The members of a map; undefined for anything else. */
 export function membersOf(data: unknown): readonly (readonly [name: string, value: unknown])[] | undefined {
-  return typeof data === 'object' && data !== null && !Array.isArray(data) ? Object.entries(data) : undefined;
+  return isObject(data) ? Object.entries(data) : undefined;
 }
 
 /** The value as data. A text that is not JSON gives undefined. */

@@ -6,7 +6,7 @@
  * other, so only one of them holds a partial result. A pause between two slices is as long as the slice before it.
  */
 
-import type { Steps } from '../domain/steps.ts';
+import { finish, type Steps } from '../domain/steps.ts';
 
 /** The longest slice, in milliseconds, except for its last step. */
 export const SLICE_MS = 2;
@@ -27,10 +27,7 @@ export interface StepRunner {
 
 /** For work that is always short. */
 export const AT_ONCE: StepRunner = {
-  run: (steps) => {
-    for (let step = steps.next(); ; step = steps.next())
-      if (step.done === true) return { value: step.value, spentMs: 0 };
-  },
+  run: (steps) => ({ value: finish(steps), spentMs: 0 }),
 };
 
 /** Work in the queue. `go` runs it until a time and reports whether it has ended. */

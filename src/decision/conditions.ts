@@ -1,5 +1,6 @@
 /** Compiles and evaluates the conditions of policies. All must hold, each evaluated separately. */
 
+import { isObject } from '../domain/json.ts';
 import type { StoredConditions } from '../domain/records.ts';
 import { isTimezone, spelledTimezone } from './clock.ts';
 import { CONDITIONS, type Condition, type ConditionInputs, conditionOf, type Test } from './condition-table.ts';
@@ -41,10 +42,6 @@ function unreadable(key: string): Check {
   return { kind: 'unreadable', key };
 }
 
-export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
@@ -58,7 +55,7 @@ function checkOf(key: string, condition: Condition, operator: string, operand: u
 
 /** A condition without operators is unreadable too: it says nothing that this version understands. */
 function checksOf(key: string, condition: Condition, stored: unknown): readonly Check[] {
-  const operators = isPlainObject(stored) ? Object.entries(stored).filter(([, operand]) => operand !== undefined) : [];
+  const operators = isObject(stored) ? Object.entries(stored).filter(([, operand]) => operand !== undefined) : [];
   if (operators.length === 0) return [unreadable(key)];
   return operators
     .map(([operator, operand]) => checkOf(key, condition, operator, operand))

@@ -5,6 +5,7 @@
  */
 
 import type { RoleName } from '../domain/ids.ts';
+import { canonicalJsonOf } from '../domain/json.ts';
 import type { PolicyRecord, ResourceConstraints } from '../domain/records.ts';
 import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
 import { effectiveRoles } from './builtin-roles.ts';
@@ -131,19 +132,9 @@ function reachesAll(after: PolicyRecord, before: PolicyRecord): boolean {
   return after.appliesTo === 'roles' && after.attachedRoles.every((role) => before.attachedRoles.includes(role));
 }
 
+/** Compares members that this version cannot read as well, so removing one counts as a change. */
 function sameConditions(left: PolicyRecord, right: PolicyRecord): boolean {
-  return canonical(left.conditions) === canonical(right.conditions);
-}
-
-/**
- * Returns JSON with sorted members. It keeps members that this version cannot read, so removing one counts as a change.
- */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+  return canonicalJsonOf(left.conditions) === canonicalJsonOf(right.conditions);
 }
 
 /**

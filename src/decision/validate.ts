@@ -3,12 +3,12 @@
  * compile: a decision never meets a pattern or condition that it cannot read.
  */
 
+import { isObject } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import { CONTROL } from '../domain/text.ts';
 import { isTimezone } from './clock.ts';
 import { CONDITION_KEYS, type Condition, conditionOf, type PolicyConditions } from './condition-table.ts';
-import { isPlainObject } from './conditions.ts';
 import { isWithinBounds } from './globs.ts';
 import { MAX_CONSTRAINT_NAMES, MAX_CONSTRAINTS_BYTES, MAX_ENTRIES, MAX_GLOB_LENGTH, MAX_STARS } from './limits.ts';
 import { RESOURCE_KINDS, type ResourceKind } from './model.ts';
@@ -117,7 +117,7 @@ export function parseConstraints(
   path = '/resource_constraints',
 ): ValidationResult<ResourceConstraints> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
-  if (!isPlainObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
+  if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
   const errors: FieldError[] = [];
   const constraints: Partial<Record<ResourceKind, readonly string[]>> = {};
   for (const [key, names] of Object.entries(value)) {
@@ -135,7 +135,7 @@ function parseOperators(condition: Condition, value: unknown, path: string, erro
   const { operators, fault } = condition;
   const [plain, negation] = operators;
   const parsed: Record<string, readonly string[]> = {};
-  if (!isPlainObject(value) || Object.keys(value).length === 0) {
+  if (!isObject(value) || Object.keys(value).length === 0) {
     errors.push({ path, message: `must be an object with ${plain} or ${negation}` });
     return parsed;
   }
@@ -156,7 +156,7 @@ function parseOperators(condition: Condition, value: unknown, path: string, erro
 /** Parses `conditions` of a policy: absent, null or `{}` is always. */
 export function parseConditions(value: unknown, path = '/conditions'): ValidationResult<PolicyConditions> {
   if (value === undefined || value === null) return { kind: 'ok', value: {} };
-  if (!isPlainObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
+  if (!isObject(value)) return { kind: 'errors', errors: [{ path, message: 'must be an object' }] };
   const errors: FieldError[] = [];
   const parsed: [string, unknown][] = [];
   for (const [key, operand] of Object.entries(value)) {

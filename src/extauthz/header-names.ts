@@ -1,6 +1,6 @@
 /** Recognizes the headers that a decision uses by their bytes, so that the other headers are never decoded to text. */
 
-import { isAlias } from './header-spellings.ts';
+import { isAlias, lower } from './header-spellings.ts';
 
 /** The slots of the headers in use. */
 export const AUTHORIZATION = 0;
@@ -67,8 +67,4 @@ function equalsLower(bytes: Uint8Array, start: number, name: Uint8Array): boolea
     if (byte !== name[i] && lower(byte) !== name[i]) return false;
   }
   return true;
-}
-
-function lower(byte: number): number {
-  return byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
 }

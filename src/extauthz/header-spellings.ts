@@ -106,6 +106,6 @@ function startsWith(bytes: Uint8Array, name: Uint8Array): boolean {
   return true;
 }
 
-function lower(byte: number): number {
+export function lower(byte: number): number {
   return byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
 }

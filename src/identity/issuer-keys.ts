@@ -5,6 +5,7 @@
  */
 
 import { createPublicKey } from 'node:crypto';
+import { isObject } from '../domain/json.ts';
 import type { IssuerKey } from '../domain/records.ts';
 
 type KeySetResult =
@@ -46,12 +47,12 @@ type Entry = Readonly<Record<string, unknown>>;
  * @param value the parsed JSON
  */
 export function validateKeySet(value: unknown, kind: KeySetKind): KeySetResult {
-  const entries = isEntry(value) ? value['keys'] : undefined;
+  const entries = isObject(value) ? value['keys'] : undefined;
   if (!Array.isArray(entries)) return error('A key set must be an object with the member `keys`, a list.');
   if (entries.length > MAX_KEYS) return error(`A key set may have at most ${MAX_KEYS} keys.`);
   const keys: IssuerKey[] = [];
   for (const entry of entries) {
-    if (!isEntry(entry)) return error('Each key of a key set must be an object.');
+    if (!isObject(entry)) return error('Each key of a key set must be an object.');
     if (entry['kty'] !== 'oct' && PRIVATE_MEMBERS.some((name) => Object.hasOwn(entry, name)))
       return error('The key set has a private key. It must have public keys only.');
     const key = verificationKey(entry, kind);
@@ -71,10 +72,6 @@ const NO_KEY: Readonly<Record<KeySetKind, string>> = {
 
 function error(message: string): KeySetResult {
   return { kind: 'error', message };
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Returns undefined for a key that is for another purpose, is too weak, or is not a key. */

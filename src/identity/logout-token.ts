@@ -1,6 +1,7 @@
 /** Logout tokens, by which an OpenID provider ends sessions (OpenID Connect Back-Channel Logout 1.0, section 2.6). */
 
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWK, jwtVerify } from 'jose';
+import { isObject } from '../domain/json.ts';
 import type { IssuerKey } from '../domain/records.ts';
 import { isSubject } from './claims.ts';
 
@@ -60,8 +61,7 @@ async function signedToken(token: string, rules: LogoutRules) {
 }
 
 function isLogout(events: unknown): boolean {
-  const event = typeof events === 'object' && events !== null ? Reflect.get(events, EVENT) : undefined;
-  return typeof event === 'object' && event !== null && !Array.isArray(event);
+  return isObject(events) && isObject(events[EVENT]);
 }
 
 function isText(value: unknown): value is string {

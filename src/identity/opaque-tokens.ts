@@ -30,10 +30,6 @@ function opaqueToken(prefix: OpaqueTokenPrefix, secret: Uint8Array): OpaqueToken
   return { text, digest: opaqueDigest(text) };
 }
 
-function makeOpaqueToken(prefix: OpaqueTokenPrefix, random: RandomSource): OpaqueToken {
-  return opaqueToken(prefix, random(SECRET_BYTES));
-}
-
 /** Reports whether the text has this form. Postern never issued any other text, so it needs no lookup. */
 function hasOpaqueForm(prefix: OpaqueTokenPrefix, text: string): boolean {
   return text.startsWith(prefix) && SECRET.test(text.slice(prefix.length));
@@ -45,7 +41,7 @@ export function opaqueDigest(text: string): Buffer {
 
 /** Makes a token with which a user sets a first or a forgotten password. */
 export function makeOneTimeToken(random: RandomSource = randomBytes): OpaqueToken {
-  return makeOpaqueToken('pst_', random);
+  return opaqueToken('pst_', random(SECRET_BYTES));
 }
 
 export function isOneTimeToken(text: string): boolean {
@@ -53,7 +49,7 @@ export function isOneTimeToken(text: string): boolean {
 }
 
 export function makeRefreshToken(random: RandomSource = randomBytes): OpaqueToken {
-  return makeOpaqueToken('prt_', random);
+  return opaqueToken('prt_', random(SECRET_BYTES));
 }
 
 export function isRefreshToken(text: string): boolean {

@@ -68,15 +68,10 @@ function isCommon(folded: string): boolean {
   return COMMON_PASSWORDS.has(folded) || COMMON_PASSWORDS.has(stem) || COMMON_WORDS.has(stem);
 }
 
+/** A text of repeated units continues, after the first unit, as it began. */
 function isRepetition(folded: string): boolean {
   for (let unit = 1; unit <= MAX_REPEATED_UNIT; unit++) {
-    if (
-      folded ===
-      folded
-        .slice(0, unit)
-        .repeat(Math.ceil(folded.length / unit))
-        .slice(0, folded.length)
-    ) {
+    if (folded.startsWith(folded.slice(unit))) {
       return true;
     }
   }

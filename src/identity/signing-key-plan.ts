@@ -29,17 +29,8 @@ export function currentKey<K extends { readonly signsFromMs: number }>(
   keys: readonly K[],
   nowMs: number,
 ): K | undefined {
-  let newest: K | undefined;
-  let earliest: K | undefined;
-  for (const key of keys) {
-    if (key.signsFromMs <= nowMs && (newest === undefined || key.signsFromMs > newest.signsFromMs)) {
-      newest = key;
-    }
-    if (earliest === undefined || key.signsFromMs < earliest.signsFromMs) {
-      earliest = key;
-    }
-  }
-  return newest ?? earliest;
+  const newestFirst = keys.toSorted((left, right) => right.signsFromMs - left.signsFromMs);
+  return newestFirst.find((key) => key.signsFromMs <= nowMs) ?? newestFirst.at(-1);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The claims of an access token (RFC 9068 and our own), read from a payload whose signature has been verified. */
 
 import { type KeyId, parseId, parseTenantId, type SessionId, type TenantId, type UserId } from '../domain/ids.ts';
+import { isObject } from '../domain/json.ts';
 
 interface TokenClaims {
   /** The user or the key whose session it is. */
@@ -55,10 +56,10 @@ function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function parseObject(text: string): Record<string, unknown> | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

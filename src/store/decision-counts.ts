@@ -4,7 +4,6 @@
  */
 
 import type { DecisionCount } from '../telemetry/decision-tally.ts';
-import type { Database } from './database.ts';
 import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
 /** Holds counts until they are written. */
@@ -14,7 +13,6 @@ export interface Tally {
 }
 
 export interface DecisionCountsOptions extends WriterOptions {
-  readonly db: Pick<Database, 'query'>;
   readonly tally: Tally;
   /** The table of the counts. Default: `decision_counts`. */
   readonly table?: CountsTable;
@@ -37,22 +35,12 @@ const addTo = (table: CountsTable) => ({
 });
 
 export class DecisionCounts extends PeriodicWriter {
-  readonly #db: Pick<Database, 'query'>;
   readonly #tally: Tally;
   readonly #statement: ReturnType<typeof addTo>;
   readonly #batchSize: number;
 
-  constructor(options: DecisionCountsOptions) {
-    const {
-      db,
-      tally,
-      table = 'decision_counts',
-      batchSize = 2000,
-      flushIntervalMs = 5000,
-      onError = () => undefined,
-    } = options;
-    super({ flushIntervalMs, onError });
-    this.#db = db;
+  constructor({ tally, table = 'decision_counts', batchSize = 2000, ...options }: DecisionCountsOptions) {
+    super({ flushIntervalMs: 5000, ...options });
     this.#tally = tally;
     this.#statement = addTo(table);
     this.#batchSize = batchSize;
@@ -62,7 +50,7 @@ export class DecisionCounts extends PeriodicWriter {
     const counts = this.#tally.take();
     for (let at = 0; at < counts.length; at += this.#batchSize) {
       try {
-        await this.#db.query({ ...this.#statement, values: columnsOf(counts.slice(at, at + this.#batchSize)) });
+        await this.db.query({ ...this.#statement, values: columnsOf(counts.slice(at, at + this.#batchSize)) });
       } catch (error) {
         this.#tally.putBack(counts.slice(at));
         throw error;

@@ -11,11 +11,9 @@
  */
 
 import type { KeyId } from '../domain/ids.ts';
-import type { Database } from './database.ts';
 import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
 export interface KeyUsesOptions extends WriterOptions {
-  readonly db: Pick<Database, 'query'>;
   /** Most waiting keys. Default: 200000. */
   readonly maxKeys?: number;
   /** Most keys of one statement. Default: 1000. */
@@ -45,17 +43,14 @@ const WRITE = {
 };
 
 export class KeyUses extends PeriodicWriter {
-  readonly #db: Pick<Database, 'query'>;
   readonly #maxKeys: number;
   readonly #batchSize: number;
   /** The last use of each key, milliseconds since the epoch. */
   readonly #waiting = new Map<KeyId, number>();
   #dropped = 0;
 
-  constructor(options: KeyUsesOptions) {
-    const { db, maxKeys = 200_000, batchSize = 1000, flushIntervalMs = 5000, onError = () => undefined } = options;
-    super({ flushIntervalMs, onError });
-    this.#db = db;
+  constructor({ maxKeys = 200_000, batchSize = 1000, ...options }: KeyUsesOptions) {
+    super({ flushIntervalMs: 5000, ...options });
     this.#maxKeys = maxKeys;
     this.#batchSize = batchSize;
   }
@@ -85,7 +80,7 @@ export class KeyUses extends PeriodicWriter {
     for (let batch = 0; batch < batches; batch++) {
       const uses = this.#take();
       try {
-        const rows = await this.#db.query({ ...WRITE, values: [[...uses.keys()], [...uses.values()]] });
+        const rows = await this.db.query({ ...WRITE, values: [[...uses.keys()], [...uses.values()]] });
         this.#putBack(uses, new Set(rows.map((row) => row['id'])));
       } catch (error) {
         this.#putBack(uses, undefined);

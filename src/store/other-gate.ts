@@ -27,7 +27,7 @@ interface OtherGateOptions extends WriterOptions {
 }
 
 export class OtherGateDenials extends PeriodicWriter {
-  readonly #db: OtherGateOptions['db'];
+  readonly #knex: Database['knex'];
   readonly #now: () => number;
   readonly #waiting = new Set<string>();
   #reportedMinute = 0;
@@ -35,10 +35,9 @@ export class OtherGateDenials extends PeriodicWriter {
   #dropped = 0;
 
   constructor(options: OtherGateOptions) {
-    const { db, now, flushIntervalMs = 1000, onError = () => undefined } = options;
-    super({ flushIntervalMs, onError });
-    this.#db = db;
-    this.#now = now;
+    super(options);
+    this.#knex = options.db.knex;
+    this.#now = options.now;
   }
 
   /** Denials that were not stored. */
@@ -60,12 +59,12 @@ export class OtherGateDenials extends PeriodicWriter {
   protected override async write(): Promise<void> {
     const minute = this.#reportedMinute;
     if (minute !== this.#writtenMinute) {
-      await putMeta(this.#db.knex, OTHER_GATE_REPORTED_AT, new Date(minute * MINUTE_MS).toISOString());
+      await putMeta(this.#knex, OTHER_GATE_REPORTED_AT, new Date(minute * MINUTE_MS).toISOString());
       this.#writtenMinute = minute;
     }
     const ids = [...this.#waiting].slice(0, BATCH);
     if (ids.length === 0) return;
-    await this.#db.query({ ...ADD, values: [ids] });
+    await this.db.query({ ...ADD, values: [ids] });
     for (const id of ids) this.#waiting.delete(id);
   }
 }

@@ -1,7 +1,9 @@
 import { type PeriodicFlush, startPeriodicFlush } from '../concurrency/single-flight.ts';
+import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
 
 export interface WriterOptions {
+  readonly db: Pick<Database, 'query'>;
   readonly flushIntervalMs?: number;
   /** Called when writing fails after it had worked. Must not throw. */
   readonly onError?: (error: Error) => void;
@@ -9,9 +11,11 @@ export interface WriterOptions {
 
 /** Writes waiting data in batches, away from requests. */
 export abstract class PeriodicWriter {
+  protected readonly db: WriterOptions['db'];
   readonly #flush: PeriodicFlush;
 
-  constructor({ flushIntervalMs, onError }: Required<WriterOptions>) {
+  constructor({ db, flushIntervalMs = 1000, onError = () => undefined }: WriterOptions) {
+    this.db = db;
     let isFailing = false;
     this.#flush = startPeriodicFlush(async () => {
       try {

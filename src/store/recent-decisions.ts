@@ -5,7 +5,6 @@
 
 import { Fault } from '../domain/errors.ts';
 import type { RecentDecisionRow } from '../telemetry/recent-decision.ts';
-import type { Database } from './database.ts';
 import { statementError } from './faults.ts';
 import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
@@ -17,7 +16,6 @@ interface RecentDecisionSource {
 }
 
 interface RecentDecisionWriterOptions extends WriterOptions {
-  readonly db: Pick<Database, 'query'>;
   readonly source: RecentDecisionSource;
 }
 
@@ -54,14 +52,11 @@ const WRITE = {
 };
 
 export class RecentDecisionWriter extends PeriodicWriter {
-  readonly #db: Pick<Database, 'query'>;
   readonly #source: RecentDecisionSource;
   #pending: readonly RecentDecisionRow[] = [];
 
-  constructor(options: RecentDecisionWriterOptions) {
-    const { db, source, flushIntervalMs = 1000, onError = () => undefined } = options;
-    super({ flushIntervalMs, onError });
-    this.#db = db;
+  constructor({ source, ...options }: RecentDecisionWriterOptions) {
+    super(options);
     this.#source = source;
   }
 
@@ -69,7 +64,7 @@ export class RecentDecisionWriter extends PeriodicWriter {
     if (this.#pending.length === 0) this.#pending = this.#source.take();
     if (this.#pending.length === 0) return;
     try {
-      await this.#db.query({ ...WRITE, values: [JSON.stringify(this.#pending)] });
+      await this.db.query({ ...WRITE, values: [JSON.stringify(this.#pending)] });
       this.#pending = [];
     } catch (error) {
       if (!(statementError(error) instanceof Fault)) {

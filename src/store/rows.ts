@@ -12,6 +12,7 @@ import {
   parseTenantId,
   type RoleName,
 } from '../domain/ids.ts';
+import { isObject } from '../domain/json.ts';
 import {
   BUDGET_PERIODS,
   BUDGET_UNITS,
@@ -442,10 +443,6 @@ function list(value: unknown, name: string): readonly unknown[] {
 function object(value: unknown, name: string): Row {
   if (!isObject(value)) throw damaged(name);
   return value;
-}
-
-function isObject(value: unknown): value is Row {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function must<T>(value: T | undefined, name: string): T {

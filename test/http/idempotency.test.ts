@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { canonicalJsonOf } from '../../src/domain/json.ts';
 import { tidyUp } from '../../src/iam/auth/upkeep.ts';
-import { canonicalJsonOf } from '../../src/iam/change/canonical-json.ts';
 import { sendRaw } from '../support/http.ts';
 import { type Harness, it, type Json, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
 import { importedKey, usageEvent } from './isolation-probes.ts';

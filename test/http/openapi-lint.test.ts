@@ -4,9 +4,10 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Spectral } from '@stoplight/spectral-core';
 import { oas } from '@stoplight/spectral-rulesets';
 import { expect, it, vi } from 'vitest';
+import { isObject } from '../../src/domain/json.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
 import { openApiEndpoint } from '../../src/http/openapi/endpoint.ts';
-import { isObject, type Json, plain } from '../../src/http/openapi/json.ts';
+import { type Json, plain } from '../../src/http/openapi/json.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
-import { isObject } from '../../src/http/openapi/json.ts';
+import { isObject } from '../../src/domain/json.ts';
 import { type Harness, it, outcome, type Person, unique } from './harness.ts';
 
 const ACME = unique('acme');

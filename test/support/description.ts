@@ -2,9 +2,10 @@
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { isObject } from '../../src/domain/json.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { describeApi } from '../../src/http/openapi/document.ts';
-import { isObject, type Json } from '../../src/http/openapi/json.ts';
+import type { Json } from '../../src/http/openapi/json.ts';
 
 export interface SeenAnswer {
   readonly status: number;

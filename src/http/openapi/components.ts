@@ -1,6 +1,7 @@
 /** Collects the components of the description, to which other parts refer. */
 
-import { isObject, type Json, plain } from './json.ts';
+import { isObject } from '../../domain/json.ts';
+import { type Json, plain } from './json.ts';
 
 /** Keywords whose values are data, not schemas. */
 const DATA: ReadonlySet<string> = new Set(['asksAlso', 'const', 'default', 'enum', 'examples', 'required', 'type']);

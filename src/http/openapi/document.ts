@@ -1,5 +1,6 @@
 /** The description of the HTTP API (OpenAPI 3.1), generated from the endpoints and their schemas. */
 
+import { isObject } from '../../domain/json.ts';
 import type { DescribedAnswer } from '../answers.ts';
 import { sizeText } from '../body-limits.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -8,7 +9,7 @@ import { takesIdempotencyKey } from '../idempotency.ts';
 import { MERGE_PATCH } from '../patch.ts';
 import { Components } from './components.ts';
 import { describeHeaders } from './headers.ts';
-import { isObject, type Json, plain } from './json.ts';
+import { type Json, plain } from './json.ts';
 import { withMemberDescriptions } from './members.ts';
 import { describeParameters } from './parameters.ts';
 import { codesOf, describeRefusals, showsVersion } from './refusals.ts';

@@ -6,7 +6,3 @@ export type Json = { readonly [name: string]: unknown };
 export function plain(value: object): Json {
   return JSON.parse(JSON.stringify(value));
 }
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -6,7 +6,8 @@
  * with the name of its component.
  */
 
-import { isObject, type Json } from './json.ts';
+import { isObject } from '../../domain/json.ts';
+import type { Json } from './json.ts';
 
 const MEMBERS: Readonly<Record<string, string>> = {
   accepted: 'The number of events that were accepted.',

@@ -1,9 +1,10 @@
 /** The parameters of an endpoint: of its path, its query and its headers. */
 
+import { isObject } from '../../domain/json.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { takesIdempotencyKey } from '../idempotency.ts';
 import type { Components } from './components.ts';
-import { isObject, type Json, plain } from './json.ts';
+import { type Json, plain } from './json.ts';
 import { parameterDescription } from './members.ts';
 import { showsVersion, takesConditions } from './refusals.ts';
 

@@ -10,11 +10,11 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import { ERRORS, Refusal } from '../../domain/errors.ts';
+import { canonicalJsonOf } from '../../domain/json.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { refusedByStore } from '../caller/refusals.ts';
-import { canonicalJsonOf } from './canonical-json.ts';
 import { claimResponse, findResponse, type ResponseId, type StoredResponse, storeResponse } from './queries.ts';
 
 /** One request under an Idempotency-Key. */

@@ -10,7 +10,7 @@
 
 import { hash } from 'node:crypto';
 import { Refusal } from '../../domain/errors.ts';
-import { canonicalJsonOf } from './canonical-json.ts';
+import { canonicalJsonOf } from '../../domain/json.ts';
 
 export interface EntityTag {
   readonly weak: boolean;

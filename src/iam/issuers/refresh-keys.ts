@@ -6,6 +6,7 @@
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
 import type { IssuerId, TenantId } from '../../domain/ids.ts';
+import { isObject } from '../../domain/json.ts';
 import type { IssuerKey } from '../../domain/records.ts';
 import { validateKeySet } from '../../identity/issuer-keys.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
@@ -207,10 +208,6 @@ async function fetchJson(rules: IssuerFetchRules, url: string, ca: string | null
   } catch {
     return { kind: 'failed', reason: 'The response is not JSON.' };
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function compareTexts(a: string, b: string): number {

@@ -5,9 +5,9 @@
 
 import { createHash } from 'node:crypto';
 import { Refusal } from '../../domain/errors.ts';
+import { canonicalJsonOf } from '../../domain/json.ts';
 import type { Page, PageRows, TenantScope } from '../../store/paging.ts';
 import type { Caller } from '../caller/caller.ts';
-import { canonicalJsonOf } from '../change/canonical-json.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
