@@ -6,6 +6,7 @@
 import { compileNames, type NameSet, namesMatch } from '../decision/globs.ts';
 import { type RuleWork, ruleWork } from '../decision/limits.ts';
 import type { RoleName } from '../domain/ids.ts';
+import { isObject } from '../domain/json.ts';
 import { type ClaimRule, type IssuerUsers, MAX_SUBJECT_LENGTH } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
 
@@ -37,10 +38,6 @@ const INDEX = /^(?:0|[1-9][0-9]{0,8})$/;
 function member(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return INDEX.test(name) ? value[Number(name)] : undefined;
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Returns a claim that is a text of 1 to 512 characters which PostgreSQL can store; otherwise undefined. */

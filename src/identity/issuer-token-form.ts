@@ -5,10 +5,12 @@
  */
 
 import { isUtf8 } from 'node:buffer';
+import { isObject } from '../domain/json.ts';
 import { MAX_SUBJECT_LENGTH } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
 import { normalTokenType } from '../domain/token-types.ts';
 import { type Claims, claimValue } from './claims.ts';
+import { decodeCanonical } from './token-form.ts';
 import { UPSTREAM_TOKEN_TYPE } from './upstream-token.ts';
 
 /** A token of another issuer that was read and not verified. */
@@ -94,12 +96,6 @@ export function trustDomainOf(claims: Claims): string | undefined {
   return typeof sub === 'string' && sub.length <= MAX_SUBJECT_LENGTH ? SPIFFE_ID.exec(sub)?.[1] : undefined;
 }
 
-/** Decodes base64url without padding. Returns undefined for a text that is not the canonical encoding of its bytes. */
-function decodeCanonical(segment: string): Buffer | undefined {
-  const bytes = Buffer.from(segment, 'base64url');
-  return bytes.toString('base64url') === segment ? bytes : undefined;
-}
-
 function decodeObject(segment: string): Claims | undefined {
   const bytes = decodeCanonical(segment);
   return bytes !== undefined && isUtf8(bytes) ? parseStrict(bytes.toString('utf8')) : undefined;
@@ -113,7 +109,7 @@ const STRINGS = /"(?:[^"\\]|\\.)*"/g;
  */
 function parseStrict(text: string): Claims | undefined {
   const value = parsed(text);
-  if (!isObject(value) || Array.isArray(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const colons = text.replace(STRINGS, '').split(':').length - 1;
   return countMembers(value, MAX_DEPTH) === colons ? value : undefined;
 }
@@ -128,13 +124,9 @@ function parsed(text: string): unknown {
 
 /** Counts the members of all objects in the value. Returns NaN if it is nested deeper than `depth`. */
 function countMembers(value: unknown, depth: number): number {
-  if (!isObject(value)) return 0;
+  if (typeof value !== 'object' || value === null) return 0;
   if (depth === 0) return Number.NaN;
   const values = Object.values(value);
   const inner = values.reduce<number>((sum, item) => sum + countMembers(item, depth - 1), 0);
   return inner + (Array.isArray(value) ? 0 : values.length);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -43,8 +43,13 @@ export function readTokenForm(token: string): TokenParts | undefined {
   return { kid, payload: payload.toString('utf8') };
 }
 
+/** Encodes a header or claims as a part of a JWT. */
+export function encodedPart(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
 /** Decodes base64url without padding. Returns undefined for a text that is not the canonical encoding of its bytes. */
-function decodeCanonical(segment: string): Buffer | undefined {
+export function decodeCanonical(segment: string): Buffer | undefined {
   const bytes = Buffer.from(segment, 'base64url');
   return bytes.toString('base64url') === segment ? bytes : undefined;
 }

@@ -12,7 +12,7 @@ import { digestOfProof } from './api-keys.ts';
 import type { SigningKey } from './signing-key.ts';
 import type { PublishedKey } from './signing-keys.ts';
 import { readClaims } from './token-claims.ts';
-import { hasOwnHeader, readTokenForm, tokenHeader } from './token-form.ts';
+import { encodedPart, hasOwnHeader, readTokenForm, tokenHeader } from './token-form.ts';
 
 /** The accepted difference between the clocks of two servers. */
 export const CLOCK_TOLERANCE_MS = 5000;
@@ -105,7 +105,7 @@ export class AccessTokens implements TokenVerifier {
       ...(scope === undefined ? {} : { scope, nbf: iat }),
     };
     const key = keys.current();
-    const signed = `${encoded(tokenHeader(key.kid))}.${encoded(claims)}`;
+    const signed = `${encodedPart(tokenHeader(key.kid))}.${encodedPart(claims)}`;
     // RFC 7518, section 3.4: the signature is R and S side by side. It is made synchronously, because a thread would
     // cost more than the signature.
     const signature = sign('sha256', Buffer.from(signed), { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
@@ -155,10 +155,6 @@ export class AccessTokens implements TokenVerifier {
   jwks(): { readonly keys: readonly PublishedKey[] } {
     return { keys: this.#parts.keys.published() };
   }
-}
-
-function encoded(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 async function isSignedBy(key: SigningKey, token: string): Promise<boolean> {

@@ -9,6 +9,7 @@ import type { Allow, Principal } from '../decision/model.ts';
 import { narrowedPatterns } from '../decision/narrowing.ts';
 import { Fault } from '../domain/errors.ts';
 import type { SigningKey } from './signing-key.ts';
+import { encodedPart } from './token-form.ts';
 
 export const UPSTREAM_TOKEN_TYPE = 'postern-upstream+jwt';
 
@@ -82,7 +83,7 @@ export class UpstreamTokens {
       tenant_id: tenant.id,
       ...this.#optionalClaims(subject),
     };
-    const signed = `${encoded({ alg: 'ES256', typ: UPSTREAM_TOKEN_TYPE, kid: key.kid })}.${encoded(claims)}`;
+    const signed = `${encodedPart({ alg: 'ES256', typ: UPSTREAM_TOKEN_TYPE, kid: key.kid })}.${encodedPart(claims)}`;
     const length = signed.length + 1 + SIGNATURE_LENGTH;
     if (length > MAX_TOKEN_BYTES) throw tooLong(principal);
     return { kid: key.kid, length, sign: async () => `${signed}.${await signatureOf(signed, key)}` };
@@ -126,10 +127,6 @@ function tooLong({ id }: Principal): Fault {
   return new Fault(
     `the token for the upstream of ${id} would have more than ${MAX_TOKEN_BYTES} bytes. Give it fewer roles or scopes, or leave a claim out of upstream-token.claims`,
   );
-}
-
-function encoded(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 /** Signs on a thread of Node's pool (RFC 7518, section 3.4: R and S side by side). */
