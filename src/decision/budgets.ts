@@ -3,6 +3,7 @@
 import type { KeyId, RoleName, UserId } from '../domain/ids.ts';
 import type { BudgetRecord, Metadata } from '../domain/records.ts';
 import { finish, type Steps } from '../domain/steps.ts';
+import { compareTexts } from '../domain/text.ts';
 import { compileGlob, globMatches } from './globs.ts';
 import type { Principal } from './model.ts';
 
@@ -90,7 +91,7 @@ export function budgetsOf(index: BudgetIndex, caller: BudgetCaller): readonly Co
   for (const role of roles) add(index.byRole.get(role));
   if (metadata !== undefined)
     for (const { metadata: wanted, budget } of index.byMetadata) if (hasAll(metadata, wanted)) found.add(budget);
-  return [...found].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return [...found].sort((a, b) => compareTexts(a.name, b.name));
 }
 
 function hasAll(metadata: Metadata, wanted: Metadata): boolean {

@@ -4,6 +4,7 @@
  * number of stars.
  */
 
+import { compareTexts } from '../domain/text.ts';
 import { MAX_GLOB_LENGTH, MAX_RESOURCE_NAME, MAX_STARS, type RuleWork } from './limits.ts';
 import { indexOfName, type NameIndex, packPieces } from './name-index.ts';
 
@@ -97,7 +98,7 @@ function bounded(text: string, oversized: Oversized): string | undefined {
 /** Returns the texts in order, without those that begin with another one. */
 function shortestPrefixes(texts: readonly string[]): readonly string[] {
   const kept: string[] = [];
-  for (const text of texts.toSorted((left, right) => (left < right ? -1 : left > right ? 1 : 0))) {
+  for (const text of texts.toSorted(compareTexts)) {
     const last = kept.at(-1);
     if (last === undefined || !text.startsWith(last)) kept.push(text);
   }

@@ -1,6 +1,6 @@
 /** The permissions that routes and endpoints need, and the patterns that cover one of them. */
 
-import { editDistance } from '../domain/text.ts';
+import { compareTexts, editDistance } from '../domain/text.ts';
 import type { Permission } from './model.ts';
 import { coveringPatterns, permissionOf } from './permissions.ts';
 
@@ -19,10 +19,10 @@ const MAX_COMPARED = 64;
 const MAX_KEPT = 4096;
 
 export function permissionCatalog(texts: Iterable<string>): PermissionCatalog {
-  const permissions = [...new Set(texts)].toSorted(byText).map(permissionOf);
+  const permissions = [...new Set(texts)].toSorted(compareTexts).map(permissionOf);
   const patterns = new Set(permissions.flatMap(coveringPatterns));
   const byForm = new Map<string, string[]>();
-  for (const pattern of [...patterns].toSorted(byText)) {
+  for (const pattern of [...patterns].toSorted(compareTexts)) {
     byForm.getOrInsert(formOf(pattern), []).push(pattern);
   }
   const kept = new Map<string, string | undefined>();
@@ -61,9 +61,4 @@ function nearestOf(pattern: string, candidates: readonly string[]): string | und
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
-}
-
-function byText(left: string, right: string): number {
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
 }

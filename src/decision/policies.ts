@@ -4,6 +4,7 @@ import type { PolicyName, RoleName } from '../domain/ids.ts';
 import type { PolicyRecord } from '../domain/records.ts';
 import { isBuiltinRole } from '../domain/roles.ts';
 import { finish, type Steps } from '../domain/steps.ts';
+import { compareTexts } from '../domain/text.ts';
 import type { ConditionInputs } from './condition-table.ts';
 import { type CompiledConditions, compileConditions, conditionsHold } from './conditions.ts';
 import { compileNames, type NameSet, namesMatch } from './globs.ts';
@@ -147,7 +148,7 @@ function* policyListsInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyL
 
 /** Sorting is one step: the store delivers policies by name, and sorting a sorted list costs little. */
 function* policyListInSteps(policies: readonly CompiledPolicy[]): Steps<PolicyList> {
-  const sorted = policies.toSorted((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
+  const sorted = policies.toSorted((left, right) => compareTexts(left.name, right.name));
   return { policies: sorted, index: sorted.length > INDEXED_FROM ? yield* indexOf(sorted) : undefined };
 }
 

@@ -1,5 +1,6 @@
 /** The order in which globs on models win. */
 
+import { compareTexts } from '../domain/text.ts';
 import { compileGlob, type Glob, globMatches } from './globs.ts';
 
 /**
@@ -10,7 +11,7 @@ export function compareSpecificity(a: string, b: string): number {
   const [starsOfA, starsOfB] = [starsIn(a), starsIn(b)];
   if ((starsOfA === 0) !== (starsOfB === 0)) return starsOfA - starsOfB;
   const literals = b.length - starsOfB - (a.length - starsOfA);
-  return literals || starsOfA - starsOfB || (a < b ? -1 : a > b ? 1 : 0);
+  return literals || starsOfA - starsOfB || compareTexts(a, b);
 }
 
 function starsIn(glob: string): number {

@@ -5,6 +5,7 @@
  */
 
 import { hash } from 'node:crypto';
+import { compareTexts } from '../domain/text.ts';
 
 /** HMAC-SHA-256 under a key that is not in the database. */
 export type Mac = (text: string) => Uint8Array;
@@ -139,11 +140,7 @@ function serialize(value: unknown, marked: boolean): string {
     return value.startsWith('n') ? value.slice(1) : JSON.stringify(value.slice(1));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value)
-    .sort(byName)
+    .sort(([left], [right]) => compareTexts(left, right))
     .map(([name, each]) => `${JSON.stringify(marked ? name.slice(1) : name)}:${serialize(each, marked)}`);
   return `{${members.join(',')}}`;
-}
-
-function byName([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }

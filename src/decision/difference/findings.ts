@@ -9,6 +9,7 @@
 
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Steps } from '../../domain/steps.ts';
+import { compareTexts } from '../../domain/text.ts';
 import type { Snapshot } from '../model.ts';
 import { ADMIN_TENANTS } from '../permissions.ts';
 import type { RouteTable } from '../routes.ts';
@@ -83,22 +84,18 @@ export function* findingsInSteps(
 function duplicatesIn(rules: readonly Rule[]): ReadonlyMap<Rule, RuleFinding> {
   const first = new Map<string, Rule>();
   const found = new Map<Rule, RuleFinding>();
-  const inOrder = rules.toSorted((a, b) => byText(a.name, b.name));
+  const inOrder = rules.toSorted((a, b) => compareTexts(a.name, b.name));
   for (const rule of inOrder) {
     if (rule.kind === 'grant') continue;
     const { effect, actions, resources, conditions, appliesTo, attachedRoles } = rule.policy.record;
-    const lists = [actions, resources, attachedRoles].map((list) => [...new Set<string>(list)].sort(byText));
-    const held = Object.entries(conditions).sort(([a], [b]) => byText(a, b));
+    const lists = [actions, resources, attachedRoles].map((list) => [...new Set<string>(list)].sort(compareTexts));
+    const held = Object.entries(conditions).sort(([a], [b]) => compareTexts(a, b));
     const key = JSON.stringify([rule.ofTenant, effect, appliesTo, ...lists, held]);
     const earlier = first.get(key);
     if (earlier === undefined) first.set(key, rule);
     else found.set(rule, { kind: 'duplicate', rule: responsible(rule), effect, by: [responsible(earlier)] });
   }
   return found;
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** The rules in the requests of one shape. */

@@ -8,6 +8,7 @@ import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
 import type { IssuerId, TenantId } from '../../domain/ids.ts';
 import { isObject } from '../../domain/json.ts';
 import type { IssuerKey } from '../../domain/records.ts';
+import { compareTexts } from '../../domain/text.ts';
 import { validateKeySet } from '../../identity/issuer-keys.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -208,8 +209,4 @@ async function fetchJson(rules: IssuerFetchRules, url: string, ca: string | null
   } catch {
     return { kind: 'failed', reason: 'The response is not JSON.' };
   }
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
