@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/embedded.ts';
 import { ADMIN, done, login, SECRET_KEY } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
-import { logLines, openStand, type Running, type Server, type Stand } from '../server/support/postern.ts';
+import { type ApiServer, logLines, openStand, type Running, type Stand } from '../server/support/postern.ts';
 import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 let stand: Stand;
 let dataDir: string;
 let postgres: EmbeddedPostgres;
-let server: Server;
+let server: ApiServer;
 let token: string;
 let env: NodeJS.ProcessEnv;
 let tenants = 0;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   dataDir = await prepareDataDir(join(stand.folder, 'remote'));
   postgres = await startPostgres();
   env = { POSTERN_DATABASE_URL: postgres.url, POSTERN_SECRET_KEY: SECRET_KEY };
-  server = await stand.serve({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });
+  server = await stand.serveApi({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });
   token = await login(server.http);
 });
 afterAll(async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ADMIN, done, login, SECRET_KEY, tryLogin } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
-import { logLines, openStand, type Server, type Stand } from '../server/support/postern.ts';
+import { type ApiServer, logLines, openStand, type Stand } from '../server/support/postern.ts';
 import { type CommandResult, runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
@@ -11,13 +11,13 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let stand: Stand;
 let database: FreshDatabase;
-let server: Server;
+let server: ApiServer;
 let env: NodeJS.ProcessEnv;
 beforeAll(async () => {
   stand = await openStand();
   database = await freshDatabase();
   env = { POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY };
-  server = await stand.serve({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });
+  server = await stand.serveApi({ ...env, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password });
 });
 afterAll(async () => {
   await stand?.close();

@@ -114,7 +114,8 @@ it('changes secret-key by two rolling restarts and a command: tokens, sessions, 
 
   const refused = await stand.run(['serve'], withFormer());
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('secret-key is not the key with which this database was set up');
+  expect(refused.stderr).toMatch(/^secret-key is not the key with which this database was set up.*\n$/);
+  expect(refused.stdout).not.toContain('"ready"');
 
   // A seal that only the former key could forge, from the time of that key.
   await last.stop();

@@ -41,7 +41,7 @@ test('schemathesis finds no answer that is missing in the description, and no fa
 
 /** It logs in at will, so failures of login do not shut it out. */
 async function serve(stand: Stand, databaseUrl: string): Promise<string> {
-  const server = await stand.serve({
+  const server = await stand.serveApi({
     POSTERN_DATABASE_URL: databaseUrl,
     POSTERN_SECRET_KEY: 'a secret key of tests that is long enough',
     POSTERN_BOOTSTRAP_PASSWORD: PASSWORD,

@@ -6,18 +6,18 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
 import { ADMIN, call, done, login, SECRET_KEY, tryLogin } from './support/client.ts';
-import { openStand, type Server, type Stand } from './support/postern.ts';
+import { type ApiServer, openStand, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let stand: Stand;
 let database: FreshDatabase;
-let server: Server;
+let server: ApiServer;
 let root: string;
 beforeAll(async () => {
   stand = await openStand();
   database = await freshDatabase();
-  server = await stand.serve({
+  server = await stand.serveApi({
     POSTERN_DATABASE_URL: database.url,
     POSTERN_SECRET_KEY: SECRET_KEY,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
@@ -121,7 +121,7 @@ it('beyond ten refusals of a principal and code in a minute, the end of the serv
   const counted = /^postern_http_refusals_total\{code="insufficient_permission"\} (\d+)$/m.exec(body)?.[1];
   expect(Number(counted)).toBeGreaterThanOrEqual(25);
   await server.stop();
-  server = await stand.serve({ POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY });
+  server = await stand.serveApi({ POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY });
   const found = await rows(root, `tenant_id=globex&actor=${id}&action=request.refuse`);
   expect(found.map(({ after }) => after['others'] ?? 1)).toEqual([15, ...Array.from({ length: 10 }, () => 1)]);
 });

@@ -45,6 +45,9 @@ export interface Addresses {
 
 export interface Server extends Running, Addresses {}
 
+/** A server without a gate. */
+export type ApiServer = Omit<Server, 'grpc'>;
+
 /** Processes that a test starts end with the test at the latest, the others with the stand. */
 export interface Stand {
   /** A folder of its own, which another user can pass through. */
@@ -54,6 +57,8 @@ export interface Stand {
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
   /** `postern serve`; resolves when /readyz says that it can decide. */
   serve(env?: NodeJS.ProcessEnv): Promise<Server>;
+  /** `postern serve --only api`, for tests that need no gate; resolves when it is ready. */
+  serveApi(env?: NodeJS.ProcessEnv): Promise<ApiServer>;
   /** Ends every process that was started here, embedded databases in `folder` too, and removes the folder. */
   close(): Promise<void>;
 }
@@ -77,7 +82,13 @@ export async function openStand(): Promise<Stand> {
     folder,
     start,
     run: (args, env) => start(args, env).finished,
-    serve: (env) => untilReady(start(['serve'], env)),
+    async serve(env) {
+      const server = await untilReady(start(['serve'], env));
+      const { grpc } = server;
+      if (grpc === undefined) throw new Error(`no gate: ${server.stdout()}`);
+      return { ...server, grpc };
+    },
+    serveApi: (env) => untilReady(start(['serve', '--only', 'api'], env)),
     async close() {
       for (const running of started) running.signal('SIGKILL');
       await Promise.all(started.map((running) => running.finished));
@@ -149,7 +160,7 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
   };
 }
 
-async function untilReady(running: Running): Promise<Server> {
+async function untilReady(running: Running): Promise<Running & Listening> {
   let ended: Finished | undefined;
   void running.finished.then((finished) => {
     ended = finished;
@@ -170,12 +181,17 @@ async function untilReady(running: Running): Promise<Server> {
   return { ...running, ...ready };
 }
 
+interface Listening extends Omit<Addresses, 'grpc'> {
+  /** Undefined without a gate. */
+  readonly grpc: string | undefined;
+}
+
 /** Where it says that it listens; undefined while it has not said so. */
-function listening(stdout: string): Addresses | undefined {
+function listening(stdout: string): Listening | undefined {
   const line = logLines(stdout).find((each) => each['msg'] === 'ready');
   const { grpc, http, admin } = line ?? {};
-  return typeof grpc === 'string' && typeof http === 'string' && typeof admin === 'string'
-    ? { grpc, http, admin }
+  return typeof http === 'string' && typeof admin === 'string'
+    ? { grpc: typeof grpc === 'string' ? grpc : undefined, http, admin }
     : undefined;
 }
 
