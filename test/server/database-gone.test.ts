@@ -96,7 +96,7 @@ async function lose({ begin, end }: Outage): Promise<() => Promise<void>> {
   return back;
 }
 
-describe.each(outages)('while the database is $kind', (outage) => {
+describe('a server that loses its database', () => {
   let server: Server;
   let gate: Decider;
   let admin: string;
@@ -106,84 +106,104 @@ describe.each(outages)('while the database is $kind', (outage) => {
     gate = decider(server.grpc);
     admin = await login(server.http);
   });
+  afterAll(() => gate?.close());
+
+  it.each(outages)(
+    'decides what is known while the database is $kind, and answers 503 and no denial to everything else; no acknowledged write is lost, and it all comes back',
+    async (outage) => {
+      const warm = await makeKey(server.http, admin);
+      const cold = await makeKey(server.http, admin);
+      const person = await makeUser(server.http, admin);
+      const pair = (
+        await done(server.http, 'POST', '/v1/auth/login', { body: { email: person.email, password: person.password } })
+      ).body;
+      const token = String(pair['access_token']);
+      expect(await gate.decide(warm.key)).toBe('allow');
+      expect(await gate.decide(token)).toBe('allow');
+
+      const back = await lose(outage);
+
+      expect(await gate.decide(warm.key)).toBe('allow');
+      expect(await gate.decide(token)).toBe('allow');
+      expect(await gate.decide(warm.key, { path: '/v1/models' })).toBe('insufficient_permission');
+      // A text that cannot be a credential is rejected by its form.
+      expect(await gate.decide(warm.key.slice(0, -1))).toBe('invalid_credential');
+      const asked = await Promise.all([
+        gate.decide(cold.key),
+        call(server.http, 'POST', '/v1/iam/api-keys', {
+          token: admin,
+          body: { description: 'too late', scopes: ['chat:read'], expires_in_days: 1 },
+        }),
+        call(server.http, 'DELETE', `/v1/iam/api-keys/${warm.id}`, { token: admin }),
+        call(server.http, 'GET', '/v1/iam/users', { token: admin }),
+        call(server.http, 'GET', '/v1/iam/users', { token: cold.key }),
+        tryLogin(server.http, person),
+        tryLogin(server.http, { ...person, password: 'not the password of anybody' }),
+        tryLogin(server.http, { email: 'nobody@example.com', password: 'not the password of anybody' }),
+        call(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: pair['refresh_token'] } }),
+      ]);
+      const [coldVerdict, ...replies] = asked;
+      expect(coldVerdict).toBe('unavailable');
+      for (const { status, body, headers } of replies) {
+        expect({ status, code: body['code'] }).toEqual({ status: 503, code: 'unavailable' });
+        expect(headers['retry-after']).toBeDefined();
+      }
+      expect(await readiness(server.admin)).toMatchObject({ status: 200, reasons: [] });
+      expect(await gate.health('')).toBe(SERVING);
+      // Some seconds have gone by in silence: what is known is still decided.
+      expect(await gate.decide(warm.key)).toBe('allow');
+
+      await back();
+
+      await becomes('the cold key is decided', 'allow', () => gate.decide(cold.key));
+      await eventually('logging in works', async () => (await tryLogin(server.http, person)).status === 200);
+      await eventually('a write is acknowledged', async () => {
+        const made = { description: 'made after', scopes: ['chat:read'], expires_in_days: 1 };
+        return (await call(server.http, 'POST', '/v1/iam/api-keys', { token: admin, body: made })).status === 201;
+      });
+      for (const { id } of [cold, person]) {
+        const kind = id === person.id ? 'users' : 'api-keys';
+        expect((await call(server.http, 'GET', `/v1/iam/${kind}/${id}`, { token: admin })).status).toBe(200);
+      }
+      // The attempts, and the one at an unknown account, used up no limit.
+      const refreshed = await call(server.http, 'POST', '/v1/auth/refresh', {
+        body: { refresh_token: pair['refresh_token'] },
+      });
+      expect(refreshed.status).toBe(200);
+      await done(server.http, 'DELETE', `/v1/iam/api-keys/${warm.id}`, { token: admin });
+      expect(await gate.decide(warm.key)).toBe('invalid_credential');
+      expect(server.stderr()).toBe('');
+    },
+  );
+
+  it('exits 0 after SIGTERM while the database does not answer', async () => {
+    await lose(hung);
+    const asked = gate.decide(UNKNOWN_KEY);
+    await eventually(
+      'the check waits',
+      async () => (await metric(server.admin, 'postern_cache_in_flight{kind="waiting"}')) === 1,
+    );
+    const { code, stderr } = await server.stop();
+    expect([code, stderr]).toEqual([0, '']);
+    expect(await asked).toBe('unavailable');
+  });
+});
+
+describe('past cache.max-staleness', () => {
+  let server: Server;
+  let gate: Decider;
+  beforeAll(async () => {
+    server = await stand.serve({ ...env, POSTERN_CACHE_MAX_STALENESS: '2s' });
+    gate = decider(server.grpc);
+  });
   afterAll(async () => {
     gate?.close();
     expect((await server.stop()).code).toBe(0);
   });
 
-  it('what is known is decided, what is not is 503 and never a denial, nothing acknowledged is lost, and it all comes back', async () => {
-    const warm = await makeKey(server.http, admin);
-    const cold = await makeKey(server.http, admin);
-    const person = await makeUser(server.http, admin);
-    const pair = (
-      await done(server.http, 'POST', '/v1/auth/login', { body: { email: person.email, password: person.password } })
-    ).body;
-    const token = String(pair['access_token']);
-    expect(await gate.decide(warm.key)).toBe('allow');
-    expect(await gate.decide(token)).toBe('allow');
-
-    const back = await lose(outage);
-
-    expect(await gate.decide(warm.key)).toBe('allow');
-    expect(await gate.decide(token)).toBe('allow');
-    expect(await gate.decide(warm.key, { path: '/v1/models' })).toBe('insufficient_permission');
-    // A text that cannot be a credential is rejected by its form.
-    expect(await gate.decide(warm.key.slice(0, -1))).toBe('invalid_credential');
-    const asked = await Promise.all([
-      gate.decide(cold.key),
-      call(server.http, 'POST', '/v1/iam/api-keys', {
-        token: admin,
-        body: { description: 'too late', scopes: ['chat:read'], expires_in_days: 1 },
-      }),
-      call(server.http, 'DELETE', `/v1/iam/api-keys/${warm.id}`, { token: admin }),
-      call(server.http, 'GET', '/v1/iam/users', { token: admin }),
-      call(server.http, 'GET', '/v1/iam/users', { token: cold.key }),
-      tryLogin(server.http, person),
-      tryLogin(server.http, { ...person, password: 'not the password of anybody' }),
-      tryLogin(server.http, { email: 'nobody@example.com', password: 'not the password of anybody' }),
-      call(server.http, 'POST', '/v1/auth/refresh', { body: { refresh_token: pair['refresh_token'] } }),
-    ]);
-    const [coldVerdict, ...replies] = asked;
-    expect(coldVerdict).toBe('unavailable');
-    for (const { status, body, headers } of replies) {
-      expect({ status, code: body['code'] }).toEqual({ status: 503, code: 'unavailable' });
-      expect(headers['retry-after']).toBeDefined();
-    }
-    expect(await readiness(server.admin)).toMatchObject({ status: 200, reasons: [] });
-    expect(await gate.health('')).toBe(SERVING);
-    // Some seconds have gone by in silence: what is known is still decided.
-    expect(await gate.decide(warm.key)).toBe('allow');
-
-    await back();
-
-    await becomes('the cold key is decided', 'allow', () => gate.decide(cold.key));
-    await eventually('logging in works', async () => (await tryLogin(server.http, person)).status === 200);
-    await eventually('a write is acknowledged', async () => {
-      const made = { description: 'made after', scopes: ['chat:read'], expires_in_days: 1 };
-      return (await call(server.http, 'POST', '/v1/iam/api-keys', { token: admin, body: made })).status === 201;
-    });
-    for (const { id } of [cold, person]) {
-      const kind = id === person.id ? 'users' : 'api-keys';
-      expect((await call(server.http, 'GET', `/v1/iam/${kind}/${id}`, { token: admin })).status).toBe(200);
-    }
-    // The attempts, and the one at an unknown account, used up no limit.
-    const refreshed = await call(server.http, 'POST', '/v1/auth/refresh', {
-      body: { refresh_token: pair['refresh_token'] },
-    });
-    expect(refreshed.status).toBe(200);
-    await done(server.http, 'DELETE', `/v1/iam/api-keys/${warm.id}`, { token: admin });
-    expect(await gate.decide(warm.key)).toBe('invalid_credential');
-    expect(server.stderr()).toBe('');
-  });
-});
-
-describe('past cache.max-staleness', () => {
   it.each(outages)(
     'with the database $kind nothing known is trusted and health says so; when it is back all is well',
     async (outage) => {
-      const server = await stand.serve({ ...env, POSTERN_CACHE_MAX_STALENESS: '2s' });
-      const gate = decider(server.grpc);
-      onTestFinished(() => gate.close());
       const admin = await login(server.http);
       const { key } = await makeKey(server.http, admin);
       expect(await gate.decide(key)).toBe('allow');
@@ -206,26 +226,8 @@ describe('past cache.max-staleness', () => {
       await becomes('it is decided again', 'allow', () => gate.decide(key));
       await eventually('it is ready again', () => isReady(server.admin));
       await becomes('health says so', SERVING, () => gate.health(''));
-      expect((await server.stop()).code).toBe(0);
     },
   );
-});
-
-describe('at the end', () => {
-  it('a database that does not answer delays no stop: after SIGTERM the server exits 0', async () => {
-    const server = await stand.serve(env);
-    await lose(hung);
-    const gate = decider(server.grpc);
-    onTestFinished(() => gate.close());
-    const asked = gate.decide(UNKNOWN_KEY);
-    await eventually(
-      'the check waits',
-      async () => (await metric(server.admin, 'postern_cache_in_flight{kind="waiting"}')) === 1,
-    );
-    const { code, stderr } = await server.stop();
-    expect([code, stderr]).toEqual([0, '']);
-    expect(await asked).toBe('unavailable');
-  });
 });
 
 describe('at the start', () => {
