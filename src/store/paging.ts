@@ -12,6 +12,7 @@ import {
   type TenantId,
   type UserId,
 } from '../domain/ids.ts';
+import type { Queryable } from './queryable.ts';
 
 /** The tenants of a list's rows. There is no unscoped kind: a caller that means every tenant must state it. */
 export type TenantScope = { readonly kind: 'one'; readonly tenant: TenantId } | { readonly kind: 'every' };
@@ -37,7 +38,7 @@ export interface PageRows<Row> {
   readonly end?: Row;
 }
 
-/** An additional column for `pageRows`. */
+/** An additional column of the rows of `withinBytes`. */
 export interface BoundedRow {
   readonly rows_found: number;
 }
@@ -64,10 +65,21 @@ export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly ma
   return { maxBytes };
 }
 
-/** Returns the page of rows that a statement of `withinBytes` read. */
-export function pageRows<Row extends BoundedRow>(rows: readonly Row[], page: Page): PageRows<Row> {
+/**
+ * Reads a page of rows within its bytes.
+ * @param sql the rows and their order, as for `withinBytes`. They may use the binding `:take`
+ */
+export async function readPage<Row>(
+  q: Queryable,
+  sql: { readonly rows: string; readonly order: string },
+  bindings: Readonly<Record<string, Knex.RawBinding>>,
+  page: Page,
+): Promise<PageRows<Row>> {
+  const { take } = page;
+  const statement = withinBytes(sql.rows, sql.order);
+  const { rows } = await q.raw<{ rows: (Row & BoundedRow)[] }>(statement, { ...bindings, ...bytesBinding(page), take });
   const found = rows[0]?.rows_found ?? 0;
-  return { rows, more: found === page.take || found > rows.length };
+  return { rows, more: found === take || found > rows.length };
 }
 
 /** Returns a condition on `column`, with the binding `:tenant` for a scope of one tenant. */

@@ -25,7 +25,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName, notBoth } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import {
   Constraints,
@@ -168,10 +168,10 @@ export const ApiKey = component(
   Type.Object({
     ...shownBy(apiKey),
     owner: Type.Optional(
-      Type.Unsafe<KeyOwnerResource | null>({
-        ...nullable(keyOwner),
-        description: 'The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key.',
-      }),
+      described(
+        nullable(keyOwner),
+        'The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key.',
+      ),
     ),
     ...notices,
   }),

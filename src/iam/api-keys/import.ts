@@ -13,7 +13,7 @@ import { type ApplyingBudgets, applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGive } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { invalidField, orRefusal, tenantGone } from '../caller/refusals.ts';
+import { invalidField, orRefusal, refusalIn, tenantGone } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import type { TenantRow } from '../tenants/entity.ts';
@@ -94,11 +94,11 @@ async function decide(
     else if (present !== undefined) decisions.push({ kind: 'exists', key: present });
     else {
       const key = newKey(row);
-      const full = await orRefusal(async () => {
+      const full = await refusalIn(async () => {
         await budgets.refuseManyOfKey(key);
         await reservations.reserve(row.tenant_id, row.user_id);
       });
-      if (full instanceof Refusal) {
+      if (full !== undefined) {
         decisions.push({ kind: 'rejected', refusal: full });
         continue;
       }
@@ -167,8 +167,8 @@ async function lockOwners(
       continue;
     }
     await reservations.lock(caller.tenant, id);
-    const refusal = await orRefusal(() => mayActOnUser(trx, caller, user, allowPolicies));
-    if (refusal instanceof Refusal) refusals.set(id, refusal);
+    const refusal = await refusalIn(() => mayActOnUser(trx, caller, user, allowPolicies));
+    if (refusal !== undefined) refusals.set(id, refusal);
   }
   return refusals;
 }

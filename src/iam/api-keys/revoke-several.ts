@@ -1,14 +1,14 @@
 /** Revokes the keys with the given ids, or those that a filter matches, or reports which keys it would revoke. */
 
 import type { Static } from 'typebox';
-import { Refusal } from '../../domain/errors.ts';
+import type { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { invalidField, orRefusal } from '../caller/refusals.ts';
-import { type AuditedTarget, change } from '../change/change.ts';
+import { invalidField, refusalIn } from '../caller/refusals.ts';
+import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { type KeyRow, keyResource } from './entity.ts';
 import { findKeys, keysSize, listKeyIds } from './list-queries.ts';
@@ -54,7 +54,7 @@ export async function revokeSeveralKeys(
       if (key.revoked_at !== null) return { id: key.id, outcome: 'already_revoked', key: shownKey(key) };
       return { id: key.id, outcome: dryRun ? 'would_revoke' : 'revoked', key: shownKey(key) };
     };
-    audit.each = dryRun ? [] : [...(await revoked(trx, caller, chosen)), ...refusedRows(rejected)];
+    audit.each = dryRun ? [] : [...(await revoked(trx, caller, chosen)), ...refusedTargets('api_key', rejected)];
     const listed = filter === undefined ? requested : requested.filter((id) => keys.has(id));
     return { dry_run: dryRun, revoked: chosen.length, has_more: hasMore, data: listed.map(outcomeOf) };
   });
@@ -95,10 +95,7 @@ async function refusalsOf(
   const refusals = new Map<KeyId, Refusal>();
   for (const key of keys) {
     const grant = JSON.stringify([key.user_id, key.scopes, key.resource_constraints, key.id === caller.principal.id]);
-    if (!known.has(grant)) {
-      const refusal = await orRefusal(() => mayActOnKey(trx, caller, key, allowPolicies));
-      known.set(grant, refusal instanceof Refusal ? refusal : undefined);
-    }
+    if (!known.has(grant)) known.set(grant, await refusalIn(() => mayActOnKey(trx, caller, key, allowPolicies)));
     const refusal = known.get(grant);
     if (refusal !== undefined) refusals.set(key.id, refusal);
   }
@@ -126,14 +123,6 @@ async function revoked(
       after: keyResource(key, caller.nowMs),
     };
   });
-}
-
-function refusedRows(refusals: ReadonlyMap<KeyId, Refusal>): readonly AuditedTarget[] {
-  return [...refusals].map(([id, { code, message }]) => ({
-    target: { type: 'api_key', id },
-    result: 'refused',
-    after: { code, detail: message },
-  }));
 }
 
 function shownKey(key: KeyRow): NonNullable<KeyRevocation['key']> {

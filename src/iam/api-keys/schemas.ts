@@ -3,13 +3,12 @@
  */
 
 import { type Static, Type } from 'typebox';
-import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { ordersBy } from '../list/sort.ts';
 import { notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, nullable } from '../schema/keywords.ts';
-import { keyId, text } from '../schema/resource-parts.ts';
-import { closed, countedPage, oneOf, tenantFilter } from '../schema/schemas.ts';
+import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
+import { keyId, rejection, text } from '../schema/resource-parts.ts';
+import { closed, countedPage, dryRun, oneOf, only, searchText, tenantFilter } from '../schema/schemas.ts';
 import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
 import { KEY_ORDERS } from './list-queries.ts';
 import { UNUSED_DAYS } from './platform-permissions.ts';
@@ -25,9 +24,7 @@ const filters = {
     Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' }),
   ),
   expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
-  without_expiry: Type.Optional(
-    Type.Unsafe<true>({ type: 'boolean', enum: [true], description: '`true`: keys that never expire.' }),
-  ),
+  without_expiry: only('`true`: keys that never expire.'),
   unused_days: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -46,13 +43,8 @@ const filters = {
       description: 'The beginning of the shown `prefix`. Never send more of a key: addresses are logged on their way.',
     }),
   ),
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description:
-        "Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address.",
-    }),
+  q: searchText(
+    "Any part of the name, description or metadata, in any case. With `admin:users` also of the owner's name and email address.",
   ),
 };
 
@@ -62,20 +54,15 @@ export const keyList = Type.Object(
     ...tenantFilter,
     sort: keyOrders.parameter,
     include: Type.Optional(
-      Type.Unsafe<'owner'>({
-        ...oneOf('owner'),
-        description:
-          '`owner`: each key also has `owner`, with the name and email address of its user. Needs `admin:users`.',
-      }),
+      described(
+        oneOf('owner'),
+        '`owner`: each key also has `owner`, with the name and email address of its user. Needs `admin:users`.',
+      ),
     ),
     status: Type.Optional(oneOf('active', 'disabled', 'expired', 'revoked')),
     // Not a filter of revocations, because records of uses may be missing.
-    wider_than_used: Type.Optional(
-      Type.Unsafe<true>({
-        type: 'boolean',
-        enum: [true],
-        description: `\`true\`: keys that are at least ${UNUSED_DAYS} days old and have a scope for a permission of the platform without a recorded use in the last ${UNUSED_DAYS} days. A hint: records of uses may be missing.`,
-      }),
+    wider_than_used: only(
+      `\`true\`: keys that are at least ${UNUSED_DAYS} days old and have a scope for a permission of the platform without a recorded use in the last ${UNUSED_DAYS} days. A hint: records of uses may be missing.`,
     ),
     ...filters,
   },
@@ -184,20 +171,7 @@ export const revocation = component(
   }),
 );
 
-export const trial = Type.Object(
-  {
-    dry_run: Type.Optional(
-      Type.Boolean({ description: '`true`: the server revokes nothing, and reports what it would revoke.' }),
-    ),
-  },
-  closed,
-);
-
-/** The reason why a row of a request was rejected. */
-const rejection = {
-  code: Type.Optional(Type.Unsafe<ErrorCode>(oneOf(...Object.keys(ERRORS)))),
-  detail: Type.Optional(text),
-};
+export const trial = dryRun('revokes');
 
 export const ApiKeyImport = component(
   'ApiKeyImport',
@@ -206,11 +180,11 @@ export const ApiKeyImport = component(
     data: Type.Array(
       Type.Object({
         index: Type.Integer({ minimum: 0, description: 'The index of the row in the request.' }),
-        outcome: Type.Unsafe<'imported' | 'exists' | 'rejected'>({
-          ...oneOf('imported', 'exists', 'rejected'),
-          description: '`exists`: the tenant already has a key with this digest, and the key is unchanged.',
-        }),
-        id: nullable(Type.Unsafe<string>({ ...keyId, description: 'Null for `rejected`.' })),
+        outcome: described(
+          oneOf('imported', 'exists', 'rejected'),
+          '`exists`: the tenant already has a key with this digest, and the key is unchanged.',
+        ),
+        id: nullable(described(keyId, 'Null for `rejected`.')),
         ...rejection,
         errors: Type.Optional(
           Type.Unsafe<readonly FieldError[]>(Type.Array(Type.Object({ path: text, message: text }))),

@@ -2,15 +2,12 @@
 
 import type { AuditRow } from '../../store/audit-rows.ts';
 import {
-  type BoundedRow,
-  bytesBinding,
   type Page,
   type PageRows,
-  pageRows,
+  readPage,
   scopeBinding,
   scopeCondition,
   type TenantScope,
-  withinBytes,
 } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
@@ -100,15 +97,9 @@ export async function listAudit(
 ): Promise<PageRows<StoredAudit>> {
   const conditions = [...conditionsOf(scope, filter), ...afterCondition(page)];
   const [micros, id] = page.after ?? [];
-  const found = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
-  const { rows } = await q.raw<{ rows: (StoredAudit & BoundedRow)[] }>(withinBytes(found, ORDER), {
-    ...scopeBinding(scope),
-    ...filter,
-    ...(micros === undefined || id === undefined ? {} : { micros, id }),
-    ...bytesBinding(page),
-    take: page.take,
-  });
-  return pageRows(rows, page);
+  const rows = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
+  const after = micros === undefined || id === undefined ? {} : { micros, id };
+  return readPage(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, ...after }, page);
 }
 
 /**
@@ -121,11 +112,7 @@ export async function auditRows(
   maxBytes: number,
 ): Promise<PageRows<StoredAudit>> {
   const page = { after: undefined, take: ids.length + 1, maxBytes };
-  const found = `select ordinal, ${COLUMNS}
+  const rows = `select ordinal, ${COLUMNS}
     from unnest(cast(:ids as bigint[])) with ordinality as wanted (id, ordinal) join audit_log using (id)`;
-  const { rows } = await q.raw<{ rows: (StoredAudit & BoundedRow)[] }>(withinBytes(found, 'ordinal'), {
-    ids,
-    ...bytesBinding(page),
-  });
-  return pageRows(rows, page);
+  return readPage(q, { rows, order: 'ordinal' }, { ids: [...ids] }, page);
 }

@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, text } from '../schema/resource-parts.ts';
-import { closed, countedPage, names, oneOf, tenantFilter } from '../schema/schemas.ts';
+import { closed, countedPage, names, oneOf, searchText, tenantFilter } from '../schema/schemas.ts';
 
 const auditResult = oneOf('success', 'failure', 'refused');
 
@@ -85,13 +85,8 @@ export const auditQuery = Type.Object(
         description: 'An id or a name, or with its type before it: role/auditor.',
       }),
     ),
-    q: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        description:
-          'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
-      }),
+    q: searchText(
+      'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
     ),
     result: Type.Optional(auditResult),
     from: bound('The start of the time span, included.'),

@@ -21,7 +21,7 @@ export interface AuthEvent {
     /** Failed logins have locked the account, for all addresses or for one. */
     | 'user.lock';
   /** Undefined if no principal was proved. The actor is then anonymous, also if the request named an account. */
-  readonly actor: UserId | KeyId | undefined;
+  readonly actor?: UserId | KeyId | undefined;
   readonly tenant: TenantId | undefined;
   readonly target:
     | { readonly type: 'user' | 'api_key'; readonly id: string }
@@ -49,7 +49,6 @@ export function authAuditRow(from: Provenance, event: AuthEvent): AuditRow {
     targetType: event.target.type,
     targetId: event.target.id,
     result: event.result,
-    before: undefined,
     after: event.after,
     requestId: from.requestId,
   };

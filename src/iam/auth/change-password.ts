@@ -143,7 +143,6 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
     const { user, reason } = check;
     await record(parts.db.knex, from, {
       action: 'auth.password_setup',
-      actor: undefined,
       tenant: user.tenant_id,
       target: { type: 'user', id: user.id },
       result: 'refused',

@@ -300,7 +300,6 @@ async function fail(
 ): Promise<void> {
   await record(parts.db.knex, from, {
     action: 'auth.login',
-    actor: undefined,
     tenant: known.tenant,
     target: { type: 'user', id: known.id ?? auditUsername(username) },
     result: 'failure',

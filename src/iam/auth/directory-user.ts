@@ -215,7 +215,6 @@ async function auditConflict(
     ...bySystem(from, after),
     action: 'user.email_conflict',
     result: 'refused',
-    before: undefined,
     after: { email: email_conflict, ...inDirectory(person) },
   });
 }
@@ -224,7 +223,6 @@ async function auditConflict(
 export function bySystem(from: Provenance, { id, tenant_id }: Pick<UserResource, 'id' | 'tenant_id'>) {
   return {
     actorType: 'system',
-    actorId: undefined,
     tenantId: tenant_id,
     address: from.address,
     targetType: 'user',

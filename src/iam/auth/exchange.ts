@@ -174,7 +174,6 @@ async function reject(parts: ExchangeParts, token: string, reason: FailureReason
     const issuer = await enabledIssuer(knex, values);
     await record(knex, from, {
       action: 'auth.exchange',
-      actor: undefined,
       tenant: issuer?.tenant_id,
       target: { type: 'issuer', id: issuer?.id ?? auditUsername(values[0] ?? 'unknown') },
       result: 'failure',

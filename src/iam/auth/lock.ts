@@ -23,7 +23,6 @@ export async function recordLock(
     const user = await userOfAccount(trx, attempt);
     await record(trx, from, {
       action: 'user.lock',
-      actor: undefined,
       tenant: user?.tenant_id,
       target: { type: 'user', id: user?.id ?? username },
       result: 'success',

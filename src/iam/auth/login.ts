@@ -54,7 +54,6 @@ export async function login(parts: LoginParts, request: LoginRequest, from: Prov
     if (pair !== undefined) return pair;
     await record(knex, from, {
       action: 'auth.login',
-      actor: undefined,
       tenant: user?.tenant_id,
       target: { type: 'user', id: name.shown },
       result: 'failure',

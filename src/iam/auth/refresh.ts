@@ -217,7 +217,6 @@ async function endForReuse(trx: Queryable, facts: RefreshFacts, from: Provenance
   if (!(await endSession(trx, facts.sessionId))) return { kind: 'refused' };
   await record(trx, from, {
     action: 'auth.refresh_reuse',
-    actor: undefined,
     tenant: facts.tenantId,
     target: { type: 'session', id: facts.sessionId },
     result: 'refused',

@@ -1,11 +1,10 @@
 /** The operator's commands on budgets. There is no caller whose permissions count. */
 
-import { Refusal } from '../../domain/errors.ts';
 import { makeId, parseBudgetName, type TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound, orNotFound } from '../caller/refusals.ts';
+import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { type AuditDraft, changeAsSystem } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
@@ -25,15 +24,7 @@ type OperatorParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now' | 'random'
  */
 export async function budgetOfName(q: Queryable, text: string, tenant: TenantId | undefined): Promise<BudgetRef> {
   const name = parseBudgetName(text);
-  const all = name === undefined ? [] : await budgetsNamed(q, name);
-  const found = all.filter(({ tenant_id }) => tenant === undefined || tenant_id === tenant);
-  const [budget] = found;
-  if (budget === undefined) throw notFound('budget');
-  if (found.length === 1) return budget;
-  throw new Refusal(
-    'invalid_parameter',
-    `${found.length} tenants have a budget ${name}. Name the tenant with --tenant.`,
-  );
+  return onlyOneNamed(name === undefined ? [] : await budgetsNamed(q, name), 'budget', text, tenant);
 }
 
 /** Returns a budget with what was spent of it. @throws Refusal `not_found` */
@@ -106,7 +97,7 @@ function changed<T>(
 ): Promise<T> {
   const target = { type: 'budget', id } as const;
   return changeAsSystem(parts, OPERATOR, { action: `budget.${verb}`, target }, async (trx, audit) => {
-    if ((await lockTenant(trx, tenant_id, 'update')) === undefined) throw notFound('tenant');
+    orNotFound(await lockTenant(trx, tenant_id, 'update'), 'tenant');
     audit.tenant = tenant_id;
     return work(trx, audit);
   });

@@ -10,10 +10,8 @@ import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
 import {
   BUDGET_PERIODS,
   BUDGET_UNITS,
-  type BudgetPeriod,
   type BudgetRecord,
   type BudgetScope,
-  type BudgetUnit,
   type Metadata,
 } from '../../domain/records.ts';
 import {
@@ -28,7 +26,7 @@ import {
   shownBy,
 } from '../schema/entity.ts';
 import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
-import { asksAlso, component, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
 
@@ -171,23 +169,22 @@ export const budgetState = component(
 );
 export type SpentState = Static<typeof budgetState>;
 
-export const period = Type.Unsafe<BudgetPeriod>({
-  ...oneOf(...BUDGET_PERIODS),
-  description:
-    'The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself.',
-});
-export const unit = Type.Unsafe<BudgetUnit>({
-  ...oneOf(...BUDGET_UNITS),
-  description: 'The unit of the amounts: money in the currency of the prices, tokens, or requests.',
-});
-const per = Type.Unsafe<'all' | 'key' | 'user'>({
-  ...oneOf('all', 'key', 'user'),
-  description: '`all`: the callers share the amount. `key`, `user`: each has its own. Default: all.',
-});
-export const action = Type.Unsafe<'block' | 'report'>({
-  ...oneOf('block', 'report'),
-  description: '`report`: requests are counted, and none is blocked. Default: block.',
-});
+export const period = described(
+  oneOf(...BUDGET_PERIODS),
+  'The calendar period in which the limit holds. Weeks begin on Monday. `total`: it never resets by itself.',
+);
+export const unit = described(
+  oneOf(...BUDGET_UNITS),
+  'The unit of the amounts: money in the currency of the prices, tokens, or requests.',
+);
+const per = described(
+  oneOf('all', 'key', 'user'),
+  '`all`: the callers share the amount. `key`, `user`: each has its own. Default: all.',
+);
+export const action = described(
+  oneOf('block', 'report'),
+  '`report`: requests are counted, and none is blocked. Default: block.',
+);
 const timezone = {
   description: "The time zone of the calendar periods. Null: the tenant's, or else UTC.",
   examples: ['Europe/Berlin'],

@@ -3,15 +3,12 @@
 import type { BudgetId, BudgetName, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { BudgetScope } from '../../domain/records.ts';
 import {
-  type BoundedRow,
-  bytesBinding,
   type Page,
   type PageRows,
-  pageRows,
+  readPage,
   scopeBinding,
   scopeCondition,
   type TenantScope,
-  withinBytes,
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
@@ -113,14 +110,8 @@ async function pageOf(
   where: string,
 ): Promise<PageRows<BudgetRow>> {
   const [name = '', after = ''] = page.after ?? [];
-  const { rows } = await q.raw<{ rows: (BudgetRow & BoundedRow)[] }>(
-    withinBytes(
-      `select ${COLUMNS.join(', ')}, octets from ${from} where ${where} order by ${ORDER} limit :take`,
-      ORDER,
-    ),
-    { ...scopeBinding(scope), ...filter, name, after, ...bytesBinding(page), take: page.take },
-  );
-  return pageRows(rows, page);
+  const rows = `select ${COLUMNS.join(', ')}, octets from ${from} where ${where} order by ${ORDER} limit :take`;
+  return readPage(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, name, after }, page);
 }
 
 /** Counts the budgets of a list, up to `most`. */

@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import { action, budgetChanges, budgetReset, newBudget, period, ShownBudget, unit } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
 import { getBudget, listBudgetsPage } from './read.ts';
@@ -16,7 +16,7 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name, in any case.' })),
+    q: searchText('Any part of the name, in any case.'),
     unit: Type.Optional({ ...unit, description: 'Only budgets in this unit.' }),
     period: Type.Optional({ ...period, description: 'Only budgets with this period.' }),
     action: Type.Optional({ ...action, description: 'Only budgets with this `action`.' }),

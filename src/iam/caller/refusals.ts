@@ -2,6 +2,7 @@
 
 import type { ValidationResult } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
+import type { TenantId } from '../../domain/ids.ts';
 import { type FieldError, fieldSentence } from '../../domain/problem-details.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 
@@ -15,6 +16,27 @@ export function notFound(what: string): Refusal {
 export function orNotFound<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw notFound(what);
   return value;
+}
+
+/**
+ * Returns the only resource with a name, for the operator.
+ * @param all those of all tenants
+ * @param tenant undefined: the name must be unique
+ * @throws Refusal `not_found`; `invalid_parameter` if several tenants have one and no tenant is named
+ */
+export function onlyOneNamed<T extends { readonly tenant_id: TenantId | null }>(
+  all: readonly T[],
+  what: 'budget' | 'issuer' | 'policy',
+  name: string,
+  tenant: TenantId | undefined,
+): T {
+  const found = all.filter(({ tenant_id: owner }) => tenant === undefined || owner === null || owner === tenant);
+  if (found.length > 1) {
+    const tenants = found.slice(0, 10).map(({ tenant_id: owner }) => owner);
+    const having = `${found.length} tenants have ${what === 'issuer' ? 'an' : 'a'} ${what} ${name}`;
+    throw new Refusal('invalid_parameter', `${having} (${tenants.join(', ')}). Name one of them with --tenant.`);
+  }
+  return orNotFound(found[0], what);
 }
 
 /**
@@ -74,6 +96,12 @@ export function valid<T>(parsed: ValidationResult<T>): T {
 
 export function throwIfInvalid(errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidFields(errors);
+}
+
+/** Returns the Refusal that `work` throws, if it throws one. */
+export async function refusalIn(work: () => unknown): Promise<Refusal | undefined> {
+  const result = await orRefusal(work);
+  return result instanceof Refusal ? result : undefined;
 }
 
 /** Returns the Refusal that `work` throws in place of its value. */

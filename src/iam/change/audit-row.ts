@@ -7,20 +7,14 @@ import type { Caller } from '../caller/caller.ts';
 /** The actor of an audit row. For the change of a caller, `actorOf` returns it. */
 export interface Actor {
   readonly type: 'user' | 'api_key' | 'system' | 'anonymous';
-  readonly id: string | undefined;
-  readonly tenant: TenantId | undefined;
-  readonly address: string | undefined;
-  readonly requestId: RequestId | undefined;
+  readonly id?: string | undefined;
+  readonly tenant?: TenantId | undefined;
+  readonly address?: string | undefined;
+  readonly requestId?: RequestId | undefined;
 }
 
 /** The operator, who works with the command line. */
-export const OPERATOR: Actor = {
-  type: 'system',
-  id: undefined,
-  tenant: undefined,
-  address: undefined,
-  requestId: undefined,
-};
+export const OPERATOR: Actor = { type: 'system' };
 
 export const AUDIT_TARGETS = [
   'user',

@@ -61,6 +61,18 @@ export interface AuditedTarget {
   readonly after: unknown;
 }
 
+/** Returns an audited target for each that the caller must not change. */
+export function refusedTargets(
+  type: AuditTarget['type'],
+  refusals: ReadonlyMap<string, Refusal>,
+): readonly AuditedTarget[] {
+  return [...refusals].map(([id, { code, message }]) => ({
+    target: { type, id },
+    result: 'refused',
+    after: { code, detail: message },
+  }));
+}
+
 /**
  * Compares the request's preconditions with the current resource. Call it after the row is locked and after every check
  * that does not depend on the request's body: a server evaluates preconditions after its other checks (RFC 9110,

@@ -193,7 +193,6 @@ function rowOf(request: RefusedRequest): AuditRow {
     targetType: target?.type,
     targetId: target?.id,
     result: 'refused',
-    before: undefined,
     after: {
       code: refusal.code,
       detail: toStorableText(cutUtf8(refusal.message, MAX_DETAIL_BYTES)),
@@ -206,14 +205,5 @@ function rowOf(request: RefusedRequest): AuditRow {
 }
 
 function othersOf({ subject, code, others }: Window): AuditRow {
-  return {
-    ...subject,
-    action: ACTION,
-    targetType: undefined,
-    targetId: undefined,
-    result: 'refused',
-    before: undefined,
-    after: { code, others },
-    requestId: undefined,
-  };
+  return { ...subject, action: ACTION, result: 'refused', after: { code, others } };
 }

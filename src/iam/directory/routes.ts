@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
-import { component } from '../schema/keywords.ts';
+import { component, described } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { listDirectories } from './list.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
@@ -69,11 +69,10 @@ const configured = component(
     directories: Type.Array(
       Type.Object({
         name: Type.String({ description: '`ldap.name`.' }),
-        status: Type.Unsafe<'up' | 'down' | 'unknown'>({
-          ...oneOf('up', 'down', 'unknown'),
-          description:
-            'Whether the directory answered the last login, refresh or lookup of this server. `unknown`: there was none since its start.',
-        }),
+        status: described(
+          oneOf('up', 'down', 'unknown'),
+          'Whether the directory answered the last login, refresh or lookup of this server. `unknown`: there was none since its start.',
+        ),
       }),
       { description: 'In the order of the configuration.' },
     ),

@@ -89,7 +89,6 @@ async function write(
     targetType: 'directory',
     targetId: request.directory,
     result: failed === undefined ? 'success' : 'failure',
-    before: undefined,
     after: { username: request.username, ...(failed === undefined ? {} : { failed_step: failed.step }) },
     requestId: actor.requestId,
   });

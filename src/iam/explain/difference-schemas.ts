@@ -1,8 +1,8 @@
 /** The schema of the response of /v1/iam/explain/difference. */
 
 import { type Static, Type } from 'typebox';
-import { RESOURCE_KINDS, type ResourceKind } from '../../decision/model.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { RESOURCE_KINDS } from '../../decision/model.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
 import { texts } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 
@@ -13,9 +13,9 @@ const namesByKind = (description: string) =>
   );
 
 const nameSet = Type.Object({
-  patterns: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'One of them matches the name.' })),
-  also: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'All of them match the name.' })),
-  except: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'None of them matches the name.' })),
+  patterns: described(texts, 'One of them matches the name.'),
+  also: described(texts, 'All of them match the name.'),
+  except: described(texts, 'None of them matches the name.'),
 });
 export type BoxNames = Static<typeof nameSet>;
 
@@ -37,12 +37,8 @@ const box = component(
   Type.Object({
     principals: Type.Object(
       {
-        roles: Type.Unsafe<readonly string[]>(
-          Type.Array(Type.String(), { description: 'A user, or the owner of a key, holds one of them.' }),
-        ),
-        without_roles: Type.Unsafe<readonly string[]>(
-          Type.Array(Type.String(), { description: 'It holds none of these.' }),
-        ),
+        roles: described(texts, 'A user, or the owner of a key, holds one of them.'),
+        without_roles: described(texts, 'It holds none of these.'),
         exact: Type.Boolean({ description: '`false`: the roles of these principals do not describe them fully.' }),
         users: Type.Integer({ description: 'The number of users.' }),
         keys: Type.Integer({ description: 'The number of keys.' }),
@@ -50,9 +46,7 @@ const box = component(
       { description: 'The principals of the box.' },
     ),
     permission: Type.String({ description: 'The permission of the route.' }),
-    permissions: Type.Unsafe<readonly string[]>(
-      Type.Array(Type.String(), { description: 'The permission, or the two of a route with two.' }),
-    ),
+    permissions: described(texts, 'The permission, or the two of a route with two.'),
     self: Type.Boolean({ description: '`true`: a user acts on itself in the management API.' }),
     resources: namesByKind(
       'Patterns of the names, by kind. A kind that is absent is one that the request does not have.',
@@ -61,7 +55,7 @@ const box = component(
     regions: Type.Optional(
       Type.Array(
         Type.Object({
-          kind: Type.Unsafe<ResourceKind>({ ...oneOf(...RESOURCE_KINDS), description: 'The kind of the names.' }),
+          kind: described(oneOf(...RESOURCE_KINDS), 'The kind of the names.'),
           each: Type.Array(nameSet, { description: 'Each resource of the request is in one of the sets.' }),
           some: Type.Array(Type.Array(nameSet), {
             description: 'In addition, each list of sets contains one of the resources of the request.',
@@ -71,20 +65,14 @@ const box = component(
         { description: 'Present if `resources` and `except` do not say everything: the exact names, by kind.' },
       ),
     ),
-    addresses: Type.Optional(
-      Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String(), { description: 'CIDR blocks, and `missing` for an unknown address. Absent: all.' }),
-      ),
-    ),
-    week: Type.Optional(
-      Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Weekly hours. Absent: always.' })),
-    ),
+    addresses: Type.Optional(described(texts, 'CIDR blocks, and `missing` for an unknown address. Absent: all.')),
+    week: Type.Optional(described(texts, 'Weekly hours. Absent: always.')),
     timezone: Type.Optional(Type.String({ description: 'The time zone of `week`.' })),
     clocks: Type.Optional(
       Type.Array(
         Type.Object({
           timezone: Type.String({ description: 'A time zone.' }),
-          week: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Weekly hours.' })),
+          week: described(texts, 'Weekly hours.'),
         }),
         {
           description: 'Present if the hours matter in several time zones: the request lies in the hours of each.',
@@ -92,10 +80,7 @@ const box = component(
       ),
     ),
     by: Type.String({ description: 'The name of the policy or role that the change comes from.' }),
-    by_kind: Type.Unsafe<'policy' | 'role'>({
-      ...oneOf('policy', 'role'),
-      description: 'The kind of the rule in `by`.',
-    }),
+    by_kind: described(oneOf('policy', 'role'), 'The kind of the rule in `by`.'),
     witness,
     recent_requests: nullable(
       Type.Integer({

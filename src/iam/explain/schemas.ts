@@ -3,7 +3,6 @@
  */
 
 import { type Static, Type } from 'typebox';
-import type { UnprovedReason } from '../../decision/explain-steps.ts';
 import { ISSUER_REASONS } from '../../decision/model.ts';
 import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { ERRORS } from '../../domain/errors.ts';
@@ -12,7 +11,7 @@ import { budget, period, unit } from '../budgets/entity.ts';
 import { newPolicy } from '../policies/entity.ts';
 import { newRole } from '../roles/entity.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
 import { closed, oneOf, page } from '../schema/schemas.ts';
@@ -140,14 +139,14 @@ export type WhoCanQuery = Omit<Static<typeof whoCanQuery>, 'tenant_id'>;
 const step = Type.Object({
   line: Type.Integer(),
   name: text,
-  outcome: Type.Unsafe<'passed' | 'denied' | 'allowed' | 'not_evaluated'>({
-    ...oneOf('passed', 'denied', 'allowed', 'not_evaluated'),
-    description: '`not_evaluated`: an earlier step ended the decision.',
-  }),
+  outcome: described(
+    oneOf('passed', 'denied', 'allowed', 'not_evaluated'),
+    '`not_evaluated`: an earlier step ended the decision.',
+  ),
   detail: text,
   reason: Type.Optional(
-    Type.Unsafe<UnprovedReason>({
-      ...oneOf(
+    described(
+      oneOf(
         'revoked',
         'disabled',
         'expired',
@@ -159,9 +158,8 @@ const step = Type.Object({
         'signature',
         ...ISSUER_REASONS,
       ),
-      description:
-        'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
-    }),
+      'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
+    ),
   ),
   key_id: Type.Optional(nullable(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
   user_id: Type.Optional(
@@ -177,11 +175,7 @@ const step = Type.Object({
 const explainedLimit = Type.Object({
   name: oneOf('max_tokens_per_request', 'rate_limit_rpm', ...RATE_DIMENSIONS, 'monthly_tokens', 'max_collections'),
   of: oneOf('tenant', 'user', 'api_key'),
-  models: Type.Optional(
-    Type.Unsafe<readonly string[]>(
-      Type.Array(text, { description: 'The globs of a limit by model. Absent: the limit is of all requests.' }),
-    ),
-  ),
+  models: Type.Optional(described(texts, 'The globs of a limit by model. Absent: the limit is of all requests.')),
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
   applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
   limit: nullable(Type.Integer({ description: 'Null: no limit.' })),
@@ -242,10 +236,7 @@ const policyStep = Type.Object({
   name: text,
   effect: oneOf('allow', 'deny'),
   global: Type.Boolean(),
-  mode: Type.Unsafe<'enforce' | 'report'>({
-    ...oneOf('enforce', 'report'),
-    description: '`report`: the policy has no effect.',
-  }),
+  mode: described(oneOf('enforce', 'report'), '`report`: the policy has no effect.'),
   matched: Type.Boolean(),
   applies: Type.Boolean(),
   actions: Type.Boolean(),
@@ -314,16 +305,14 @@ export const Simulation = component(
 );
 
 const access = {
-  verdict: Type.Unsafe<'allow' | 'conditional'>({
-    ...oneOf('allow', 'conditional'),
-    description: '`conditional`: the result depends on the conditions of the policies in `conditions`.',
-  }),
+  verdict: described(
+    oneOf('allow', 'conditional'),
+    '`conditional`: the result depends on the conditions of the policies in `conditions`.',
+  ),
   by: Type.String({
     description: 'The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant.',
   }),
-  permissions: Type.Unsafe<readonly string[]>(
-    Type.Array(text, { description: 'The permissions of the question that it has, at least under conditions.' }),
-  ),
+  permissions: described(texts, 'The permissions of the question that it has, at least under conditions.'),
   why: Type.Array(
     Type.Object({
       kind: oneOf('role', 'owner_role', 'scopes', 'policy'),

@@ -1,11 +1,10 @@
 /** The operator's commands on issuers. There is no caller whose permissions count. */
 
-import { Refusal } from '../../domain/errors.ts';
 import { parseIssuerName, type TenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound, orNotFound } from '../caller/refusals.ts';
+import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { findIssuer, type IssuerRef, issuersNamed, lockIssuer } from './queries.ts';
@@ -21,19 +20,7 @@ type OperatorParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now'>;
  */
 export async function issuerOfName(q: Queryable, text: string, tenant: TenantId | undefined): Promise<IssuerRef> {
   const name = parseIssuerName(text);
-  const all = name === undefined ? [] : await issuersNamed(q, name);
-  const found = all.filter(({ tenant_id }) => tenant === undefined || tenant_id === tenant);
-  const [issuer] = found;
-  if (issuer === undefined) throw notFound('issuer');
-  if (found.length === 1) return issuer;
-  const tenants = found
-    .slice(0, 10)
-    .map(({ tenant_id }) => tenant_id)
-    .join(', ');
-  throw new Refusal(
-    'invalid_parameter',
-    `${found.length} tenants have an issuer ${name} (${tenants}). Name one of them with --tenant.`,
-  );
+  return onlyOneNamed(name === undefined ? [] : await issuersNamed(q, name), 'issuer', text, tenant);
 }
 
 /** Fetches the keys of an issuer now, and records the attempt. */

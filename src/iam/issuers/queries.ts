@@ -3,15 +3,12 @@
 import type { IssuerId, IssuerName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records.ts';
 import {
-  type BoundedRow,
-  bytesBinding,
   type Page,
   type PageRows,
-  pageRows,
+  readPage,
   scopeBinding,
   scopeCondition,
   type TenantScope,
-  withinBytes,
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
@@ -70,14 +67,9 @@ export async function listIssuers(
   const [name = '', tenant = ''] = page.after ?? [];
   const conditions = [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(filter)].join(' and ');
   const order = `i.name collate "C", i.tenant_id collate "C"`;
-  const { rows } = await q.raw<{ rows: (StoredIssuer & BoundedRow)[] }>(
-    withinBytes(
-      `${ISSUER} where ${conditions} and (${order}) > (:name, :after) order by ${order} limit :take`,
-      `${BY_NAME}, tenant_id collate "C"`,
-    ),
-    { ...scopeBinding(scope), ...filter, name, after: tenant, ...bytesBinding(page), take: page.take },
-  );
-  return pageRows(rows, page);
+  const rows = `${ISSUER} where ${conditions} and (${order}) > (:name, :after) order by ${order} limit :take`;
+  const sql = { rows, order: `${BY_NAME}, tenant_id collate "C"` };
+  return readPage(q, sql, { ...scopeBinding(scope), ...filter, name, after: tenant }, page);
 }
 
 /** Counts the issuers of a list, up to `most`. */

@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
-import { closed, countedPage, forced, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, forced, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import { createIssuer } from './create.ts';
 import { Issuer, issuerChanges, newIssuer } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
@@ -20,9 +20,7 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or the issuer, in any case.' }),
-    ),
+    q: searchText('Any part of the name or the issuer, in any case.'),
     enabled: Type.Optional(Type.Boolean()),
   },
   closed,

@@ -9,7 +9,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
 import { text } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
@@ -40,10 +40,10 @@ export const issuerTest = component(
           description:
             '`parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`.',
         }),
-        outcome: Type.Unsafe<'passed' | 'failed' | 'skipped'>({
-          ...oneOf('passed', 'failed', 'skipped'),
-          description: 'The result of the step. `skipped`: another step leaves nothing to examine.',
-        }),
+        outcome: described(
+          oneOf('passed', 'failed', 'skipped'),
+          'The result of the step. `skipped`: another step leaves nothing to examine.',
+        ),
         detail: Type.String({ description: 'The values that the step compared, or the correction.' }),
       }),
       { description: 'All steps. The examination continues after a step that failed.' },
@@ -51,7 +51,7 @@ export const issuerTest = component(
     principal: nullable(
       Type.Object(
         {
-          type: Type.Unsafe<'user' | 'api_key'>({ ...oneOf('user', 'api_key'), description: 'The kind of principal.' }),
+          type: described(oneOf('user', 'api_key'), 'The kind of principal.'),
           id: text,
           name: nullable(
             Type.String({ description: 'Null without `admin:users` for a user, or `admin:keys` for a key.' }),

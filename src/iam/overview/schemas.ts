@@ -5,7 +5,7 @@ import { ApiKey, type KeyResource } from '../api-keys/entity.ts';
 import { AuditLogRow } from '../audit/schemas.ts';
 import { RecentDecision } from '../decisions/schemas.ts';
 import type { Noticed } from '../permissions/notices.ts';
-import { component } from '../schema/keywords.ts';
+import { component, described } from '../schema/keywords.ts';
 import { instant, noticePart, text } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 import { MonthlyLimit } from '../schema/tenant-limits.ts';
@@ -75,7 +75,7 @@ export const Overview = component(
     ),
     expiring_keys: Type.Object(
       {
-        before: Type.Unsafe<Date>({ ...instant, description: 'The end of the time within which they expire.' }),
+        before: described(instant, 'The end of the time within which they expire.'),
         total: Type.Integer({
           minimum: 0,
           description: `Active keys that expire within ${SOON_DAYS} days, at most 10,000.`,

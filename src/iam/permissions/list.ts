@@ -7,7 +7,7 @@ import { compilePatterns, covers, MAX_PATTERN_LENGTH } from '../../decision/perm
 import type { Caller } from '../caller/caller.ts';
 import { type List, paged } from '../list/list.ts';
 import { PERMISSION_PATTERN } from '../schema/grammar.ts';
-import { component } from '../schema/keywords.ts';
+import { component, described } from '../schema/keywords.ts';
 import { closed, countedPage, oneOf } from '../schema/schemas.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 
@@ -18,11 +18,10 @@ export const permissionSchema = component(
   'Permission',
   Type.Object({
     permission: Type.String({ examples: ['chat:write'] }),
-    kind: Type.Unsafe<'platform' | 'management'>({
-      ...oneOf('platform', 'management'),
-      description:
-        '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
-    }),
+    kind: described(
+      oneOf('platform', 'management'),
+      '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
+    ),
     routes: Type.Array(Type.Object({ method: Type.String(), path: Type.String({ description: 'A path template.' }) }), {
       maxItems: MAX_ROUTES,
       description:

@@ -3,10 +3,9 @@
  * permissions count.
  */
 
-import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound, orNotFound } from '../caller/refusals.ts';
+import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { policyResource } from './entity.ts';
@@ -27,18 +26,8 @@ export async function disablePolicy(
   const target = { type: 'policy', id: text } as const;
   return changeAsSystem(parts, OPERATOR, { action: 'policy.disable', target }, async (trx, audit) => {
     const name = policyNameOf(text);
-    const owners = (await policyOwners(trx, name)).filter(
-      (owner) => tenant === undefined || owner === null || owner === tenant,
-    );
-    if (owners.length === 0) throw notFound('policy');
-    if (owners.length > 1) {
-      const tenants = owners.slice(0, 10).join(', ');
-      throw new Refusal(
-        'invalid_parameter',
-        `${owners.length} tenants have a policy ${name} (${tenants}). Name one of them with --tenant.`,
-      );
-    }
-    const [owner = null] = owners;
+    const owners = (await policyOwners(trx, name)).map((tenant_id) => ({ tenant_id }));
+    const { tenant_id: owner } = onlyOneNamed(owners, 'policy', name, tenant);
     const policy = orNotFound(await findPolicyOf(trx, owner, name), 'policy');
     const updated = await updatePolicyRow(trx, policy.id, { ...policy, enabled: false });
     audit.tenant = owner ?? undefined;

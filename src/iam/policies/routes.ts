@@ -7,7 +7,15 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
-import { closed, countedPage, forcedStrictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
+import {
+  closed,
+  countedPage,
+  forcedStrictly,
+  searchText,
+  tenantFilter,
+  withNotices,
+  withoutTenant,
+} from '../schema/schemas.ts';
 import { createPolicy } from './create.ts';
 import { appliesTo, effect, mode, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
@@ -17,9 +25,7 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or description, in any case.' }),
-    ),
+    q: searchText('Any part of the name or description, in any case.'),
     effect: Type.Optional(effect),
     mode: Type.Optional(mode),
     enabled: Type.Optional(Type.Boolean()),

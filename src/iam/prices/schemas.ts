@@ -3,9 +3,9 @@
 import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { RESOURCE_NAME } from '../schema/grammar.ts';
-import { asksAlso, component, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { instant } from '../schema/resource-parts.ts';
-import { closed, oneOf } from '../schema/schemas.ts';
+import { closed, oneOf, searchText } from '../schema/schemas.ts';
 
 /** As many as the bound on the values of a body admits. */
 export const MAX_PRICES = 2500;
@@ -83,10 +83,7 @@ export const pricesReport = component(
   Type.Object({
     version,
     currency,
-    set_at: Type.Unsafe<Date | null>({
-      ...nullable(instant),
-      description: 'The time at which the list was set. Null: no list was set yet.',
-    }),
+    set_at: described(nullable(instant), 'The time at which the list was set. Null: no list was set yet.'),
     prices: Type.Array(Price, { description: 'In the order of `models`. A model without a price costs nothing.' }),
   }),
 );
@@ -102,9 +99,7 @@ export const proposalFilters = Type.Object(
         examples: ['openai'],
       }),
     ),
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the glob on models, in any case.' }),
-    ),
+    q: searchText('Any part of the glob on models, in any case.'),
   },
   closed,
 );
@@ -113,10 +108,10 @@ export type ProposalQuery = Readonly<Static<typeof proposalFilters>>;
 const ProposedPrice = component(
   'ProposedPrice',
   Type.Object({
-    change: Type.Unsafe<'added' | 'changed' | 'unchanged'>({
-      ...oneOf('added', 'changed', 'unchanged'),
-      description: 'The effect on the list in force if the price is accepted.',
-    }),
+    change: described(
+      oneOf('added', 'changed', 'unchanged'),
+      'The effect on the list in force if the price is accepted.',
+    ),
     provider: Type.String({ description: 'The id of the provider.' }),
     price: Price,
     current: Type.Unsafe<PriceResource | null>({

@@ -3,15 +3,12 @@
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import {
-  type BoundedRow,
-  bytesBinding,
   type Page,
   type PageRows,
-  pageRows,
+  readPage,
   scopeBinding,
   scopeCondition,
   type TenantScope,
-  withinBytes,
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
@@ -47,22 +44,10 @@ export async function listRoles(
   const [name = '', tenant = ''] = page.after ?? [];
   const conditions = [scopeCondition(scope, 'tenant_id'), ...filterConditions(filter)].join(' and ');
   const beyond = scope.kind === 'one' ? ':name' : ':name, :after';
-  const { rows } = await q.raw<{ rows: (RoleRow & BoundedRow)[] }>(
-    withinBytes(
-      `select ${COLUMNS.join(', ')}, octets from roles where ${conditions} and (${order}) > (${beyond})
-       order by ${order} limit :take`,
-      order,
-    ),
-    {
-      ...scopeBinding(scope),
-      ...filter,
-      name,
-      ...(scope.kind === 'one' ? {} : { after: tenant }),
-      ...bytesBinding(page),
-      take: page.take,
-    },
-  );
-  return pageRows(rows, page);
+  const rows = `select ${COLUMNS.join(', ')}, octets from roles where ${conditions} and (${order}) > (${beyond})
+       order by ${order} limit :take`;
+  const after = scope.kind === 'one' ? {} : { after: tenant };
+  return readPage(q, { rows, order }, { ...scopeBinding(scope), ...filter, name, ...after }, page);
 }
 
 /** Counts the roles of a list, up to `most`. */

@@ -12,7 +12,16 @@ import { attachPolicy, detachPolicy } from '../policies/attach.ts';
 import { Policy } from '../policies/entity.ts';
 import { listRolePoliciesPage } from '../policies/read.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { closed, countedPage, forced, strictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
+import {
+  closed,
+  countedPage,
+  forced,
+  searchText,
+  strictly,
+  tenantFilter,
+  withNotices,
+  withoutTenant,
+} from '../schema/schemas.ts';
 import { createRole } from './create.ts';
 import { newRole, Role, roleChanges } from './entity.ts';
 import { getRole, listRolesPage } from './read.ts';
@@ -22,9 +31,7 @@ const listing = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or description, in any case.' }),
-    ),
+    q: searchText('Any part of the name or description, in any case.'),
     ...withNotices,
     builtin: Type.Optional(Type.Boolean({ description: '`true`: only built-in roles. `false`: only custom roles.' })),
   },

@@ -12,6 +12,11 @@ export function component<S extends TSchema>(name: string, schema: S): Component
   return Object.assign(schema, { title: name });
 }
 
+/** The same schema, with a description. */
+export function described<S extends TSchema>(schema: S, description: string) {
+  return Type.Unsafe<Static<S>>({ ...schema, description });
+}
+
 /**
  * Keywords that only the description of the API has. The use case checks them beyond the schema, with reasons of its
  * own.

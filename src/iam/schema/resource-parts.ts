@@ -1,6 +1,7 @@
 /** Parts that the schemas of several responses of /v1/iam share. */
 
 import { Type } from 'typebox';
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import { MAX_COUNTED } from '../list/list.ts';
 import { type Component, component, nullable } from './keywords.ts';
@@ -85,6 +86,12 @@ export const notices = {
     }),
   ),
   notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
+};
+
+/** The reason why a row of a request was rejected. */
+export const rejection = {
+  code: Type.Optional(Type.Unsafe<ErrorCode>(oneOf(...Object.keys(ERRORS)))),
+  detail: Type.Optional(text),
 };
 
 /** One page of a list. */

@@ -156,6 +156,10 @@ export const names = Type.Optional(
   }),
 );
 
+/** The filter `q`: a part of some texts of a row. */
+export const searchText = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }));
+
 /** A filter that is present or not. */
 export const only = (description: string) =>
   Type.Optional(Type.Unsafe<true>({ type: 'boolean', enum: [true], description }));
@@ -164,6 +168,12 @@ export const only = (description: string) =>
 export const withNotices = { notices: only('`true`: only those with a notice.') };
 
 export const closed = { additionalProperties: false } as const;
+
+/** The query of a change of several resources that can be tried. */
+export const dryRun = (verb: 'revokes' | 'changes') => {
+  const description = `\`true\`: the server ${verb} nothing, and reports what it would ${verb.slice(0, -1)}.`;
+  return Type.Object({ dry_run: Type.Optional(Type.Boolean({ description })) }, closed);
+};
 
 export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);
 

@@ -16,8 +16,8 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { component, nullable } from '../schema/keywords.ts';
-import { instant, text } from '../schema/resource-parts.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
+import { instant, text, texts } from '../schema/resource-parts.ts';
 
 const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 
@@ -43,11 +43,7 @@ const session = {
   issuer: joined(nullable(Type.String({ description: 'The name of the issuer whose token began the session.' }))),
   scope: column(
     nullable(
-      Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String(), {
-          description: 'The permission patterns that narrow the session. Null: it has all permissions of its user.',
-        }),
-      ),
+      described(texts, 'The permission patterns that narrow the session. Null: it has all permissions of its user.'),
     ),
   ),
   current: derived(Type.Boolean({ description: "Whether this is the session of the request's access token." })),

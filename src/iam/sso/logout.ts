@@ -42,8 +42,8 @@ export async function logoutByProvider(
       const sessions = await endSsoSessions(trx, { issuerId: issuer.id, sid, subject });
       for (const { id, userId } of sessions) {
         await insertAudit(trx, {
-          ...{ actorType: 'system', actorId: undefined, tenantId: issuer.tenantId, address: from.address },
-          ...{ action: 'auth.logout', targetType: 'session', targetId: id, result: 'success', before: undefined },
+          ...{ actorType: 'system', tenantId: issuer.tenantId, address: from.address },
+          ...{ action: 'auth.logout', targetType: 'session', targetId: id, result: 'success' },
           after: { issuer: issuer.name, user_id: userId },
           requestId: from.requestId,
         });

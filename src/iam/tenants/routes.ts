@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, forced, only } from '../schema/schemas.ts';
+import { closed, countedPage, forced, only, searchText } from '../schema/schemas.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { createTenant } from './create.ts';
 import { newTenant, Tenant, tenantChanges, tenantOrders, tenantStatus } from './entity.ts';
@@ -14,9 +14,7 @@ import { activateTenant, deleteTenant, suspendTenant, updateTenant } from './upd
 const listing = Type.Object(
   {
     ...countedPage,
-    q: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Any part of the name or id, in any case.' }),
-    ),
+    q: searchText('Any part of the name or id, in any case.'),
     status: Type.Optional(tenantStatus),
     near_limit: only(
       "`true`: tenants that have spent 80 % of the month's tokens, or that run out of them before the reset at the month's pace.",

@@ -120,9 +120,8 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
       this.#parts.db,
       (trx) =>
         insertAudit(trx, {
-          ...{ actorType: 'system', actorId: undefined, tenantId: issuer.tenantId, address: undefined },
-          ...{ action: 'user.create', targetType: 'user', targetId: undefined, result: 'refused' },
-          ...{ before: undefined, after, requestId: undefined },
+          ...{ actorType: 'system', tenantId: issuer.tenantId },
+          ...{ action: 'user.create', targetType: 'user', result: 'refused', after },
         }),
       issuer.tenantId,
     );
@@ -219,9 +218,8 @@ async function auditChange(
 ): Promise<void> {
   const unknownRoles = unknown.length === 0 ? {} : { unknown_roles: unknown.join(' ') };
   await insertAudit(trx, {
-    ...{ actorType: 'system', actorId: undefined, tenantId: after.tenant_id, address: undefined },
+    ...{ actorType: 'system', tenantId: after.tenant_id },
     ...{ action, targetType: 'user', targetId: after.id, result: 'success', before },
     after: { ...after, issuer: issuer.name, subject, ...unknownRoles },
-    requestId: undefined,
   });
 }

@@ -168,17 +168,8 @@ async function raise(
   await discardPasswordSetups(trx, id);
   await forgetAccount(trx, emailSubject(email));
   await insertAudit(trx, {
-    actorType: 'system',
-    actorId: undefined,
-    tenantId,
-    address: undefined,
-    action,
-    targetType: 'user',
-    targetId: id,
-    result: 'success',
-    before: undefined,
+    ...{ actorType: 'system', tenantId, action, targetType: 'user', targetId: id, result: 'success' },
     after: { email, role: 'admin' },
-    requestId: undefined,
   });
   return tenantId;
 }

@@ -9,8 +9,8 @@ import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { invalidField, orRefusal } from '../caller/refusals.ts';
-import { type AuditedTarget, change } from '../change/change.ts';
+import { invalidField, refusalIn } from '../caller/refusals.ts';
+import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { findRoles, lockRoles } from '../roles/queries.ts';
 import { endSessionsOfUsers } from '../sessions/queries.ts';
@@ -63,7 +63,9 @@ export async function changeSeveralUsers(
       return { id: user.id, outcome: dryRun ? 'would_change' : 'changed', user: shown };
     };
     if (!dryRun) await write(trx, caller, chosen, pending);
-    audit.each = dryRun ? [] : [...chosen.map((user) => changedRow(user, pending)), ...refusedRows(rejected)];
+    audit.each = dryRun
+      ? []
+      : [...chosen.map((user) => changedRow(user, pending)), ...refusedTargets('user', rejected)];
     const listed = request.filter === undefined ? requested : requested.filter((id) => users.has(id));
     return { dry_run: dryRun, changed: chosen.length, has_more: hasMore, data: listed.map(outcomeOf) };
   });
@@ -154,12 +156,12 @@ async function refusalsOf(
   for (const user of users) {
     const isSelf = caller.principal.id === user.id;
     const rights = JSON.stringify([isSelf, rolesOfUser(user)]);
-    if (!known.has(rights)) {
-      const refusal = await orRefusal(() => mayActOnUser(trx, caller, user, allowPolicies));
-      known.set(rights, refusal instanceof Refusal ? refusal : undefined);
-    }
+    if (!known.has(rights)) known.set(rights, await refusalIn(() => mayActOnUser(trx, caller, user, allowPolicies)));
     const refusal =
-      known.get(rights) ?? tooManyRoles(user, pending) ?? refuseLastAdmin(user) ?? (await refuseManyBudgets(user));
+      known.get(rights) ??
+      tooManyRoles(user, pending) ??
+      (await refuseLastAdmin(user)) ??
+      (await refuseManyBudgets(user));
     if (refusal !== undefined) refusals.set(user.id, refusal);
   }
   return refusals;
@@ -172,10 +174,7 @@ async function budgetCheck(
 ): Promise<(user: UserRow) => Promise<Refusal | undefined>> {
   if (action !== 'add_role') return async () => undefined;
   const budgets = await applyingBudgets(trx, tenant);
-  return async ({ id }) => {
-    const refusal = await orRefusal(() => budgets.refuseManyOfUser(id, [role]));
-    return refusal instanceof Refusal ? refusal : undefined;
-  };
+  return ({ id }) => refusalIn(() => budgets.refuseManyOfUser(id, [role]));
 }
 
 function tooManyRoles({ roles }: UserRow, { action }: PendingChange): Refusal | undefined {
@@ -188,21 +187,16 @@ async function lastAdminCheck(
   trx: Transaction,
   users: readonly UserRow[],
   { action, role }: PendingChange,
-): Promise<(user: UserRow) => Refusal | undefined> {
+): Promise<(user: UserRow) => Promise<Refusal | undefined>> {
   const endsAdministrators = action === 'deactivate' || (action === 'remove_role' && role === ADMIN);
-  if (!endsAdministrators || !users.some((user) => user.roles.includes(ADMIN))) return () => undefined;
+  if (!endsAdministrators || !users.some((user) => user.roles.includes(ADMIN))) return async () => undefined;
   await lockAdministrators(trx);
   let left = await localAdministrators(trx);
-  return (user) => {
+  return async (user) => {
     const others = left.filter(({ id }) => id !== user.id);
-    try {
-      refuseWithoutAdministrator(left, others);
-    } catch (error) {
-      if (error instanceof Refusal) return error;
-      throw error;
-    }
-    left = others;
-    return undefined;
+    const refusal = await refusalIn(() => refuseWithoutAdministrator(left, others));
+    if (refusal === undefined) left = others;
+    return refusal;
   };
 }
 
@@ -249,12 +243,4 @@ function rolesAfter(
   role: RoleName,
 ): readonly RoleName[] {
   return action === 'add_role' ? sortedRoles([...roles, role]) : roles.filter((one) => one !== role);
-}
-
-function refusedRows(refusals: ReadonlyMap<UserId, Refusal>): readonly AuditedTarget[] {
-  return [...refusals].map(([id, { code, message }]) => ({
-    target: { type: 'user', id },
-    result: 'refused',
-    after: { code, detail: message },
-  }));
 }

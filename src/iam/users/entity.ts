@@ -19,7 +19,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
@@ -109,11 +109,10 @@ export const user = {
     ...converted(
       nullable(directoryStatus),
       Type.Optional(
-        Type.Unsafe<'active' | DirectorySuspension>({
-          ...directoryStatus,
-          description:
-            'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
-        }),
+        described(
+          directoryStatus,
+          'Only of users of a directory: what it said last of the user, whose keys and sessions are rejected unless it is `active`. Read-only.',
+        ),
       ),
     ),
     joined: true,
@@ -128,16 +127,16 @@ export const user = {
   ),
   password: input({ accepts: Type.Optional(Type.String({ maxLength: 1024, ...aPassword })), changes: false }),
   last_login_at: joined(
-    Type.Unsafe<Date | null>({
-      ...nullable(instant),
-      description: 'The time of the last login that created a session. Null if there was none. Read-only.',
-    }),
+    described(
+      nullable(instant),
+      'The time of the last login that created a session. Null if there was none. Read-only.',
+    ),
   ),
   locked_until: joined(
-    Type.Unsafe<Date | null>({
-      ...nullable(instant),
-      description: 'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
-    }),
+    described(
+      nullable(instant),
+      'The time until which failed logins lock the account. Null if the account is not locked. Read-only.',
+    ),
   ),
   created_at: column(instant),
   updated_at: column(instant),

@@ -8,7 +8,7 @@ import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
-import { type ErrorCode, Refusal } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -18,6 +18,7 @@ import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
 import { heldMaker } from '../caller/hold-caller.ts';
+import { refusalIn } from '../caller/refusals.ts';
 import { policyRecord } from '../policies/entity.ts';
 import { enabledPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
@@ -131,14 +132,11 @@ async function refusalOf(
     ...{ principal, snapshot, tenant, everyTenant: false, address, requestId, nowMs: setup.madeAtMs },
     ...{ keyDigest: undefined, access: 'admin:users' },
   });
-  try {
+  const refusal = await refusalIn(() => {
     authorize(caller, 'admin:users');
-    await mayActOnUser(trx, caller, user);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Refusal) return error.code;
-    throw error;
-  }
+    return mayActOnUser(trx, caller, user);
+  });
+  return refusal?.code;
 }
 
 /**

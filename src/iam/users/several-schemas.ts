@@ -1,36 +1,26 @@
 /** The schemas of a change of several users. */
 
 import { Type } from 'typebox';
-import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { text } from '../schema/resource-parts.ts';
-import { closed, oneOf } from '../schema/schemas.ts';
+import { rejection, text } from '../schema/resource-parts.ts';
+import { closed, dryRun, oneOf, only, searchText } from '../schema/schemas.ts';
 import { directoryStatus } from './entity.ts';
 
 /** Most users of one change. */
 export const MAX_CHANGED = 500;
-
-/** A filter that is there or not. */
-const only = (description: string) => Type.Unsafe<true>({ type: 'boolean', enum: [true], description });
 
 /** The filters of the list of users, and of a change of several users. */
 export const userFilters = {
   role: Type.Optional(Type.String({ maxLength: 64, description: 'Users that hold the role.' })),
   status: Type.Optional(oneOf('active', 'deactivated')),
   email: Type.Optional(Type.String({ maxLength: 254 })),
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'Any part of the name, email address or department, in any case.',
-    }),
-  ),
-  locked: Type.Optional(only('`true`: users whose account is locked by failed logins now.')),
+  q: searchText('Any part of the name, email address or department, in any case.'),
+  locked: only('`true`: users whose account is locked by failed logins now.'),
   directory_status: Type.Optional({
     ...directoryStatus,
     description: 'Users of directories whose directory last reported this.',
   }),
-  email_conflict: Type.Optional(only('`true`: users of a directory whose address another user has.')),
+  email_conflict: only('`true`: users of a directory whose address another user has.'),
 };
 
 const userFilter = Type.Object(userFilters, {
@@ -60,14 +50,7 @@ export const severalUsers = component(
   ),
 );
 
-export const userTrial = Type.Object(
-  {
-    dry_run: Type.Optional(
-      Type.Boolean({ description: '`true`: the server changes nothing, and reports what it would change.' }),
-    ),
-  },
-  closed,
-);
+export const userTrial = dryRun('changes');
 
 export const UserChangesReport = component(
   'UserChangesReport',
@@ -84,8 +67,7 @@ export const UserChangesReport = component(
       Type.Object({
         id: text,
         outcome: oneOf('changed', 'would_change', 'unchanged', 'not_found', 'rejected'),
-        code: Type.Optional(Type.Unsafe<ErrorCode>(oneOf(...Object.keys(ERRORS)))),
-        detail: Type.Optional(text),
+        ...rejection,
         user: Type.Optional(
           Type.Object({ name: text, email: nullable(text) }, { description: 'Identifies the user to a person.' }),
         ),
