@@ -54,7 +54,7 @@ export async function countActiveKeys(q: Queryable, owner: KeysOwner, most: numb
   return Number(row?.active ?? 0);
 }
 
-export interface NewKeys {
+interface NewKeys {
   readonly count: number;
   /** The age of the oldest of them; null = there is none. */
   readonly oldest_age_ms: number | null;

@@ -47,7 +47,7 @@ export type KeyOrder = ListOrder<(typeof KEY_ORDERS)[number]>;
 export const NEWEST_FIRST: KeyOrder = { member: 'created_at', descending: true };
 
 /** A key of a page, with its place in the order of the list. */
-export type ListedKey = KeyRow & Pick<SortedRow<KeyId>, 'position'>;
+type ListedKey = KeyRow & Pick<SortedRow<KeyId>, 'position'>;
 
 const columnsFrom = (keys: string): string => `${columnsOf(apiKey).join(', ')}, ${proofSql(keys)}`;
 

@@ -8,7 +8,7 @@ import { type PlatformPermission, UNUSED_DAYS } from './platform-permissions.ts'
 const DAY_MS = 86_400_000;
 
 /** Returns the first UTC day whose uses count at a time: `2026-11-01`. */
-export function usedSince(nowMs: number): string {
+function usedSince(nowMs: number): string {
   return new Date(nowMs - UNUSED_DAYS * DAY_MS).toISOString().slice(0, 10);
 }
 

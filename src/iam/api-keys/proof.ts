@@ -21,8 +21,8 @@ import { countGlobs, keysWithSubject, linkedUserId } from './proof-queries.ts';
 import type { StoredProof } from './queries.ts';
 
 /** The gate compares each of an issuer's tokens with all of its globs, and a subject's tokens with all of its keys. */
-export const MAX_GLOBS = 1_000;
-export const MAX_KEYS_OF_SUBJECT = 100;
+const MAX_GLOBS = 1_000;
+const MAX_KEYS_OF_SUBJECT = 100;
 
 /** @throws Refusal of the decision. A caller without `admin:keys` may create keys of its own, with secrets only. */
 export function mayProve(caller: Caller): void {

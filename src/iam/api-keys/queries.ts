@@ -200,7 +200,7 @@ export async function replaceColumns(
   return written(row);
 }
 
-export interface KeySecret {
+interface KeySecret {
   readonly digest: KeyDigest;
   readonly prefix: string;
   readonly lastFour: string;

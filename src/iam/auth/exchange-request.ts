@@ -5,7 +5,7 @@ import { isPermissionPattern } from '../../decision/permissions.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
 
-export const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token';
 const SUBJECT_TOKEN_TYPES: readonly string[] = [ACCESS_TOKEN_TYPE, 'urn:ietf:params:oauth:token-type:jwt'];
 

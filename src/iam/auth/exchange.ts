@@ -30,7 +30,7 @@ export interface ExchangeParts extends LoginParts {
   readonly resolver: CredentialResolver;
 }
 
-export interface IssuedAccessToken {
+interface IssuedAccessToken {
   readonly accessToken: string;
   /** Seconds. */
   readonly expiresIn: number;

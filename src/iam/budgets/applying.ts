@@ -80,7 +80,7 @@ function refuseMany(budgets: readonly BudgetRecord[]): void {
  * Returns the largest number of budgets that count one request of a caller. A budget with a glob counts with every
  * name, because some name may match all globs.
  */
-export function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): number {
+function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): number {
   let ofAll = 0;
   const ofName = new Map<string, number>();
   for (const { models } of budgets) {

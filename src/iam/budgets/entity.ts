@@ -142,7 +142,7 @@ const ofKey = Type.Object({
 const ofModel = Type.Object({ model: text, spent: amounts.spent });
 
 /** The use of a budget in its current period. */
-export const budgetState = component(
+const budgetState = component(
   'BudgetState',
   Type.Object(
     {

@@ -91,7 +91,7 @@ export const SHARES = {
   user: `coalesce(nullif(u.user_id, ''), u.key_id)`,
 } as const;
 
-export interface UsageOfKey {
+interface UsageOfKey {
   readonly key_id: KeyId | null;
   readonly user_id: UserId | null;
   readonly spent: number;

@@ -26,7 +26,7 @@ export type GroupRow = { readonly roles: readonly RoleName[] } & (
     }
 );
 
-export type CountedGroup = GroupRow & { readonly count: number };
+type CountedGroup = GroupRow & { readonly count: number };
 
 /** @param ids the condition on `u.id` or `k.id` */
 function principals(ids: (id: string) => string): string {
@@ -52,7 +52,7 @@ const ALL = principals(() => 'true');
 const NAMED = principals((id) => `${id} = any(:ids)`);
 const GROUP = 'kind, scopes, resource_constraints, owner is null, roles';
 
-export interface TenantGroups {
+interface TenantGroups {
   readonly groups: readonly CountedGroup[];
   /** True if the tenant has more principals or groups than are read. */
   readonly truncated: boolean;

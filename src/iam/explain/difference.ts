@@ -40,7 +40,7 @@ export interface DifferenceParts extends Pick<AdminParts, 'db'> {
 }
 
 /** Runs differences between other requests, one after the other, and a bounded number of them at once. */
-export interface DifferenceRunner {
+interface DifferenceRunner {
   /** @throws Refusal `unavailable` if too many wait, or if the work takes too long */
   run<T>(tenant: TenantId, work: (finish: Finish) => Promise<T>): Promise<T>;
 }

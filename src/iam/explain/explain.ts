@@ -55,7 +55,7 @@ function withoutUsage(limit: ExplainedLimit): ExplainedLimit {
 }
 
 /** Explains a request with the snapshot that `change` returns for the current one. */
-export type Explainer = (change: (snapshot: Snapshot) => Snapshot) => DecisionExplanation;
+type Explainer = (change: (snapshot: Snapshot) => Snapshot) => DecisionExplanation;
 
 /** Reads the route and the state of the limits once, for several explanations of one request. */
 export async function explainer(parts: ExplainParts, request: ResolvedRequest): Promise<Explainer> {

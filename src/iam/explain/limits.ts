@@ -16,7 +16,7 @@ import { momentOf } from '../usage/period.ts';
 import type { ExplainParts } from './resolve.ts';
 
 /** Returns the limits that apply to an allowed request. */
-export type LimitCheck = (allow: Allow) => readonly ExplainedLimit[];
+type LimitCheck = (allow: Allow) => readonly ExplainedLimit[];
 
 /**
  * Reads the current state of the limits. The instant of the decision does not matter.

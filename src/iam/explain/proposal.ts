@@ -15,7 +15,7 @@ import { type NewRole, roleRecord } from '../roles/entity.ts';
 import type { ProposalRequest } from './schemas.ts';
 
 /** The tenant of a proposal, and the permissions of its author. */
-export interface ProposalPlace {
+interface ProposalPlace {
   /** Its custom roles may be attached, as well as proposed and built-in roles. */
   readonly tenant: Pick<TenantView, 'id' | 'roles'>;
   /** The proposed names that a policy already has. */

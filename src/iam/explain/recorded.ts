@@ -20,7 +20,7 @@ import { shownTo } from './explain.ts';
 import { actsOutside, checkInput, type ExplainParts, resolveById, visibleTenant } from './resolve.ts';
 import type { ExplainRequest } from './schemas.ts';
 
-export interface RecordedExplanation extends DecisionExplanation {
+interface RecordedExplanation extends DecisionExplanation {
   /** True if the current decision has the recorded code and policy. */
   readonly same: boolean;
   readonly note: string;
@@ -30,7 +30,7 @@ export interface RecordedExplanation extends DecisionExplanation {
  * The reason why a decision is not explained. `unknown_principal` includes principals and tenants that the caller must
  * not see.
  */
-export type NotExplained = 'unreadable' | 'altered' | 'unknown_principal';
+type NotExplained = 'unreadable' | 'altered' | 'unknown_principal';
 
 export interface ExplainedDecision extends RecentResource {
   /** The recorded request as a body for `explain` and `simulate`; null if the record is not exact. */

@@ -22,7 +22,7 @@ import type { ExplainRequest } from './schemas.ts';
 import { type ExplainSubject, explainSubjectOf, verifiedClaims, whyUnproved } from './unproved.ts';
 
 /** The credential cache, which resolves a subject like a credential. */
-export interface SubjectResolver {
+interface SubjectResolver {
   examine(credential: CredentialForm, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
   resolveUser(id: UserId, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;
   resolveKey(digest: KeyDigest, tenant: HeaderValue, nowMs: number): Resolution | Promise<Resolution>;

@@ -12,7 +12,7 @@ import { type ExplainParts, resolveExplainRequest } from './resolve.ts';
 import { MAX_PROPOSAL_BYTES, type ProposalRequest, type SimulateRequest } from './schemas.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
-export interface SimulatedExplanation extends DecisionExplanation {
+interface SimulatedExplanation extends DecisionExplanation {
   /** The decision without the proposal. */
   readonly current: Pick<DecisionExplanation, 'decision' | 'status' | 'code' | 'detail' | 'policy'>;
 }

@@ -37,7 +37,7 @@ export type ExplainSubject =
   | { readonly kind: 'none' };
 
 /** The claims of a token whose signature was verified. */
-export interface OwnClaims {
+interface OwnClaims {
   /** The user or the key whose session it is. */
   readonly owner: { readonly kind: 'user'; readonly id: UserId } | { readonly kind: 'key'; readonly id: KeyId };
   readonly tenantId: TenantId;
@@ -104,7 +104,7 @@ export function explainSubjectOf(form: CredentialForm, claims: OwnClaims | undef
 }
 
 /** The instants of the decision and of the explain request. */
-export interface Instants {
+interface Instants {
   readonly nowMs: number;
   readonly requestedAtMs: number;
 }

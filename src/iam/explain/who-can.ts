@@ -41,7 +41,7 @@ export type AccessRow = UserWithAccess | KeyWithAccess | RoleWithAccess;
 export type Listed = 'principals' | 'roles_and_principals';
 
 /** The abilities of a request. A principal is listed if it has one of them. */
-export type Abilities = readonly Ability[];
+type Abilities = readonly Ability[];
 
 /**
  * Returns one page. The endpoint has checked the caller's permission.

@@ -41,7 +41,7 @@ export async function createIssuer(parts: IssuerParts, caller: Caller, request: 
 }
 
 /** Call it while no other transaction can add an issuer to the tenant. @throws Refusal `quota_exceeded` */
-export async function reserveIssuer(trx: Transaction, tenant: TenantId): Promise<void> {
+async function reserveIssuer(trx: Transaction, tenant: TenantId): Promise<void> {
   if ((await countIssuersOf(trx, tenant)) < MAX_ISSUERS) return;
   throw new Refusal('quota_exceeded', `The tenant already has ${MAX_ISSUERS} issuers, which is the limit.`);
 }

@@ -146,7 +146,7 @@ export async function saveKeyFailure(
 }
 
 /** Enabled issuers with fetched keys, by the state of the keys. */
-export interface KeyStates {
+interface KeyStates {
   /** The last attempt succeeded, or none has failed since. */
   readonly current: number;
   /** The last attempts failed; the last good keys are in use. */

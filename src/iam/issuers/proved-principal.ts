@@ -14,7 +14,7 @@ import { isEmailTaken } from '../users/directory-queries.ts';
 import { findUser } from '../users/queries.ts';
 import { keysOfProofs } from './reference-queries.ts';
 
-export interface ProvedPrincipal {
+interface ProvedPrincipal {
   readonly type: 'user' | 'api_key';
   readonly id: string;
   readonly name: string;

@@ -123,18 +123,6 @@ export async function tenantOfIssuer(q: Queryable, id: IssuerId): Promise<Tenant
   return (await issuers(q).where({ id }).first('tenant_id'))?.tenant_id;
 }
 
-/** Returns the tenant's issuers that have one of the ids, for the names of references. */
-export async function namesOfIssuers(
-  q: Queryable,
-  ids: readonly IssuerId[],
-): Promise<ReadonlyMap<IssuerId, IssuerName>> {
-  if (ids.length === 0) return new Map();
-  const rows = await issuers(q)
-    .whereIn('id', [...ids])
-    .select('id', 'name');
-  return new Map(rows.map(({ id, name }) => [id, name]));
-}
-
 /**
  * Locks an issuer until the transaction ends. `update`: to change or delete it. `share`: so that it is neither changed
  * nor deleted while a key or a user is bound to it.

@@ -6,7 +6,7 @@ import { storedRole } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /** The permissions of keys that an issuer's tokens prove. */
-export interface ProvedGrant {
+interface ProvedGrant {
   readonly scopes: readonly string[];
   readonly resource_constraints: ResourceConstraints;
   /** The roles of the keys' owner. Null: the tenant owns the keys. */
@@ -139,7 +139,7 @@ export async function deleteIssuersOfTenant(q: Queryable, tenant: TenantId): Pro
 }
 
 /** A key that a token may prove, or a user, for the answer of a test. */
-export interface ReferencedKey {
+interface ReferencedKey {
   readonly id: KeyId;
   /** The description of a key without a name. */
   readonly name: string;

@@ -45,7 +45,7 @@ export interface RefreshReport {
 }
 
 /** The rules of requests to issuers. */
-export type IssuerFetchRules = Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs' | 'signal'>;
+type IssuerFetchRules = Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs' | 'signal'>;
 
 export interface KeyRefreshParts {
   readonly db: { readonly knex: Queryable };
@@ -170,7 +170,7 @@ async function keysPlace(rules: IssuerFetchRules, { issuer, jwksUri, ca }: KeyAt
   return { kind: 'ok', url };
 }
 
-export type DiscoveryOutcome =
+type DiscoveryOutcome =
   /** Its `issuer` is the issuer; its other members are not validated. */
   | { readonly kind: 'ok'; readonly document: Readonly<Record<string, unknown>> }
   | { readonly kind: 'failed'; readonly reason: string };

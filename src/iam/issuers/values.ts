@@ -23,7 +23,7 @@ export type IssuerValues = Omit<
   'id' | 'tenant_id' | 'revoked_before' | 'jwks_set_at' | 'created_at' | 'updated_at'
 >;
 
-export interface ReadIssuer {
+interface ReadIssuer {
   readonly values: IssuerValues;
   /** The client's secret. Undefined: the stored one stays. Null: it is removed. */
   readonly clientSecret: string | null | undefined;

@@ -24,7 +24,7 @@ export interface ExportCaller {
   readonly again: () => Promise<Caller>;
 }
 
-export interface ExportFormat<Row> {
+interface ExportFormat<Row> {
   /** The first line; empty for none. */
   readonly header: string;
   readonly line: (row: Row) => string;

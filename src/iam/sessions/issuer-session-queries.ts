@@ -14,7 +14,7 @@ export type SessionOwner =
   | { readonly kind: 'user'; readonly id: UserId }
   | { readonly kind: 'api_key'; readonly id: KeyId };
 
-export interface IssuerSession {
+interface IssuerSession {
   readonly session: NewSession;
   readonly owner: SessionOwner;
   readonly issuerId: IssuerId;

@@ -63,7 +63,7 @@ export type IssuerDocument = Static<typeof issuerDocument>;
 
 const { name: _budgetName, ...budgetMembers } = changedBy(budget);
 /** A budget, which names users by email address. */
-export const budgetDocument = Type.Object(
+const budgetDocument = Type.Object(
   {
     name: budget.name.accepts,
     ...budgetMembers,
@@ -76,7 +76,7 @@ export type BudgetDocument = Static<typeof budgetDocument>;
 
 const { url: _url, ...webhookMembers } = changedBy(webhook);
 /** A webhook without its secret. */
-export const webhookDocument = Type.Object({ url: webhook.url.accepts, ...webhookMembers }, closed);
+const webhookDocument = Type.Object({ url: webhook.url.accepts, ...webhookMembers }, closed);
 export type WebhookDocument = Static<typeof webhookDocument>;
 
 /** A local user. */

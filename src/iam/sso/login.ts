@@ -46,7 +46,7 @@ interface Failed {
   readonly error: SsoError;
 }
 
-export interface LoginToStart {
+interface LoginToStart {
   readonly issuerId: IssuerId | undefined;
   /** The tenant whose issuer it must be. Undefined: any. */
   readonly tenant: string | undefined;

@@ -46,13 +46,13 @@ export class ProviderError extends Error {
 }
 
 /** The claims of a verified ID token. */
-export interface ProvedClaims {
+interface ProvedClaims {
   readonly kind: 'proved';
   readonly claims: Readonly<Record<string, unknown>>;
   readonly idToken: string;
 }
 
-export type ExchangeResult =
+type ExchangeResult =
   | ProvedClaims
   /** The provider answered that the user may not log in, or did not want to. */
   | { readonly kind: 'denied'; readonly detail: string }

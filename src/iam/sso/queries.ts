@@ -8,7 +8,7 @@ import type { IssuerSso } from '../issuers/entity.ts';
 /** Most issuers that the sign-in page shows. */
 export const MAX_SHOWN_ISSUERS = 100;
 
-export interface ShownIssuer {
+interface ShownIssuer {
   readonly id: IssuerId;
   readonly label: string;
 }
@@ -112,7 +112,7 @@ export async function keepIdToken(q: Queryable, id: SessionId, sealed: Uint8Arra
 }
 
 /** The issuer of a session that began with a login to the console by it. */
-export interface SessionIssuer {
+interface SessionIssuer {
   readonly issuerId: IssuerId;
   readonly idTokenSealed: Buffer | null;
 }
@@ -128,7 +128,7 @@ export async function issuerOfSession(q: Queryable, id: SessionId): Promise<Sess
 }
 
 /** The sessions that a logout token ends: of one session at the provider, or all of a subject. */
-export interface LoggedOut {
+interface LoggedOut {
   readonly issuerId: IssuerId;
   readonly sid: string | undefined;
   readonly subject: string | undefined;

@@ -11,7 +11,7 @@ import { opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
 
 /** How long the user may take at the provider. */
-export const STATE_LIFETIME_MS = 600_000;
+const STATE_LIFETIME_MS = 600_000;
 /** The accepted difference between the clocks of two servers. */
 const CLOCK_TOLERANCE_MS = 5_000;
 /** How long a used state is remembered: longer than it is accepted. */

@@ -34,7 +34,7 @@ import {
 } from './number-queries.ts';
 import { findTenant } from './queries.ts';
 
-export interface TenantListQuery extends ListQuery, NumberFilter {
+interface TenantListQuery extends ListQuery, NumberFilter {
   readonly sort?: string;
   readonly include?: 'limits';
 }

@@ -13,7 +13,7 @@ const BATCH = { inOrder: 500, sorted: 2000 };
 
 const COLUMNS = [...SUMS, 'cost'] as const;
 
-export interface UsageExport {
+interface UsageExport {
   /** A month, or the first and the last day: `2026-11-01/2026-11-15`. */
   readonly period: string;
   readonly pieces: AsyncIterable<string>;

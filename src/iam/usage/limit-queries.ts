@@ -30,7 +30,7 @@ export interface LimitsState {
   readonly places: Readonly<Record<string, number>>;
 }
 
-export interface LimitsAsked {
+interface LimitsAsked {
   readonly tenant: TenantId;
   /** The calendar month in the tenant's time zone: `2026-11` */
   readonly period: string;

@@ -4,7 +4,7 @@ import { allModelRates } from '../../decision/model-rates.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { notFound, orNotFound } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import type { TenantLimits } from '../schema/tenant-limits.ts';
 import type { TenantRow } from '../tenants/entity.ts';
@@ -27,7 +27,7 @@ export async function getLimits(
 ): Promise<TenantLimits> {
   const id = tenantIdOf(text);
   if (!isPlatformAdmin(caller.principal) && id !== caller.principal.tenantId) throw notFound('tenant');
-  const tenant = existing(await findTenant(parts.db.knex, id));
+  const tenant = orNotFound(await findTenant(parts.db.knex, id), 'tenant');
   return currentLimits(parts, caller, tenant, parts.db.knex);
 }
 
@@ -43,7 +43,7 @@ export async function correctUsage(
 ): Promise<TenantLimits> {
   const entry = { action: 'tenant.correct_usage', target: { type: 'tenant', id: text } } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit }) => {
-    const tenant = existing(await lockTenant(trx, tenantIdOf(text), 'share'));
+    const tenant = orNotFound(await lockTenant(trx, tenantIdOf(text), 'share'), 'tenant');
     audit.tenant = tenant.id;
     const before = await currentLimits(parts, caller, tenant, trx);
     if (spent !== undefined)
@@ -54,11 +54,6 @@ export async function correctUsage(
     audit.after = usedIn(after);
     return after;
   });
-}
-
-function existing(tenant: TenantRow | undefined): TenantRow {
-  if (tenant === undefined) throw notFound('tenant');
-  return tenant;
 }
 
 async function currentLimits(

@@ -45,7 +45,7 @@ export interface UsageGroups {
   readonly order: ListOrder<UsageOrder>;
 }
 
-export interface UnpricedCount {
+interface UnpricedCount {
   readonly span: DaySpan;
   readonly group: PricedGroup | undefined;
   readonly members: readonly string[] | undefined;
@@ -69,7 +69,7 @@ const MEMBERS = {
 } as const satisfies Readonly<Record<UsageGroup, object>>;
 
 /** The groups of which the database knows the requests with a price. */
-export type PricedGroup = Extract<UsageGroup, 'model' | 'day' | 'tenant'>;
+type PricedGroup = Extract<UsageGroup, 'model' | 'day' | 'tenant'>;
 
 const inDays = (scope: TenantScope): string =>
   `day >= cast(:from as date) and day <= cast(:to as date) and ${scopeCondition(scope, 'tenant_id')}`;

@@ -53,7 +53,7 @@ export async function readUsage(
   return { period, ...span, timezone, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
 }
 
-export interface RequestedUsage {
+interface RequestedUsage {
   readonly timezone: string;
   /** Null for a span that is not a named month. */
   readonly period: string | null;

@@ -32,20 +32,20 @@ export interface BootstrapParts {
   readonly random: (size: number) => Uint8Array;
 }
 
-export interface AdministratorSettings {
+interface AdministratorSettings {
   /** `bootstrap.email` */
   readonly email: string;
   /** `bootstrap.password`; undefined = the server generates one. */
   readonly password: string | undefined;
 }
 
-export interface MadeAdministrator {
+interface MadeAdministrator {
   readonly email: string;
   /** The generated password, which is printed once and never stored; undefined if the settings have one. */
   readonly madePassword: string | undefined;
 }
 
-export interface ResetAdministrator extends MadeAdministrator {
+interface ResetAdministrator extends MadeAdministrator {
   /** The tenant that the administrator belongs to. */
   readonly tenantId: TenantId;
 }
@@ -72,7 +72,7 @@ export async function bootstrap(parts: BootstrapParts, settings: AdministratorSe
   });
 }
 
-export interface ResetSettings extends AdministratorSettings {
+interface ResetSettings extends AdministratorSettings {
   /** True if the operator named the address; otherwise it is the configured one. */
   readonly isNamed: boolean;
   /**

@@ -136,7 +136,7 @@ export async function lockDirectoryIdentity(trx: Queryable, { directory, stableI
   await runPrepared(trx, STATEMENTS.lock, [directory, stableId]);
 }
 
-export interface NewDirectoryUser {
+interface NewDirectoryUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly email: string | null;

@@ -49,7 +49,7 @@ export function userIdOf(text: string): UserId {
 }
 
 /** A user that is locked for a change. */
-export interface HeldUser {
+interface HeldUser {
   readonly user: UserRow;
   /** Throws a Refusal `last_admin` unless the platform keeps an administrator without this user. */
   readonly refuseLastAdmin: () => void;

@@ -23,7 +23,7 @@ import {
 } from './identity-queries.ts';
 
 /** The difference between the identities of a user and those of a request. */
-export interface IdentityChange {
+interface IdentityChange {
   readonly added: readonly IssuerIdentity[];
   readonly removed: readonly IssuerIdentity[];
   /** The roles that the mappings of the issuers of `added` may give. */

@@ -155,7 +155,7 @@ export async function holdLinkedUser(trx: Queryable, id: UserId): Promise<boolea
   return (await runPrepared(trx, STATEMENTS.holdUser, [id])).length > 0;
 }
 
-export interface NewIssuerUser {
+interface NewIssuerUser {
   readonly id: UserId;
   readonly tenantId: TenantId;
   readonly email: string | undefined;

@@ -39,7 +39,7 @@ export type UserOrder = ListOrder<(typeof USER_ORDERS)[number]>;
 export const NEWEST_USERS_FIRST: UserOrder = { member: 'created_at', descending: true };
 
 /** A user of a page, with its place in the order of the list. */
-export type ListedUser = UserRow & Pick<SortedRow<UserId>, 'position'>;
+type ListedUser = UserRow & Pick<SortedRow<UserId>, 'position'>;
 
 /**
  * Users that a search reads in the order of the list, in its first and in its second scan. If the second one does not

@@ -81,7 +81,7 @@ export async function lockUsers(q: Queryable, ids: readonly UserId[]): Promise<v
 }
 
 /** A local, active user to insert. */
-export interface AddedUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department'> {
+interface AddedUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name' | 'department'> {
   /** Default: none. */
   readonly metadata?: UserRow['metadata'];
   readonly rate_limits?: UserRow['rate_limits'];
