@@ -69,7 +69,7 @@ export function bytesBinding({ maxBytes = NO_BOUND_BYTES }: Page): { readonly ma
  * Reads a page of rows within its bytes.
  * @param sql the rows and their order, as for `withinBytes`. They may use the binding `:take`
  */
-export async function readPage<Row>(
+export async function pageWithinBytes<Row>(
   q: Queryable,
   sql: { readonly rows: string; readonly order: string },
   bindings: Readonly<Record<string, Knex.RawBinding>>,

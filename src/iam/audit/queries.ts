@@ -4,7 +4,7 @@ import type { AuditRow } from '../../store/audit-rows.ts';
 import {
   type Page,
   type PageRows,
-  readPage,
+  pageWithinBytes,
   scopeBinding,
   scopeCondition,
   type TenantScope,
@@ -99,7 +99,7 @@ export async function listAudit(
   const [micros, id] = page.after ?? [];
   const rows = `select ${COLUMNS} from audit_log where ${conditions.join(' and ')} order by ${ORDER} limit :take`;
   const after = micros === undefined || id === undefined ? {} : { micros, id };
-  return readPage(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, ...after }, page);
+  return pageWithinBytes(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, ...after }, page);
 }
 
 /**
@@ -114,5 +114,5 @@ export async function auditRows(
   const page = { after: undefined, take: ids.length + 1, maxBytes };
   const rows = `select ordinal, ${COLUMNS}
     from unnest(cast(:ids as bigint[])) with ordinality as wanted (id, ordinal) join audit_log using (id)`;
-  return readPage(q, { rows, order: 'ordinal' }, { ids: [...ids] }, page);
+  return pageWithinBytes(q, { rows, order: 'ordinal' }, { ids: [...ids] }, page);
 }

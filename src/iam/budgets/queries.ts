@@ -5,7 +5,7 @@ import type { BudgetScope } from '../../domain/records.ts';
 import {
   type Page,
   type PageRows,
-  readPage,
+  pageWithinBytes,
   scopeBinding,
   scopeCondition,
   type TenantScope,
@@ -111,7 +111,7 @@ async function pageOf(
 ): Promise<PageRows<BudgetRow>> {
   const [name = '', after = ''] = page.after ?? [];
   const rows = `select ${COLUMNS.join(', ')}, octets from ${from} where ${where} order by ${ORDER} limit :take`;
-  return readPage(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, name, after }, page);
+  return pageWithinBytes(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, name, after }, page);
 }
 
 /** Counts the budgets of a list, up to `most`. */

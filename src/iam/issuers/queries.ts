@@ -5,7 +5,7 @@ import type { IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records
 import {
   type Page,
   type PageRows,
-  readPage,
+  pageWithinBytes,
   scopeBinding,
   scopeCondition,
   type TenantScope,
@@ -69,7 +69,7 @@ export async function listIssuers(
   const order = `i.name collate "C", i.tenant_id collate "C"`;
   const rows = `${ISSUER} where ${conditions} and (${order}) > (:name, :after) order by ${order} limit :take`;
   const sql = { rows, order: `${BY_NAME}, tenant_id collate "C"` };
-  return readPage(q, sql, { ...scopeBinding(scope), ...filter, name, after: tenant }, page);
+  return pageWithinBytes(q, sql, { ...scopeBinding(scope), ...filter, name, after: tenant }, page);
 }
 
 /** Counts the issuers of a list, up to `most`. */

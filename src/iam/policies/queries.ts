@@ -1,7 +1,7 @@
 /** Statements on the policies of a tenant and on the global ones, which apply in every tenant. */
 
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
-import { type Page, type PageRows, readPage, scopeBinding, type TenantScope } from '../../store/paging.ts';
+import { type Page, type PageRows, pageWithinBytes, scopeBinding, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
@@ -85,7 +85,7 @@ export async function listPolicies(
   if (scope.kind === 'every') {
     const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
     const rows = `${POLICY} where (${order}) > (:name, :after)${conditions} order by ${order} limit :take`;
-    return readPage(q, { rows, order: BY_NAME_AND_TENANT }, { ...filter, name, after }, page);
+    return pageWithinBytes(q, { rows, order: BY_NAME_AND_TENANT }, { ...filter, name, after }, page);
   }
   // Names are unique among a tenant's and the global policies, so the page consists of the first rows of both.
   const of = (owner: string): string =>
@@ -94,7 +94,7 @@ export async function listPolicies(
   const rows = `${POLICY} where ${VISIBLE} and p.id = any(array(
        select id from (${of(':tenant')} union all ${of("''")}) first order by name collate "C" limit :take
      ))`;
-  return readPage(q, { rows, order: BY_NAME }, { ...scopeBinding(scope), ...filter, name }, page);
+  return pageWithinBytes(q, { rows, order: BY_NAME }, { ...scopeBinding(scope), ...filter, name }, page);
 }
 
 /** Counts the policies of a list, up to `most`. */
@@ -162,7 +162,7 @@ export async function policiesOfRole(
   const rows = `${POLICY} join policy_roles r on r.policy_id = p.id
      where ${VISIBLE} and r.role_name = :role and p.name collate "C" > :after
      order by p.name collate "C" limit :take`;
-  return readPage(q, { rows, order: BY_NAME }, { tenant, role, after: page.after?.[0] ?? '' }, page);
+  return pageWithinBytes(q, { rows, order: BY_NAME }, { tenant, role, after: page.after?.[0] ?? '' }, page);
 }
 
 /** Counts the policies that are attached to a role, up to `most`. */

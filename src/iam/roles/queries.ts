@@ -5,7 +5,7 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import {
   type Page,
   type PageRows,
-  readPage,
+  pageWithinBytes,
   scopeBinding,
   scopeCondition,
   type TenantScope,
@@ -47,7 +47,7 @@ export async function listRoles(
   const rows = `select ${COLUMNS.join(', ')}, octets from roles where ${conditions} and (${order}) > (${beyond})
        order by ${order} limit :take`;
   const after = scope.kind === 'one' ? {} : { after: tenant };
-  return readPage(q, { rows, order }, { ...scopeBinding(scope), ...filter, name, ...after }, page);
+  return pageWithinBytes(q, { rows, order }, { ...scopeBinding(scope), ...filter, name, ...after }, page);
 }
 
 /** Counts the roles of a list, up to `most`. */
