@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
+import { send } from '../support/http.ts';
 import { it } from './support/stand.ts';
 
 const OUTDATED = 'A new version is installed, or the connection was lost. Reload the page to go on.';
@@ -40,5 +41,11 @@ describe('a page of a version that is no longer installed', () => {
     await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
     expect(loads).toBe(2);
+  });
+});
+
+describe('a console that the tests of a worker share', () => {
+  it('still answers if the test before was the first to use it', async ({ stand }) => {
+    expect((await send(stand.edge.url, { path: '/console/' })).status).toBe(200);
   });
 });

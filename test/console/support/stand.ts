@@ -62,7 +62,8 @@ export const it = test
 async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJS.ProcessEnv): Promise<ConsoleStand> {
   const database = await freshDatabase();
   stack.defer(() => database.close());
-  const stand = await openStand();
+  // A test may be the first to use a console that others share.
+  const stand = await openStand({ isShared: true });
   stack.defer(() => stand.close());
   const listen = await freeAddress();
   const server = await stand.serve({

@@ -68,13 +68,14 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-export async function openStand(): Promise<Stand> {
+/** @param isShared true: its processes end with the stand, and not with the test that starts them */
+export async function openStand({ isShared = false }: { readonly isShared?: boolean } = {}): Promise<Stand> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-system-'));
   // As root, the embedded PostgreSQL runs as another user, which needs access to the data.
   await chmod(folder, 0o711);
   const started: Running[] = [];
   const start: Stand['start'] = (args, env = {}) => {
-    const running = startProcess(folder, args, env);
+    const running = startProcess(folder, args, env, isShared);
     started.push(running);
     return running;
   };
@@ -98,7 +99,7 @@ export async function openStand(): Promise<Stand> {
   };
 }
 
-function startProcess(folder: string, args: readonly string[], env: NodeJS.ProcessEnv): Running {
+function startProcess(folder: string, args: readonly string[], env: NodeJS.ProcessEnv, isShared: boolean): Running {
   const anywhere = '127.0.0.1:0';
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: folder,
@@ -133,8 +134,8 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
       resolve({ code, signal, stdout, stderr });
     });
   });
-  // One that several tests share was started outside them, and ends with the stand.
-  if (TestRunner.getCurrentTest() !== undefined) {
+  // One that was started outside of tests ends with the stand.
+  if (!isShared && TestRunner.getCurrentTest() !== undefined) {
     // Shows the output of the process with a failure.
     onTestFailed(() => void process.stderr.write(textOf().slice(-SHOWN_CHARACTERS)));
     // Servers of finished tests would slow the others down.
