@@ -344,8 +344,11 @@ function readPrompts(text: JsonText, start: number, into: Reading): number {
  * @returns the position after it, or negative; a value of the wrong type is in `into.problem`
  */
 function readMember(text: JsonText, at: number, member: ReadMember, into: Reading): number {
+  const first = byteAt(text, at);
+  // The body ends before the value, so it has no type to complain about.
+  if (first === 0) return ~at;
   // A null value counts as absent. The JSON reader verifies its spelling.
-  if (byteAt(text, at) === 0x6e) return skipValue(text, at, 1);
+  if (first === 0x6e) return skipValue(text, at, 1);
   switch (member) {
     case 'model':
     case 'collection':

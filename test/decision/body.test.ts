@@ -358,6 +358,18 @@ describe('a body is malformed', () => {
     expect(readJsonBody(body).kind).toBe('problem');
   });
 
+  test.each(['model', 'collection', 'collections', 'stream', 'n', 'max_tokens', 'stream_options'])(
+    'that ends before the value of %s is no JSON, rather than a value of the wrong type',
+    (member) => {
+      const body = `{"${member}":`;
+      expect(read(body)).toEqual({
+        kind: 'problem',
+        code: 'malformed_body',
+        detail: `The body is not valid JSON of at most 128 levels in UTF-8, at byte ${body.length}.`,
+      });
+    },
+  );
+
   test('the answer names a rejected member as the parameter at fault', () => {
     expect(read('{"max_tokens":1.5}')).toMatchObject({ param: 'max_tokens' });
     expect(read('{"Model":"a"}')).toMatchObject({ param: 'model' });
