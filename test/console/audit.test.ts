@@ -21,6 +21,19 @@ it.beforeAll(async ({ stand: shared }) => {
 const api = (method: string, path: string, body?: object) =>
   done(stand.server.http, method, path, { token: stand.token, body });
 const rows = (page: Page) => page.getByRole('grid', { name: 'Audit' }).getByRole('row');
+/** The rows in which the text of one cell lies over that of another one. */
+const OVERLAPPING = `[...document.querySelectorAll('main tbody tr')]
+  .filter((row) => {
+    const boxes = [...row.cells].flatMap((cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return [...range.getClientRects()].map((box) => ({ cell, box }));
+    });
+    return boxes.some((one) => boxes.some((other) => one.cell !== other.cell &&
+      one.box.left + 1 < other.box.right && other.box.left + 1 < one.box.right &&
+      one.box.top + 1 < other.box.bottom && other.box.top + 1 < one.box.bottom));
+  })
+  .map(({ textContent }) => textContent)`;
 const searchOf = (page: Page) => new URL(page.url()).searchParams;
 const actionsShown = async (page: Page): Promise<readonly string[]> =>
   [
@@ -181,6 +194,9 @@ describe('the audit log', () => {
   });
 
   it('has no serious accessibility fault in the list, the filters and the drawer, in both themes, on desktops and phones', async () => {
+    const longName = 'of-people'.padEnd(60, '-who-read');
+    await api('POST', '/v1/iam/roles', { name: longName, permissions: ['chat:read'] });
+    await api('PUT', `/v1/iam/roles/${longName}`, { description: 'Changed' });
     const { page, problems } = await stand.asAdmin({
       path: '/console/audit?action=role.update&from=2026-01-01T00:00:00Z',
     });
@@ -188,6 +204,7 @@ describe('the audit log', () => {
     await row.waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);
     await applyLook(page, PHONE);
+    expect(await page.evaluate(OVERLAPPING)).toEqual([]);
     await page.getByRole('button', { name: 'Time', exact: true }).click();
     const before = page.getByRole('textbox', { name: /^Before/ });
     await before.waitFor();

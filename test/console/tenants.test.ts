@@ -85,7 +85,7 @@ describe('the platform', () => {
     await api('PUT', '/v1/iam/tenants/pace-large/usage', { monthly_tokens_used: 5000 });
     const { page, problems } = await stand.asAdmin({ path: '/console/tenants?q=pace-' });
     const ids = () => page.getByRole('grid', { name: 'Tenants' }).locator('tbody code').allTextContents();
-    const head = page.getByRole('columnheader', { name: 'Used' });
+    const head = page.getByRole('columnheader', { name: 'Tokens used' });
     await expect.poll(ids).toEqual(['pace-large', 'pace-small']);
     await head.click();
     await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('-tokens');

@@ -126,6 +126,7 @@ export function ListTable<T extends object>({
                 {onSelect === undefined ? null : <Cell className={styles.phoneOff}> </Cell>}
                 {columns.map((column, index) => (
                   <Cell key={column.id} className={look(column)}>
+                    {index === 0 ? <Hidden>{common.loading}</Hidden> : null}
                     <Skeleton width={index === 0 ? 3 : 2} />
                   </Cell>
                 ))}

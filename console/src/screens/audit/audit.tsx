@@ -24,7 +24,15 @@ const TONES = { success: 'good', failure: 'care', refused: 'deny' } as const;
 const PAGE = 50;
 
 const COLUMNS: readonly ListColumn<AuditRow>[] = [
-  { id: 'time', title: text.time, cell: (row) => <Moment time={row.time} /> },
+  {
+    id: 'time',
+    title: text.time,
+    cell: (row) => (
+      <span className={styles.at}>
+        <Moment time={row.time} />
+      </span>
+    ),
+  },
   { id: 'actor', title: text.actor, cell: (row) => <Actor actor={row.actor} /> },
   { id: 'action', title: text.action, cell: (row) => <code>{row.action}</code> },
   { id: 'target', title: text.target, cell: (row) => <Target target={row.target} /> },

@@ -135,6 +135,7 @@ export function Tenants() {
             title: text.used,
             sort: '-tokens',
             kind: 'number',
+            isLabeled: true,
             cell: ({ limits }) => <Used one={limits?.monthly_tokens} />,
           },
           {

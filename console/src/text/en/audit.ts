@@ -3,7 +3,7 @@ export const audit = {
   title: 'Audit',
   says: 'Every change, every login and every refusal of a change.',
   search: 'Search the audit log',
-  searchFor: 'Name, e-mail, id, or a target such as role/support',
+  searchFor: 'Name, e-mail, id or role/support',
   zone: (name: string) => `Times are ${name}`,
   time: 'Time',
   actor: 'Actor',

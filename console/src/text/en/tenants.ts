@@ -10,7 +10,7 @@ export const tenants = {
   id: 'Id',
   idHint: '1 to 63 lower-case letters, digits or hyphens. It is never changed, and never given again.',
   tokens: 'Tokens this month',
-  used: 'Used',
+  used: 'Tokens used',
   requests: 'Requests this month',
   denied: 'Denied in 24 h',
   shown: { active: 'Active', suspended: 'Suspended', near: 'Near a limit' },
