@@ -63,7 +63,9 @@ describe('a key', () => {
     await question.getByRole('button', { name: 'Revoke' }).click();
     await question.waitFor({ state: 'detached' });
     expect(await models(key)).toBe(401);
-    await page.getByRole('dialog', { name: 'made here' }).getByText('Revoked').waitFor();
+    const revoked = page.getByRole('dialog', { name: 'made here' });
+    await revoked.getByText('Revoked').waitFor();
+    await revoked.getByText('If it worked, a program with this key could see models.').waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -145,7 +147,7 @@ describe('a key', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/keys?open=${id}` });
     await page.getByRole('button', { name: 'Rotate' }).click();
     const question = page.getByRole('alertdialog');
-    await question.getByRole('radio', { name: 'Not any more' }).click();
+    await question.getByRole('radio', { name: 'Not at all' }).click();
     await question.getByText('refused at once').waitFor();
     await question.getByRole('button', { name: 'Rotate' }).click();
     const fresh =
@@ -231,6 +233,13 @@ describe('the edit of a key', () => {
     await save(drawer);
     await page.getByRole('dialog', { name: 'edited' }).getByText('no limit of its own').waitFor();
     expect(sent[1]?.body).toEqual({ rate_limit_rpm: null, metadata: {} });
+    expect(problems).toEqual([]);
+  });
+
+  it('of its proof opens the key itself if a secret proves it', async () => {
+    const { id } = await makeKey(http, stand.token, { scopes: ['models:read'] });
+    const { page, problems } = await stand.asAdmin({ path: `/console/keys?open=${id}&act=proof` });
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -485,11 +494,15 @@ describe('the screens of keys', () => {
     const { id } = await makeKey(http, stand.token, { scopes: ['chat:*', 'models:read'] });
     const { page, problems } = await stand.asAdmin({ path: '/console/keys' });
     await page.getByRole('row').nth(1).waitFor();
-    const named = page.getByRole('rowheader', { name: /./ }).first();
     for (const look of [DESKTOP, PHONE]) {
       await applyLook(page, look);
-      expect(await named.evaluate('(cell) => getComputedStyle(cell).textAlign')).not.toBe('right');
+      const align = "getComputedStyle(document.querySelector('tbody [role=rowheader]')).textAlign";
+      expect(await page.evaluate(align)).toMatch(/^(?:left|start)$/);
     }
+    // On the phone, the states that the list is filtered by are all in sight.
+    const hidden =
+      "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('main [role=radiogroup]'))";
+    expect(await page.evaluate(hidden)).toBe(0);
     expect(await faultsInEveryLook(page)).toEqual([]);
     await page.goto('/console/keys?open=new');
     await page.getByRole('dialog', { name: 'Create key' }).waitFor();

@@ -184,7 +184,13 @@ describe('a user without every permission', () => {
     expect((await call(http, 'GET', '/v1/iam/users', { token: await tokenOf(user) })).status).toBe(403);
     const tab = await stand.open();
     await enter(tab.page, user);
-    await tab.page.getByText('Needs admin:users, which none of your roles gives.').waitFor();
+    await tab.page
+      .getByText(
+        'Entries that need admin:users, admin:policies, admin:roles, and admin:keys are not shown: none of your roles gives them.',
+      )
+      .waitFor();
+    // The tenant has keys that expire soon, which this user does not see.
+    await tab.page.getByText('None of your own keys expires within 14 days.').waitFor();
     await tab.page.getByRole('heading', { name: 'Requests per hour' }).waitFor();
     expect(await accessibilityFaults(tab.page)).toEqual([]);
     expect(tab.problems).toEqual([]);
@@ -197,6 +203,8 @@ describe('a user without every permission', () => {
     await tab.page.getByText('Needs usage:read, which none of your roles gives.').first().waitFor();
     await tab.page.getByText('Needs audit:read, which none of your roles gives.').first().waitFor();
     expect(await accessibilityFaults(tab.page)).toEqual([]);
+    await tab.page.getByRole('link', { name: 'API keys' }).click();
+    await tab.page.getByText('You have no API key yet').waitFor();
     expect(tab.problems).toEqual([]);
   });
 });
@@ -222,6 +230,26 @@ describe('a tenant without requests', () => {
     expect(await page.getByRole('link', { name: 'Create an API key' }).count()).toBe(0);
     await page.getByRole('link', { name: 'Look at another tenant' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/tenants');
+    expect(problems).toEqual([]);
+  });
+
+  it('says on each screen what is missing', async () => {
+    await done(http, 'POST', '/v1/iam/tenants', { token: stand.token, body: { id: 'bare', name: 'Bare' } });
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=bare' });
+    await page.getByText('There is no API key yet').waitFor();
+    for (const [screen, says] of [
+      ['Users', 'No users yet'],
+      ['Policies', 'There is no policy yet'],
+      ['Issuers', 'No issuer is accepted yet'],
+      ['Trial', 'No check in shadow mode yet'],
+      ['Usage', 'No day has usage.'],
+      ['Spend', 'Nothing was used in this time'],
+      ['Budgets', 'No budget yet'],
+      ['Webhooks', 'No webhook yet'],
+    ] as const) {
+      await page.getByRole('navigation').getByRole('link', { name: screen, exact: true }).click();
+      await page.getByText(says).waitFor();
+    }
     expect(problems).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import type { IssuedApiKey } from '../../../../client/index.ts';
 import { useCreation } from '../../api/edit.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import fieldStyles from '../../ui/field.module.css';
 import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
@@ -108,7 +109,7 @@ function HowProved({ proof, onChange, error }: HowProvedProps) {
   return (
     <div className={styles.form}>
       <div className={styles.group}>
-        <span>{text.how}</span>
+        <span className={fieldStyles.label}>{text.how}</span>
         <Segments
           label={text.how}
           value={how}

@@ -67,7 +67,9 @@ export function KeyDrawer({ id, edited, onEdit, onClose }: KeyDrawerProps) {
   }
   const own = apiKey?.user_id === me.id;
   const reason = apiKey === undefined || apiKey.status === 'revoked' ? text.notActive : own ? undefined : denied;
-  if (found.data !== undefined && edited !== undefined && reason === undefined) {
+  // Only a key that tokens prove has an editor of its proof.
+  const isEditable = edited !== 'proof' || apiKey?.proof !== null;
+  if (found.data !== undefined && edited !== undefined && isEditable && reason === undefined) {
     return <EditKey key={edited} loaded={found.data} part={edited} onClose={() => onEdit(undefined)} />;
   }
   return (

@@ -178,7 +178,12 @@ export function Keys() {
         {...(denied === undefined ? { selected, onSelect: select } : {})}
         sort={sort}
         onSort={(next) => show(keysSearch({ sort: next }))}
-        empty={<ListEmpty texts={text} onShowAll={Object.keys(query).length === 0 ? undefined : showAll} />}
+        empty={
+          <ListEmpty
+            texts={denied === undefined ? text : text.own}
+            onShowAll={Object.keys(query).length === 0 ? undefined : showAll}
+          />
+        }
         columns={COLUMNS}
       />
       {search.open === 'new' ? (

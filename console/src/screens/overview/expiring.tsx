@@ -2,6 +2,7 @@
 
 import { Link } from '@tanstack/react-router';
 import { nameOf, shownKey } from '../../api/principal.tsx';
+import { useDenied } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Entry } from '../../ui/courses.tsx';
 import { count } from '../../ui/number.ts';
@@ -15,6 +16,7 @@ import { Section } from './section.tsx';
 export function Expiring() {
   const now = useNow();
   const keys = useOverview();
+  const denied = useDenied('admin:keys');
   const total = keys.data?.expiring_keys.total ?? 0;
   const rows = keys.data?.expiring_keys.data ?? [];
   const link =
@@ -27,7 +29,9 @@ export function Expiring() {
     <Section head={<SectionHead title={text.expiring} link={link} />}>
       {keys.isError ? <Problem error={keys.error} onRetry={() => void keys.refetch()} /> : null}
       {keys.isPending ? <div className={styles.wait} aria-busy="true" /> : null}
-      {keys.isSuccess && rows.length === 0 ? <p className={styles.soft}>{text.expiringNone}</p> : null}
+      {keys.isSuccess && rows.length === 0 ? (
+        <p className={styles.soft}>{denied === undefined ? text.expiringNone : text.ownExpiringNone}</p>
+      ) : null}
       <ul className={styles.list}>
         {rows.map((key) => (
           <Entry

@@ -48,23 +48,25 @@ export function Reasons({ decided }: { readonly decided: Decided }) {
           return (
             <tr key={reason.code}>
               <th scope="row">
-                <svg width="9" height="9" aria-hidden="true" className={styles.swatch}>
-                  <rect className={tone} width="9" height="9" />
-                </svg>
-                <button
-                  type="button"
-                  className={styles.reason}
-                  aria-pressed={code === reason.code}
-                  title={code === reason.code ? text.all : text.only(reasonOf(reason.code))}
-                  onClick={() =>
-                    void navigate({
-                      search: (old) => ({ ...old, code: code === reason.code ? undefined : reason.code }),
-                      resetScroll: false,
-                    })
-                  }
-                >
-                  {reasonOf(reason.code)}
-                </button>
+                <span className={styles.named}>
+                  <svg width="9" height="9" aria-hidden="true" className={styles.swatch}>
+                    <rect className={tone} width="9" height="9" />
+                  </svg>
+                  <button
+                    type="button"
+                    className={styles.reason}
+                    aria-pressed={code === reason.code}
+                    title={code === reason.code ? text.all : text.only(reasonOf(reason.code))}
+                    onClick={() =>
+                      void navigate({
+                        search: (old) => ({ ...old, code: code === reason.code ? undefined : reason.code }),
+                        resetScroll: false,
+                      })
+                    }
+                  >
+                    {reasonOf(reason.code)}
+                  </button>
+                </span>
               </th>
               <td className={styles.phoneOff}>
                 <svg className={styles.share} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
