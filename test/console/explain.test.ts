@@ -135,7 +135,7 @@ describe('an explanation', () => {
 
   it('is given to people without admin:policies about themselves', async () => {
     const { page, problems } = await stand.signIn({ person: developer, path: '/console/explain' });
-    await page.getByText('You may ask about yourself.').waitFor();
+    await page.getByText('you may ask about yourself.').waitFor();
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     await page.getByText('403').or(page.getByText('200 allow')).first().waitFor();
     expect(new URL(page.url()).searchParams.get('user')).toBe(developer.id);

@@ -58,7 +58,7 @@ describe('the screen of usage', () => {
     const { page, problems } = await stand.asAdmin({ path });
     const tokens = Number(total.total_tokens).toLocaleString('en');
     await page.getByText(`3 requests, ${tokens} tokens`).waitFor();
-    await page.getByText('Batches, files and fine-tuning are not counted.').waitFor();
+    await page.getByText('Batches, files and fine-tuning do not count.').waitFor();
     await expect.poll(() => page.getByRole('row', { name: /llama-3/ }).textContent()).toContain(tokens);
     await page.getByRole('radio', { name: 'Key' }).click();
     await expect.poll(() => page.getByRole('row', { name: /The shop/ }).textContent()).toContain(tokens);

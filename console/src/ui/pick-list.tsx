@@ -12,6 +12,7 @@ import { classes } from './classes.ts';
 import fieldStyles from './field.module.css';
 import { SearchField } from './field.tsx';
 import { Icon } from './icon.tsx';
+import { Tag } from './mark.tsx';
 import styles from './pick-list.module.css';
 
 export interface PickItem {
@@ -59,7 +60,7 @@ export function PickList(props: PickListProps) {
         <div className={styles.chosen}>
           {selected.map((one) =>
             isReadOnly ? (
-              <code key={one}>{one}</code>
+              <Tag key={one}>{one}</Tag>
             ) : (
               <Chip
                 key={one}

@@ -37,7 +37,7 @@ export function scopeOf({ applies_to: to, models }: Pick<Budget, 'applies_to' | 
         : target === 'users'
           ? text.forUsers((to.users ?? []).length)
           : target === 'roles'
-            ? text.forRoles(shortList(to.roles ?? []))
+            ? text.forRoles((to.roles ?? []).length, shortList(to.roles ?? []))
             : text.forMetadata(shortList(Object.entries(to.metadata ?? {}).map(([name, value]) => `${name}=${value}`))),
     ...(models === null ? [] : [text.onlyModels(shortList(models))]),
   ];

@@ -22,7 +22,7 @@ const COLUMNS: readonly ListColumn<Budget>[] = [
   { id: 'state', title: text.state, cell: (budget) => <BudgetState budget={budget} /> },
   { id: 'limit', title: text.limit, cell: (budget) => <Limit budget={budget} /> },
   { id: 'action', title: text.action, rank: 'second', cell: ({ action }) => text.actions[action] },
-  { id: 'left', title: text.left, cell: (budget) => <LeftOf budget={budget} /> },
+  { id: 'left', title: text.spent, cell: (budget) => <LeftOf budget={budget} /> },
 ];
 
 export function Budgets() {

@@ -117,7 +117,7 @@ function Self() {
   const me = useMe();
   return (
     <Note>
-      <b>{me.name}</b> {text.aboutYou}
+      <b>{me.name}</b>: {text.aboutYou}
     </Note>
   );
 }

@@ -92,10 +92,7 @@ export function DaysChart({ days, usage, measures, columns }: DaysProps) {
       {data === undefined ? (
         <div className={styles.wait} aria-busy={usage.isPending} />
       ) : (
-        <>
-          <Chart rows={data.rows} days={daysOf(days)} measure={measure} />
-          <Numbers rows={data.rows} columns={columns} />
-        </>
+        <Drawn rows={data.rows} days={daysOf(days)} measure={measure} columns={columns} />
       )}
     </section>
   );
@@ -106,36 +103,43 @@ interface NumbersProps {
   readonly columns: readonly { readonly title: string; readonly cell: (row: UsageRow) => string }[];
 }
 
+/** The chart with its numbers. Without usage, a sentence says more than empty axes. */
+function Drawn({ rows, days, measure, columns }: ChartProps & NumbersProps) {
+  if (rows.length === 0) return <p className={styles.numbers}>{text.numbersNone}</p>;
+  return (
+    <>
+      <Chart rows={rows} days={days} measure={measure} />
+      <Numbers rows={rows} columns={columns} />
+    </>
+  );
+}
+
 function Numbers({ rows, columns }: NumbersProps) {
   return (
     <details className={styles.numbers}>
       <summary>{text.numbers}</summary>
-      {rows.length === 0 ? (
-        <p>{text.numbersNone}</p>
-      ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{text.groups.day}</th>
-              {columns.map(({ title }) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text.groups.day}</th>
+            {columns.map(({ title }) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.toReversed().map((row) => (
+            <tr key={row.day}>
+              <th scope="row">{row.day}</th>
+              {columns.map(({ title, cell }) => (
+                <td key={title}>{cell(row)}</td>
               ))}
             </tr>
-          </thead>
-          <tbody>
-            {rows.toReversed().map((row) => (
-              <tr key={row.day}>
-                <th scope="row">{row.day}</th>
-                {columns.map(({ title, cell }) => (
-                  <td key={title}>{cell(row)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+          ))}
+        </tbody>
+      </table>
     </details>
   );
 }

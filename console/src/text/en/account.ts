@@ -5,7 +5,7 @@ export const account = {
   permissionsSay: 'Policies and constraints may narrow it. Explain shows a request step by step.',
   budgets: 'What is left of your budgets',
   sessions: 'Sessions',
-  sessionsSay: 'Wherever you are signed in. One that you end must sign in again.',
+  sessionsSay: 'The browsers and programs in which you are signed in. One whose session you end must sign in again.',
   browser: 'Browser or program',
   unknownAgent: 'not named',
   /** The address of the client, and the issuer that it signed in by. */

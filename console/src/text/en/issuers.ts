@@ -32,7 +32,7 @@ export const issuers = {
   findIssuer: 'Name of an issuer',
   noneFound: 'No issuer has this in its name.',
   audiences: 'Audiences',
-  audiencesHint: 'aud of a token must hold one of them. Press Enter after each.',
+  audiencesHint: 'The aud of a token must hold one of them. Press Enter after each.',
   proves: 'Proves',
   provesUsers: 'users',
   provesKeys: 'keys only',

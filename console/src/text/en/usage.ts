@@ -29,7 +29,7 @@ export const usage = {
   says: (requests: string, tokens: string) => `${requests} requests, ${tokens} tokens`,
   estimatedSays: (tokens: string) => `${tokens} of the tokens are estimated, because the platform reported none.`,
   metered:
-    'Counted are chat, completions, responses, messages and embeddings. Images, audio and rerank count if their answer reports tokens. Batches, files and fine-tuning are not counted.',
+    'Chat, completions, responses, messages and embeddings count. Images, audio and rerank count if their answer reports tokens. Batches, files and fine-tuning do not count.',
   empty: 'Nothing was used in this time',
   emptySays: 'Requests count as soon as they have passed the gate.',
   toConnect: 'Connect a client',

@@ -35,7 +35,7 @@ export const webhooks = {
   } as Readonly<Record<string, string>>,
   ofAudit: 'rows of the audit log with this action',
   state: 'State',
-  states: { enabled: 'enabled', disabled: 'disabled', stopped: 'disabled by the server' },
+  states: { enabled: 'Enabled', disabled: 'Disabled', stopped: 'Disabled by the server' },
   created: 'Created',
   changed: 'Changed',
   id: 'Id',
@@ -94,7 +94,7 @@ export const webhooks = {
   body: 'What was answered',
   bodySays: 'The first 1 KiB.',
   replay: 'Replay',
-  replaySays: 'It is sent again with the same id and body. A receiver that has it ignores it by its id.',
+  replaySays: 'Replay sends it again with the same id and body. A receiver that has it ignores it by its id.',
   refresh: 'Refresh',
   notShown: 'The delivery of this address is not among those that are shown.',
 } as const;
