@@ -378,7 +378,7 @@ describe('the screens of policies', () => {
     await page.getByRole('combobox', { name: 'User' }).fill('Frieda Looked At');
     await page.getByRole('option', { name: /^Frieda Looked At/ }).click();
     await page.getByRole('button', { name: 'Try it' }).click();
-    await page.getByText('With this draft').waitFor();
+    await page.getByText(/^With this draft/).waitFor();
     await chooseAction(page, 'chat:*');
     await page.getByRole('list', { name: 'Newly denied' }).waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);
