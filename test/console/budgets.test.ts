@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { makeSpender, type Spender, spendBudget, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -149,7 +149,7 @@ describe('the screens of budgets', () => {
     await makeBudget('looked-at-own', { per: 'key', applies_to: { roles: ['developer'] } });
     const { page, problems } = await open('budgets');
     for (const path of ['budgets', `budgets/${id}`, 'new-budget', 'spend', 'spend?by=model']) {
-      await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
+      await visit(page, `/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
       expect(await faultsInEveryLook(page, `look ${path.replace(id, 'id')}`)).toEqual([]);
     }
     expect(problems).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeUser } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -42,7 +42,7 @@ const SCREENS = [
   { path: '/account', title: 'Account and sessions' },
 ] as const;
 
-/** One test loads each of them. */
+/** One test opens each of them. */
 const ALL_SCREENS_MS = 180_000;
 
 const ROLES = [
@@ -70,7 +70,7 @@ async function faultsOf(
   { path, title, needs }: { path: string; title: string; needs?: string },
   has: readonly string[],
 ) {
-  await page.goto(`/console${path}`);
+  await visit(page, `/console${path}`);
   const isClosed = needs !== undefined && !has.includes(needs);
   if (!isClosed) {
     await heading(page).waitFor();

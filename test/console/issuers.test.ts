@@ -4,7 +4,7 @@ import { EMPTY_ISSUER, newIssuerOf } from '../../console/src/screens/issuer/draf
 import { filledBy, TEMPLATE_IDS, templateOf } from '../../console/src/screens/issuer/templates.ts';
 import { call, type Decider, decider, done } from '../server/support/client.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
-import { accessibilityFaults, faultsInEveryLook, untilSettled } from './support/browser.ts';
+import { accessibilityFaults, faultsInEveryLook, untilSettled, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -319,7 +319,7 @@ describe('the screens of issuers', () => {
     const { page, problems } = await open('issuers');
     const paths = ['issuers', 'new-issuer', 'new-issuer?template=github', 'new-issuer?template=own', `issuers/${id}`];
     for (const path of [...paths, `issuers/${id}?open=test`, 'keys?open=new&issuer=looked-at']) {
-      await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
+      await visit(page, `/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
       await untilSettled(page);
       await shoot(page, `look ${path.replace(id, 'id').replaceAll(/[?/=&]/g, '-')}`);
       expect(await faultsInEveryLook(page)).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, makeUser } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -87,7 +87,7 @@ describe('the screens of prices', () => {
     expect((await call(stand.server.http, 'GET', '/v1/iam/prices', { token: stand.token })).status).toBe(200);
     const { page, problems } = await stand.asAdmin({ path: '/console/prices' });
     for (const path of ['prices', `prices?edit=${MODEL}`, 'import-prices']) {
-      await page.goto(`/console/${path}`);
+      await visit(page, `/console/${path}`);
       expect(await faultsInEveryLook(page, `look ${path}`)).toEqual([]);
     }
     expect(problems).toEqual([]);

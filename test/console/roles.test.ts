@@ -1,15 +1,13 @@
 import { afterAll, describe, expect } from 'vitest';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, cutTexts, faultsInEveryLook } from './support/browser.ts';
+import { accessibilityFaults, cutTexts, faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
 let http: string;
 let gate: Decider;
-it.beforeAll(async ({ startConsole }) => {
-  stand = await startConsole({
-    POSTERN_ROUTES: JSON.stringify([{ method: 'POST', path: '/v1/reports', permission: 'reports:write' }]),
-  });
+it.beforeAll(async ({ stand: shared }) => {
+  stand = shared;
   http = stand.server.http;
   gate = decider(stand.server.grpc);
 });
@@ -244,9 +242,9 @@ describe('the screens of roles', () => {
       permissions: ['models:*'],
       resource_constraints: { models: ['phi-*'] },
     });
-    const { page, problems } = await stand.asAdmin();
+    const { page, problems } = await stand.asAdmin({ path: '/console/roles' });
     for (const path of ['roles', 'roles/looked-at', 'roles/developer', 'new-role?from=developer']) {
-      await page.goto(`/console/${path}`);
+      await visit(page, `/console/${path}`);
       expect(await faultsInEveryLook(page)).toEqual([]);
     }
     expect(problems).toEqual([]);

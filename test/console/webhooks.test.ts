@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -104,7 +104,7 @@ describe('the screens of webhooks', () => {
       `${detail}?tab=settings`,
       `${detail}?delivery=${data[0].id}`,
     ]) {
-      await page.goto(`/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
+      await visit(page, `/console/${path}${path.includes('?') ? '&' : '?'}tenant=${TENANT}`);
       expect(await faultsInEveryLook(page, `look ${path.replaceAll(/(whk|dlv)_\w+/g, '$1')}`)).toEqual([]);
     }
     expect(problems).toEqual([]);
