@@ -53,7 +53,7 @@ export class PeriodBudget implements Account {
   readonly #onReleased: (budget: PeriodBudget) => void;
   readonly tenant: string;
   readonly period: string;
-  /** Of the last request for the budget: a period of one name ends at another time in another time zone. */
+  /** The end that the last request for the budget names: a period of one name ends at another time in another time zone. */
   endsMs: number;
   /** Whether it is that of a tenant's monthly tokens. */
   readonly isMonthly: boolean;
