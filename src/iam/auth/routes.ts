@@ -208,10 +208,9 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
       body: PasswordBody,
       answers: DONE,
       refusals: ['insufficient_permission', 'too_many_attempts'],
-      handler: async (input) => {
+      run: (input) => {
         const change = { oldPassword: input.body.old_password, newPassword: input.body.new_password };
-        await changePassword(parts, input.caller, change, provenance(input));
-        return { status: 204 };
+        return changePassword(parts, input.caller, change, provenance(input));
       },
     }),
     publicEndpoint({
@@ -222,13 +221,9 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
       body: ResetBody,
       answers: DONE,
       refusals: ['invalid_credential'],
-      handler: async (input) => {
-        await resetPassword(
-          parts,
-          { token: input.body.token, newPassword: input.body.new_password },
-          provenance(input),
-        );
-        return { status: 204 };
+      run: (input) => {
+        const reset = { token: input.body.token, newPassword: input.body.new_password };
+        return resetPassword(parts, reset, provenance(input));
       },
     }),
   ];

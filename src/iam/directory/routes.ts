@@ -88,7 +88,7 @@ export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint
       summary: 'List the configured directories, and whether each answers.',
       permission: 'admin:tenants',
       answers: shows('The configured directories.', configured),
-      handler: async ({ caller }) => ({ status: 200, body: listDirectories(parts.directory, caller) }),
+      run: async ({ caller }) => listDirectories(parts.directory, caller),
     }),
     callerEndpoint({
       method: 'POST',

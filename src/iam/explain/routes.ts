@@ -113,12 +113,11 @@ function whoCanEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>)
       body: whoCanRequest,
       query: paging,
       answers: shows('One page of users and keys. It may be empty although there are more.', WhoCan),
-      handler: async ({ body, query, callerIn }) => {
+      run: async ({ body, query, callerIn }) => {
         const { tenant_id: tenantId, ...asked } = body;
         const caller = await callerIn(tenantId);
         authorize(caller, 'admin:policies');
-        const abilities = abilitiesInBody(parts, asked);
-        return { status: 200, body: await whoCan(parts, caller, asked, abilities, 'principals', query) };
+        return whoCan(parts, caller, asked, abilitiesInBody(parts, asked), 'principals', query);
       },
     }),
     callerEndpoint({

@@ -71,11 +71,11 @@ export function ssoEndpoints(parts: SsoParts): readonly Endpoint[] {
       summary: `List the issuers by which users log in to the console, by label: at most ${MAX_SHOWN_ISSUERS}.`,
       query: Type.Object(tenantQuery, closed),
       answers: shows('The issuers.', SsoIssuers),
-      handler: async ({ query }) => {
+      run: async ({ query }) => {
         const tenant = query.tenant === undefined ? undefined : parseTenantId(query.tenant);
         const isNone = query.tenant !== undefined && tenant === undefined;
         const data = isNone ? [] : await shownIssuers(parts.db.knex, tenant);
-        return { status: 200, body: { data, only: parts.sso.only } };
+        return { data, only: parts.sso.only };
       },
     }),
     publicEndpoint({

@@ -69,10 +69,10 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The number of counted events and of duplicates.', UsageEventsResult),
       refusals: ['in_use'],
-      handler: async ({ callerIn, body }) => {
+      run: async ({ callerIn, body }) => {
         const caller = await callerIn(body.tenant_id);
         authorize(caller, 'usage:write');
-        return { status: 200, body: await recordEvents(parts, caller, body.events, history) };
+        return recordEvents(parts, caller, body.events, history);
       },
     }),
     callerEndpoint({

@@ -114,10 +114,8 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       body: passwordResetRequest,
       answers: shows('The one-time token.', PasswordReset),
       refusals: ['not_found', 'escalation', 'precondition_failed', ...OF_OWN_CREDENTIALS],
-      handler: async ({ caller, param, body, throttledAs }) => {
-        const presented = { currentPassword: body.current_password, throttledAs };
-        return { status: 200, body: await startPasswordReset(parts, caller, param('id'), presented) };
-      },
+      run: ({ caller, param, body, throttledAs }) =>
+        startPasswordReset(parts, caller, param('id'), { currentPassword: body.current_password, throttledAs }),
     }),
     ...userSessionEndpoints(parts),
   ];
