@@ -5003,6 +5003,10 @@ export interface Paths {
   readonly '/v1/iam/explain/difference': {
     /** Show which requests of a tenant proposed policies and roles would newly allow or deny, exactly. Nothing is saved. */
     readonly POST: {
+      readonly query?: {
+        /** `true`: `recent` has decisions in shadow mode. `false`: decisions that the gate enforced. Default: false. */
+        readonly shadow?: boolean | undefined;
+      } | undefined;
       readonly body?: DifferenceRequest | undefined;
       readonly answers: {
         /** The difference: the boxes of requests whose outcome changes. */

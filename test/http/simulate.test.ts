@@ -416,10 +416,11 @@ describe('the difference of a change', () => {
     });
   });
 
-  test('decides the recorded decisions of the tenant again', async () => {
-    const recorded = (subject: Person, model: string) =>
+  test('decides the recorded decisions of the tenant again: the enforced ones, or those of a trial', async () => {
+    const recorded = (subject: Person, model: string, shadow = false) =>
       storeDecision(h.db, {
         tenant_id: 'acme',
+        shadow,
         outcome: 'allow',
         code: 'allow',
         principal_type: 'user',
@@ -434,7 +435,11 @@ describe('the difference of a change', () => {
     await recorded(ada, 'llama-3');
     await recorded(ada, 'gpt');
     await recorded(stranger, 'llama-3');
+    for (let i = 0; i < 3; i++) await recorded(ada, 'llama-3', true);
     expect((await ask({ policies: [LLAMA] })).json['recent']).toEqual({ checked: 2, changed: 1, sampled: true });
+    const path = '/v1/iam/explain/difference?shadow=true';
+    const trial = await h.api('POST', path, { as: boss.token, body: { policies: [LLAMA] } });
+    expect(trial.json['recent']).toEqual({ checked: 3, changed: 3, sampled: true });
     await h.db.query({ text: 'truncate recent_decisions' });
   });
 

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox';
 import { RESOURCE_KINDS } from '../../decision/model.ts';
 import { component, described, nullable } from '../schema/keywords.ts';
 import { texts } from '../schema/resource-parts.ts';
-import { oneOf } from '../schema/schemas.ts';
+import { closed, oneOf } from '../schema/schemas.ts';
 
 const namesByKind = (description: string) =>
   Type.Object(
@@ -123,3 +123,15 @@ export const RulesDifference = component(
   }),
 );
 export type RulesDifference = Static<typeof RulesDifference>;
+
+export const differenceQuery = Type.Object(
+  {
+    shadow: Type.Optional(
+      Type.Boolean({
+        description:
+          '`true`: `recent` has decisions in shadow mode. `false`: decisions that the gate enforced. Default: false.',
+      }),
+    ),
+  },
+  closed,
+);

@@ -86,12 +86,14 @@ const MANAGEMENT: readonly ManagementAccess[] = [
  * The endpoint has checked `admin:policies`.
  * @throws Refusal `invalid_field` for a change that could not be saved or is too large; `escalation` for a global policy
  *   unless the caller may write one; `unavailable`
+ * @param shadow the recorded decisions that are decided again are those of a trial
  */
 export async function differenceOfChange(
   parts: DifferenceParts,
   runner: DifferenceRunner,
   caller: Caller,
   request: DifferenceRequest,
+  shadow: boolean,
 ): Promise<RulesDifference> {
   refuseLargeProposal(request);
   const { effective, global, builtinRoles } = caller.snapshot;
@@ -105,7 +107,7 @@ export async function differenceOfChange(
   });
   const before: Snapshot = { own: effective, effective, global, builtinRoles };
   return runner.run(effective.id, (finish) =>
-    compareRules(parts, { before, after: withProposal(before, proposal) }, caller.nowMs, finish),
+    compareRules(parts, { before, after: withProposal(before, proposal) }, caller.nowMs, finish, shadow),
   );
 }
 
@@ -118,6 +120,7 @@ export async function compareRules(
   versions: { readonly before: Snapshot; readonly after: Snapshot },
   nowMs: number,
   finish: Finish,
+  shadow = false,
 ): Promise<RulesDifference> {
   const { effective } = versions.before;
   if (effective === undefined) throw tenantGone();
@@ -126,7 +129,7 @@ export async function compareRules(
   const [{ groups: rows, truncated }, metered, recorded] = await Promise.all([
     principalGroups(knex, effective.id, now),
     meteredRequests(knex, effective.id, now, firstDay(effective, nowMs)),
-    recordedDecisions(parts, effective.id, nowMs),
+    recordedDecisions(parts, effective.id, nowMs, shadow),
   ]);
   const groups = rows.map((row): PrincipalGroup => ({ principal: principalIn(effective.id, row), count: row.count }));
   const { routes } = parts;
@@ -167,16 +170,11 @@ async function recordedDecisions(
   { db: { knex } }: DifferenceParts,
   tenant: TenantId,
   nowMs: number,
+  shadow: boolean,
 ): Promise<readonly RecordedRequest[]> {
   const rows = await Promise.all(
     (['allow', 'deny'] as const).map((outcome) =>
-      listRecent(
-        knex,
-        { kind: 'one', tenant },
-        { shadow: false, outcome },
-        { after: undefined, take: MAX_RECORDED },
-        nowMs,
-      ),
+      listRecent(knex, { kind: 'one', tenant }, { shadow, outcome }, { after: undefined, take: MAX_RECORDED }, nowMs),
     ),
   );
   const exact = rows

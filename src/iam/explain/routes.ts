@@ -10,7 +10,7 @@ import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, page } from '../schema/schemas.ts';
 import { differenceOfChange, differenceRunner } from './difference.ts';
-import { RulesDifference } from './difference-schemas.ts';
+import { differenceQuery, RulesDifference } from './difference-schemas.ts';
 import { explain } from './explain.ts';
 import type { ExplainParts } from './resolve.ts';
 import {
@@ -90,11 +90,12 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
         'Show which requests of a tenant proposed policies and roles would newly allow or deny, exactly. Nothing is saved.',
       permission: 'admin:policies',
       onlyReads: true,
+      query: differenceQuery,
       body: differenceRequest,
       maxBodyBytes: EXPLAIN_BODY_BYTES,
       answers: shows('The difference: the boxes of requests whose outcome changes.', RulesDifference),
       refusals: ['escalation', 'unavailable'],
-      run: ({ caller, body }) => differenceOfChange(parts, differences, caller, body),
+      run: ({ caller, body, query }) => differenceOfChange(parts, differences, caller, body, query.shadow === true),
     }),
     ...whoCanEndpoints(parts),
   ];
