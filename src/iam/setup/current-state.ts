@@ -1,6 +1,7 @@
 /** Reads the resources that a setup names, and locks them before a change. */
 
 import { DEFAULT_TENANT, type TenantId } from '../../domain/ids.ts';
+import { compareTexts } from '../../domain/text.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { listIssuers, type StoredIssuer } from '../issuers/queries.ts';
@@ -113,7 +114,7 @@ export function listTenantIssuers(trx: Queryable, tenant: TenantId): Promise<rea
 /** Returns the tenant's webhooks, which are few, by their URLs, which identify them in a file. */
 export async function listTenantWebhooks(trx: Queryable, tenant: TenantId): Promise<readonly WebhookRow[]> {
   const rows = await listWebhooks(trx, { kind: 'one', tenant }, { after: undefined, take: PAGE_ROWS });
-  return rows.toSorted((left, right) => (left.url < right.url ? -1 : 1));
+  return rows.toSorted((left, right) => compareTexts(left.url, right.url));
 }
 
 /** Returns the tenant's policies and the global ones. */
