@@ -194,7 +194,10 @@ type Members = Readonly<Record<string, unknown>>;
 /** Lists that say one thing as a whole. */
 const WHOLE = ['required_claims', 'rate_limits'];
 /** By which a thing is known, and what a new one needs. */
-const KEPT = ['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources', 'issuer', 'audiences'];
+const KEPT = [
+  ...['id', 'name', 'email', 'permissions', 'effect', 'actions', 'resources', 'issuer', 'audiences'],
+  ...['url', 'events', 'unit', 'limit', 'period'],
+];
 /** Members that say one thing together. */
 const TOGETHER: Readonly<Record<string, string>> = { attached_roles: 'applies_to', sso: 'users' };
 const isMembers = (value: unknown): value is Members =>
@@ -203,7 +206,7 @@ const isMembers = (value: unknown): value is Members =>
 /** The document with the members for which `takes` says so; `place` names each of them. */
 function part(value: unknown, takes: (place: string) => boolean, place = ''): unknown {
   if (Array.isArray(value) && value.every(isMembers))
-    return value.map((one) => part(one, takes, `${place}/${one['email'] ?? one['id'] ?? one['name']}`));
+    return value.map((one) => part(one, takes, `${place}/${one['email'] ?? one['id'] ?? one['url'] ?? one['name']}`));
   if (!isMembers(value) || /\/(?:metadata|conditions|resource_constraints)$/.test(place)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
@@ -212,7 +215,8 @@ function part(value: unknown, takes: (place: string) => boolean, place = ''): un
         (Array.isArray(member) && member.every(isMembers) && member.length > 0 && !WHOLE.includes(name)) ||
         /^(?:settings|quotas)$/.test(name);
       if (nested) return [[name, part(member, takes, at)]];
-      return KEPT.includes(name) || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`)
+      const isScope = name === 'applies_to' && isMembers(member);
+      return KEPT.includes(name) || isScope || name === 'version' || takes(`${place}/${TOGETHER[name] ?? name}`)
         ? [[name, member]]
         : [];
     }),
