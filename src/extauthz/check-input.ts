@@ -95,6 +95,6 @@ function isNotSent(draft: Draft): boolean {
  * a client's own `x-envoy-auth-partial-body` on. Envoy's size is never negative.
  */
 function isShort(draft: Draft, length: number): boolean {
-  if (draft.size > length) return draft.size < NEGATIVE || length > 0;
+  if (draft.size > length && (draft.size < NEGATIVE || length > 0)) return true;
   return numberOf(draft.bytes, Headers.CONTENT_LENGTH) > length;
 }

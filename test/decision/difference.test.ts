@@ -308,6 +308,27 @@ test('a permission that only platform administrators can have hides no change fr
   expect(check(change, differenceOf(change), { group: 1, input, timeMs: START_MS })).toBe('newlyAllowed');
 });
 
+test('the witness of a box names its resources, although a path loses a slash at its end', () => {
+  const policies = [
+    policyNamed('under', { effect: 'allow', appliesTo: 'everyone', actions: ['*'], resources: ['models/a/*'] }),
+  ];
+  const two = { name: roleName('two'), permissions: ['*'], constraints: { models: ['a'] } };
+  const none = { id: TENANT, status: 'active', settings: {}, quotas: {} } as const;
+  const [old, changed] = [
+    compileTenant({ ...none, roles: [two], policies: [] }),
+    compileTenant({ ...none, roles: [], policies }),
+  ];
+  const versions = { global: compilePolicies([]), builtinRoles };
+  const change: RuleChange = {
+    before: { own: old, effective: old, ...versions },
+    after: { own: changed, effective: changed, ...versions },
+    groups: [{ principal: userWith(['two'], 1), count: 1 }],
+  };
+  const difference = differenceOf(change);
+  expect(difference.newlyAllowed).not.toEqual([]);
+  checkBoxes(change, difference);
+});
+
 interface Example {
   readonly name: string;
   readonly stored?: Pick<Partial<Proposal>, 'policies' | 'roles'>;

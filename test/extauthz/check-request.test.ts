@@ -432,6 +432,12 @@ describe('the body', () => {
     ['of which the size is unknown, so that it may be the beginning only', { body: 'abc', size: -1 }, true],
     ['empty and of unknown size', { body: '', size: -1 }, false],
     [
+      'empty and of unknown size, with a length that is no number',
+      { size: -1, headers: [['content-length', '']] },
+      true,
+    ],
+    ['empty and of unknown size, with a length', { size: -1, headers: [['content-length', '4']] }, true],
+    [
       'of unknown size that the client marks as whole',
       { body: 'abc', size: -1, headers: [['x-envoy-auth-partial-body', 'false']] },
       true,

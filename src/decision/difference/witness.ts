@@ -4,6 +4,7 @@ import { minuteOfWeek } from '../clock.ts';
 import { decide } from '../decide.ts';
 import { decideManagement } from '../management.ts';
 import type { CheckInput, Decision, Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
+import type { Trace } from '../permitted.ts';
 import { matchRoute, type RouteTable } from '../routes.ts';
 import { parseTemplate } from '../templates.ts';
 import { minutesUntil } from './lines.ts';
@@ -136,6 +137,10 @@ function isPermitted(decision: Decision): boolean | undefined {
   }
 }
 
+function namesOf(resources: readonly Resource[]): string {
+  return JSON.stringify(resources.map(({ kind, name }) => [kind, name ?? null]).sort());
+}
+
 interface WitnessQuery {
   readonly shape: RequestShape;
   readonly kinds: readonly KindAxis[];
@@ -173,7 +178,11 @@ export function findWitness(query: WitnessQuery, versions: Versions, routes: Rou
         const [one, other] = [versions.before, versions.after].map((snapshot) =>
           isPermitted(decide(match, input, { kind: 'proved', principal }, snapshot, timeMs)),
         );
-        if (one !== undefined && other !== undefined && one !== other) return { ...about, ...request, resources };
+        if (one === undefined || other === undefined || one === other) continue;
+        const trace: Trace = { grants: [] };
+        decide(match, input, { kind: 'proved', principal }, versions.after, timeMs, trace);
+        // A path loses a slash at its end, so it may name a resource that is not in the region.
+        if (namesOf(trace.query?.resources ?? []) === namesOf(resources)) return { ...about, ...request, resources };
       }
     }
   }
