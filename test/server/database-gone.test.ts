@@ -109,7 +109,7 @@ describe('a server that loses its database', () => {
   afterAll(() => gate?.close());
 
   it.each(outages)(
-    'decides what is known while the database is $kind, and answers 503 and no denial to everything else; no acknowledged write is lost, and it all comes back',
+    'decides requests of known callers while the database is $kind, and answers 503 and no denial to everything else; no acknowledged write is lost, and it all comes back',
     async (outage) => {
       const warm = await makeKey(server.http, admin);
       const cold = await makeKey(server.http, admin);
@@ -150,7 +150,7 @@ describe('a server that loses its database', () => {
       }
       expect(await readiness(server.admin)).toMatchObject({ status: 200, reasons: [] });
       expect(await gate.health('')).toBe(SERVING);
-      // Some seconds have gone by in silence: what is known is still decided.
+      // Some seconds have gone by in silence: requests of known callers are still decided.
       expect(await gate.decide(warm.key)).toBe('allow');
 
       await back();
@@ -211,7 +211,7 @@ describe('past cache.max-staleness', () => {
 
       const back = await lose(outage);
 
-      await becomes('what is known is no longer trusted', 'unavailable', () => gate.decide(key));
+      await becomes('a known key is no longer trusted', 'unavailable', () => gate.decide(key));
       await becomes('readiness is over', 503, async () => (await readiness(server.admin)).status);
       expect((await readiness(server.admin)).reasons).toEqual([
         expect.stringMatching(/^change feed: last read \d+ s ago/),
