@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
-import { cp, glob, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONDITION_KEYS, CONDITIONS, type Condition } from '../../src/decision/condition-table.ts';
 import { compileConditions } from '../../src/decision/conditions.ts';
 import { parseConditions } from '../../src/decision/validate.ts';
+import { type ChangedCopy, copyProject } from '../support/changed-copy.ts';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 
@@ -96,27 +95,20 @@ console.log(JSON.stringify({
 `;
 
 describe('a further condition, added to a copy of the sources', () => {
-  let copy = '';
-  const table = () => join(copy, 'src/decision/condition-table.ts');
+  const TABLE = 'src/decision/condition-table.ts';
+  let copy: ChangedCopy;
 
   beforeAll(async () => {
-    copy = await mkdtemp(join(tmpdir(), 'postern-condition-'));
-    await cp(join(ROOT, 'src'), join(copy, 'src'), { recursive: true });
-    for (const file of ['package.json', 'tsconfig.json']) await cp(join(ROOT, file), join(copy, file));
-    await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    const text = await readFile(table(), 'utf8');
-    const changed = text.replace(/\n\} as const satisfies/, ENTRY);
-    expect(changed).not.toBe(text);
-    await writeFile(table(), changed);
-    await writeFile(join(copy, 'probe.ts'), PROBE);
+    copy = await copyProject('tsconfig.json');
+    await copy.edit(TABLE, ['\n} as const satisfies', ENTRY]);
+    await writeFile(copy.file('probe.ts'), PROBE);
   }, 60_000);
 
-  afterAll(() => rm(copy, { recursive: true, force: true }));
+  afterAll(() => copy.remove());
 
   test('is decided, parsed, described and explained after a change of one file', () => {
-    const ran = spawnSync(process.execPath, ['probe.ts'], { cwd: copy, encoding: 'utf8' });
-    expect(ran.stderr).toBe('');
-    expect(JSON.parse(ran.stdout)).toEqual({
+    expect(copy.changed()).toEqual([TABLE]);
+    expect(JSON.parse(copy.run(['probe.ts']))).toEqual({
       decides: [true, false],
       parses: { kind: 'ok', value: { address_family: { in: ['ipv6'] } } },
       rejects: [{ path: '/conditions/address_family/in/0', message: 'must be ipv4 or ipv6' }],
@@ -150,18 +142,10 @@ describe('a further condition, added to a copy of the sources', () => {
   }, 120_000);
 
   test('does not compile without one of its parts, and the compiler names the part', async () => {
-    const whole = await readFile(table(), 'utf8');
-    const check = (text: string) => {
-      const file = table().replace('.ts', '-tried.ts');
-      return writeFile(file, text).then(
-        () =>
-          spawnSync(
-            process.execPath,
-            [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--ignoreConfig', ...FLAGS, file],
-            { cwd: copy, encoding: 'utf8' },
-          ).stdout,
-      );
-    };
+    const whole = await readFile(copy.file(TABLE), 'utf8');
+    const tried = copy.file(TABLE.replace('.ts', '-tried.ts'));
+    const check = (text: string) =>
+      writeFile(tried, text).then(() => copy.compile(['--ignoreConfig', ...FLAGS, tried]));
     expect(await check(whole)).toBe('');
     const added = whole.slice(whole.indexOf('address_family:'));
     for (const part of ['description', 'schema', 'accepts', 'inputText', 'borders', 'bytes']) {

@@ -72,6 +72,8 @@ export interface Harness {
   readonly keys: SigningKeys;
   /** What sends the events of webhooks. A test runs the jobs itself. */
   readonly webhooks: Webhooks;
+  /** The text of /metrics. */
+  readonly metrics: () => Promise<string>;
   /** A platform administrator of the first tenant. */
   readonly root: Person;
   api(method: string, path: string, call?: Call): Promise<Reply>;
@@ -174,6 +176,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     tokens,
     keys: joined.keys,
     webhooks,
+    metrics: wiring.telemetry.metrics,
     port: Number(new URL(url).port),
     db,
     databaseUrl: fresh.url,

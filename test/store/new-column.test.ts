@@ -1,10 +1,9 @@
 /** A new column of API keys, added to a copy of the sources: a migration, a member of the entity, and its use. */
 
-import { spawnSync } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ChangedCopy, copyProject } from '../support/changed-copy.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
@@ -55,63 +54,47 @@ console.log(JSON.stringify({
 `;
 
 describe('a new column of API keys', () => {
-  let copy = '';
+  let copy: ChangedCopy;
   let fresh: FreshDatabase;
-  const file = (path: string) => join(copy, path);
-  const edit = async (path: string, change: (text: string) => string) => {
-    const text = await readFile(file(path), 'utf8');
-    const changed = change(text);
-    expect(changed, path).not.toBe(text);
-    await writeFile(file(path), changed);
-  };
   /** The files in which the compiler finds errors. */
-  const filesWithErrors = () => {
-    const { stdout } = spawnSync(
-      process.execPath,
-      [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'],
-      { cwd: copy, encoding: 'utf8' },
-    );
-    return [...new Set(stdout.match(/^src[^(]*/gm))];
-  };
+  const filesWithErrors = () => [...new Set(copy.compile(['-p', '.']).match(/^src[^(]*/gm))];
 
   beforeAll(async () => {
     fresh = await freshDatabase();
-    copy = await mkdtemp(join(tmpdir(), 'postern-column-'));
-    await cp(join(ROOT, 'src'), file('src'), { recursive: true });
-    await cp(join(ROOT, 'package.json'), file('package.json'));
+    copy = await copyProject();
     const { compilerOptions } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8'));
     // The second compilation checks only what the use of the member changed.
     const options = { ...compilerOptions, incremental: true, tsBuildInfoFile: 'tsbuildinfo' };
-    await writeFile(file('tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['src/iam/api-keys'] }));
-    await symlink(join(ROOT, 'node_modules'), file('node_modules'));
-    await writeFile(file('src/store/migrations/0099-key-tickets.sql'), MIGRATION);
-    await edit('src/iam/api-keys/entity.ts', (text) => text.replace(/\n {2}prefix:/, MEMBER));
+    await writeFile(
+      copy.file('tsconfig.json'),
+      JSON.stringify({ compilerOptions: options, include: ['src/iam/api-keys'] }),
+    );
+    await copy.add('src/store/migrations/0099-key-tickets.sql', MIGRATION);
+    await copy.edit('src/iam/api-keys/entity.ts', ['\n  prefix:', MEMBER]);
   }, 60_000);
 
   afterAll(async () => {
-    await rm(copy, { recursive: true, force: true });
+    await copy.remove();
     await fresh.close();
   });
 
   test('takes a migration, a member and one more file, which the compiler names', async () => {
     expect(filesWithErrors()).toEqual(['src/iam/api-keys/request.ts']);
-    await edit('src/iam/api-keys/request.ts', (text) =>
-      text
-        .replace('  rate_limit_rpm: null,\n', '  rate_limit_rpm: null,\n  ticket: null,\n')
-        .replace(
-          '    rate_limit_rpm,\n',
-          '    rate_limit_rpm,\n    ticket: request.ticket === undefined ? before.ticket : request.ticket,\n',
-        ),
+    await copy.edit(
+      'src/iam/api-keys/request.ts',
+      ['  rate_limit_rpm: null,\n', '  rate_limit_rpm: null,\n  ticket: null,\n'],
+      [
+        '    rate_limit_rpm,\n',
+        '    rate_limit_rpm,\n    ticket: request.ticket === undefined ? before.ticket : request.ticket,\n',
+      ],
     );
     expect(filesWithErrors()).toEqual([]);
+    expect(copy.changed()).toHaveLength(3);
   }, 240_000);
 
   test('is created, changed, kept, listed and described', async () => {
-    await writeFile(file('probe.ts'), PROBE);
-    const env = { ...process.env, DATABASE_URL: fresh.url };
-    const ran = spawnSync(process.execPath, ['probe.ts'], { cwd: copy, encoding: 'utf8', env });
-    expect(ran.stderr).toBe('');
-    expect(JSON.parse(ran.stdout)).toEqual({
+    await writeFile(copy.file('probe.ts'), PROBE);
+    expect(JSON.parse(copy.run(['probe.ts'], { DATABASE_URL: fresh.url }))).toEqual({
       created: ['OPS-1', null],
       changed: ['OPS-2', null],
       kept: ['OPS-2', null],
