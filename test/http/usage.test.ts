@@ -329,6 +329,27 @@ describe('grouped by tenant', () => {
   });
 });
 
+test('a list of keys that would sum more than 200,000 rows is refused with that number, and is read in the order of their ids', async () => {
+  const batch = 20_000;
+  try {
+    for (let from = 0; from <= 200_000; from += batch) {
+      await h.db.knex.raw(
+        `insert into usage_by_month (tenant_id, month, key_id, user_id, requests)
+         select :tenant, '1999-05-01', 'key_' || lpad(n::text, 26, '0'), '', 1 from generate_series(:from::int, :to::int) n`,
+        { tenant: ACME, from, to: Math.min(200_000, from + batch - 1) },
+      );
+    }
+    const sorted = await ask('period=1999-05&group_by=key&sort=-requests');
+    expect(outcome(sorted)).toBe('400 invalid_parameter');
+    expect(sorted.json['detail']).toBe(
+      'The server sums at most 200,000 rows of usage for one answer by key. Ask for fewer days.',
+    );
+    expect(rows(await ask('period=1999-05&group_by=key'))).toHaveLength(50);
+  } finally {
+    await h.db.knex('usage_by_month').where('month', '1999-05-01').delete();
+  }
+});
+
 describe('of one key', () => {
   const spans = ['period=2001-02', 'from=2001-01-31&to=2001-02-01', 'from=2000-12-15&to=2001-03-20'];
 

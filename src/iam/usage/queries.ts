@@ -51,8 +51,10 @@ interface UnpricedCount {
   readonly members: readonly string[] | undefined;
 }
 
-/** More rows are not summed for one answer: a sum of this size takes about half a second. */
-export const MAX_SUMMED_ROWS = 500_000;
+/** The largest number of rows of a total or of few groups. A sum of this size takes about half a second. */
+const MAX_SUMMED_ROWS = 500_000;
+/** The largest number of rows of groups by key or user, of which each row may be a group: about a second. */
+const MAX_GROUPED_ROWS = 200_000;
 
 // The sum of a bigint is numeric, which the driver returns as text: the cost of all tenants may exceed an exact number.
 const SUMMED = `${SUMS.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(', ')}, coalesce(sum(cost), 0) as cost`;
@@ -71,6 +73,11 @@ const MEMBERS = {
 /** The groups of which the database knows the requests with a price. */
 type PricedGroup = Extract<UsageGroup, 'model' | 'day' | 'tenant'>;
 
+/** Returns the largest number of rows that one answer sums. @param group undefined = in total */
+export function mostRowsOf(group: UsageGroup | undefined): number {
+  return group === 'key' || group === 'user' ? MAX_GROUPED_ROWS : MAX_SUMMED_ROWS;
+}
+
 const inDays = (scope: TenantScope): string =>
   `day >= cast(:from as date) and day <= cast(:to as date) and ${scopeCondition(scope, 'tenant_id')}`;
 
@@ -81,7 +88,7 @@ const ofKey = (scope: TenantScope): string =>
 
 /**
  * @param key undefined = all keys
- * @returns undefined if there are more rows than `MAX_SUMMED_ROWS`
+ * @returns undefined if there are more rows than `mostRowsOf` allows
  */
 export async function sumUsage(
   q: Queryable,
@@ -150,7 +157,7 @@ function unpricedRows(member: string, within: string): string {
 
 /**
  * Returns a page of groups.
- * @returns undefined if it would sum more rows than `MAX_SUMMED_ROWS`
+ * @returns undefined if it would sum more rows than `mostRowsOf` allows
  */
 export async function listUsage(
   q: Queryable,
@@ -160,15 +167,23 @@ export async function listUsage(
 ): Promise<readonly UsageGroupRow[] | undefined> {
   if (isMonthInOrder(groups)) return listMonth(q, scope, groups, page);
   const { order, sql, bindings } = orderOf(groups.order, page);
-  const { rows } = await q.raw<{ rows: (UsageGroupRow & { readonly rows_read: number })[] }>(
-    `select * from (
-       select member, ${SUMMED}, cast(sum(count(*)) over () as integer) as rows_read
-       from (select * from (${rowsOf(scope, groups)}) usage limit :most) read group by member
-     ) groups where (requests, total_tokens) <> (0, 0) and ${sql} order by ${order} limit :take`,
-    { ...scopeBinding(scope), ...bindingsOf(groups), ...bindings, most: MAX_SUMMED_ROWS + 1, take: page.take },
+  const read = { ...scopeBinding(scope), ...bindingsOf(groups) };
+  if (await isTooMuch(q, rowsOf(scope, groups), read, mostRowsOf(groups.group))) return undefined;
+  const { rows } = await q.raw<{ rows: UsageGroupRow[] }>(
+    `select * from (select member, ${SUMMED} from (${rowsOf(scope, groups)}) usage group by member) groups
+     where (requests, total_tokens) <> (0, 0) and ${sql} order by ${order} limit :take`,
+    { ...read, ...bindings, take: page.take },
   );
-  if ((rows[0]?.rows_read ?? 0) > MAX_SUMMED_ROWS) return undefined;
-  return rows.map(({ rows_read: _read, ...row }) => row);
+  return rows;
+}
+
+/** Counts the rows first: to group too many takes longer than a statement may. */
+async function isTooMuch(q: Queryable, sql: string, bindings: NamedQuery['bindings'], most: number): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { readonly found: number }[] }>(
+    `select cast(count(*) as integer) as found from (select 1 from (${sql}) usage limit :limit) counted`,
+    { ...bindings, limit: most + 1 },
+  );
+  return (rows[0]?.found ?? 0) > most;
 }
 
 /** Returns the position of a row, which `listUsage` reads. */

@@ -13,7 +13,7 @@ import {
   countUnpriced,
   type DaySpan,
   listUsage,
-  MAX_SUMMED_ROWS,
+  mostRowsOf,
   type StoredSums,
   sumUsage,
   type UsageGroupRow,
@@ -117,17 +117,18 @@ export async function readGroups(
   groups: UsageGroups,
   page: Page,
 ): Promise<readonly UsageGroupRow[]> {
-  return bounded(await listUsage(q, scopeOf(caller), groups, page));
+  return bounded(await listUsage(q, scopeOf(caller), groups, page), groups.group);
 }
 
 /** @throws Refusal `invalid_parameter` if there is too much usage to sum */
 export async function readTotal(q: Queryable, caller: Caller, span: DaySpan, key?: KeyId): Promise<StoredSums> {
-  return bounded(await sumUsage(q, scopeOf(caller), span, key));
+  return bounded(await sumUsage(q, scopeOf(caller), span, key), undefined);
 }
 
-function bounded<T>(summed: T | undefined): T {
+function bounded<T>(summed: T | undefined, group: UsageGroup | undefined): T {
   if (summed !== undefined) return summed;
-  const detail = `The server sums at most ${MAX_SUMMED_ROWS.toLocaleString('en-US')} rows of usage for one answer. Ask for fewer days.`;
+  const most = mostRowsOf(group).toLocaleString('en-US');
+  const detail = `The server sums at most ${most} rows of usage for one answer${group === undefined ? '' : ` by ${group}`}. Ask for fewer days.`;
   throw invalid('from', detail);
 }
 
