@@ -82,7 +82,6 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
     runner: AT_ONCE,
     limiter: known,
   };
-  const large = { ...common, runner, limiter: rules };
   const issuers: Maps['issuers'] = new ReadThroughCache({
     ...credentials,
     unseen: { known: knownIssuers(), limiter: unseen },
@@ -125,28 +124,7 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
       compile: (record, id) =>
         inOneStep(() => ({ value: toCachedSession(record, id), weight: weightOfSession(record) })),
     }),
-    tenants: new ReadThroughCache({
-      ...large,
-      cooldown: new Cooldown(),
-      maxEntries: maxTenants,
-      maxWeight: maxRulesBytes,
-      load: (id) => source.tenant(id),
-      *compile(reading) {
-        const record = yield* reading;
-        const value: CachedTenant = { view: yield* compileTenantInSteps(record), home: undefined };
-        return { value, weight: yield* weightOfTenant(record) };
-      },
-    }),
-    globals: new ReadThroughCache({
-      ...large,
-      maxEntries: 1,
-      maxWeight: maxRulesBytes,
-      load: () => source.globalPolicies(),
-      *compile(reading) {
-        const records = yield* reading;
-        return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
-      },
-    }),
+    ...rulesMaps(source, { ...common, runner, limiter: rules, maxEntries: maxTenants, maxWeight: maxRulesBytes }),
     links: new ReadThroughCache({
       ...credentials,
       load: (key) => source.link(...partsOfLink(key)),
@@ -158,6 +136,36 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
       limiter: known_token,
       unseenLimiter: unseen_token,
       monotonicMs,
+    }),
+  };
+}
+
+function rulesMaps(
+  source: CacheLoader,
+  common: Pick<
+    ConstructorParameters<typeof ReadThroughCache>[0],
+    'monotonicMs' | 'maxTombstones' | 'runner' | 'limiter' | 'maxEntries' | 'maxWeight'
+  >,
+): Pick<Maps, 'tenants' | 'globals'> {
+  return {
+    tenants: new ReadThroughCache({
+      ...common,
+      cooldown: new Cooldown(),
+      load: (id) => source.tenant(id),
+      *compile(reading) {
+        const record = yield* reading;
+        const value: CachedTenant = { view: yield* compileTenantInSteps(record), home: undefined };
+        return { value, weight: yield* weightOfTenant(record) };
+      },
+    }),
+    globals: new ReadThroughCache({
+      ...common,
+      maxEntries: 1,
+      load: () => source.globalPolicies(),
+      *compile(reading) {
+        const records = yield* reading;
+        return { value: yield* compilePoliciesInSteps(records), weight: 1 + (yield* weightOfPolicies(records)) };
+      },
     }),
   };
 }

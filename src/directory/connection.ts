@@ -111,16 +111,7 @@ function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadlin
       // Without these characters, the client library may treat the name as a SASL mechanism.
       if (!/[=@\\]/.test(name)) throw new Fault('a name to bind with is a DN, name@domain or DOMAIN\\name');
       if (mustBeSecure && !isVerified(socket)) throw ended(url, 'the bind');
-      const policy = new PasswordPolicyControl();
-      return await run('the bind', async () => {
-        try {
-          await client.bind(name, password, [policy]);
-          return { code: 0, text: '', policy: policy.error };
-        } catch (error) {
-          if (error instanceof ResultCodeError) return { code: error.code, text: textOf(error), policy: policy.error };
-          throw error;
-        }
-      });
+      return await run('the bind', () => bindAs(client, name, password));
     },
     search: (request, limit) =>
       run(`the search below ${request.base}`, async () => {
@@ -157,15 +148,30 @@ function wrap({ url, startTls }: ServerTarget, socket: Socket, deadline: Deadlin
       }),
     close: () => {
       cancel();
-      const timer = setTimeout(() => socket.destroy(), UNBIND_MS);
-      timer.unref();
-      socket.once('close', () => clearTimeout(timer));
-      // Written to the socket, because the library reports every unbind as an error. Its pending operations fail when
-      // the socket closes.
-      if (socket.writable) socket.write(UNBIND);
-      socket.destroySoon();
+      unbind(socket);
     },
   };
+}
+
+async function bindAs(client: Client, name: string, password: string): Promise<BindResult> {
+  const policy = new PasswordPolicyControl();
+  try {
+    await client.bind(name, password, [policy]);
+    return { code: 0, text: '', policy: policy.error };
+  } catch (error) {
+    if (error instanceof ResultCodeError) return { code: error.code, text: textOf(error), policy: policy.error };
+    throw error;
+  }
+}
+
+function unbind(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), UNBIND_MS);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+  // Written to the socket, because the library reports every unbind as an error. Its pending operations fail when the
+  // socket closes.
+  if (socket.writable) socket.write(UNBIND);
+  socket.destroySoon();
 }
 
 /**

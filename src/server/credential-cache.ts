@@ -44,22 +44,14 @@ const STORE_REPLACED: ReadonlySet<FlushReason> = new Set(['epoch', 'timeline', '
 
 /** Starts the modules, which stop with the stack. They have no listener. */
 export async function startCredentialCache(
-  { config, store, telemetry }: WiringContext,
+  wiring: WiringContext,
   stack: AsyncDisposableStack,
 ): Promise<CredentialServices> {
+  const { config, store, telemetry } = wiring;
   const monotonicMs = (): number => performance.now();
   const clock = new StoreClock();
   const now = (): number => clock.nowMs(monotonicMs(), Date.now);
-  const keys = new SigningKeys({
-    store: signingKeyStore(store.db),
-    secretKey: store.secretKey,
-    otherSecretKey: store.otherSecretKey,
-    times: rotationTimes(config.token.accessTtlMs),
-    clock: now,
-    monotonicMs,
-    onFault: (error) =>
-      telemetry.log.warn({ part: 'signing keys', err: error }, 'the signing keys could not be renewed'),
-  });
+  const keys = signingKeys(wiring, now, monotonicMs);
   stack.defer(() => keys.close());
   const tokens = new AccessTokens({
     keys,
@@ -126,6 +118,22 @@ export async function startCredentialCache(
     now,
     onStoreReplaced: (listener) => void replacedListeners.push(listener),
   };
+}
+
+function signingKeys(
+  { config, store, telemetry }: WiringContext,
+  clock: () => number,
+  monotonicMs: () => number,
+): SigningKeys {
+  return new SigningKeys({
+    store: signingKeyStore(store.db),
+    secretKey: store.secretKey,
+    otherSecretKey: store.otherSecretKey,
+    times: rotationTimes(config.token.accessTtlMs),
+    clock,
+    monotonicMs,
+    onFault: (err) => telemetry.log.warn({ part: 'signing keys', err }, 'the signing keys could not be renewed'),
+  });
 }
 
 /** Compiles the built-in routes and the configured ones, which `config` has checked. */

@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostAndPort, listening } from '../config/listening.ts';
 import { notingUses } from '../credential-cache/noting.ts';
-import { createCheckHandler } from '../extauthz/check-handler.ts';
+import { type CheckHandler, createCheckHandler } from '../extauthz/check-handler.ts';
 import { limiterOver, readingLimiter, settlingWith } from '../extauthz/limiter.ts';
-import { startExtAuthz } from '../extauthz/server.ts';
+import { type ExtAuthzOptions, type ExtAuthzServer, startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
 import { startCredentialCache } from './credential-cache.ts';
 import { limitReadings, limitWarnings, startLimits } from './limits.ts';
@@ -82,23 +82,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
     bodyRates: config.inspect,
     tracing: telemetry.tracing,
   });
-  const listen =
-    config.grpc.listen.kind === 'unix' ? `unix:${config.grpc.listen.path}` : hostAndPort(config.grpc.listen);
-  const grpc = await listening(
-    'grpc.listen',
-    listen,
-    startExtAuthz(gate, {
-      listen,
-      transport: config.grpc.transport,
-      tls: config.grpc.tls,
-      onTlsReload: telemetry.tlsReload,
-      onCertificate: config.grpc.tls === undefined ? undefined : telemetry.certificate(),
-      shared: wiring.sharesAddress,
-      maxBodyBytes: config.inspect.maxBodyBytes,
-      listener: settlingWith(limits),
-      otherGate,
-    }),
-  );
+  const grpc = await startListener(wiring, gate, { listener: settlingWith(limits), otherGate });
   starting.defer(() => grpc.drain(DRAIN_MS));
   telemetry.watchMetering(
     () => limits.stats,
@@ -131,4 +115,24 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       await running.disposeAsync();
     },
   };
+}
+
+function startListener(
+  { config, telemetry, sharesAddress }: GateWiring,
+  gate: CheckHandler,
+  reports: Pick<ExtAuthzOptions, 'listener' | 'otherGate'>,
+): Promise<ExtAuthzServer> {
+  const { listen: address, transport, tls } = config.grpc;
+  const listen = address.kind === 'unix' ? `unix:${address.path}` : hostAndPort(address);
+  const server = startExtAuthz(gate, {
+    ...reports,
+    listen,
+    transport,
+    tls,
+    onTlsReload: telemetry.tlsReload,
+    onCertificate: tls === undefined ? undefined : telemetry.certificate(),
+    shared: sharesAddress,
+    maxBodyBytes: config.inspect.maxBodyBytes,
+  });
+  return listening('grpc.listen', listen, server);
 }

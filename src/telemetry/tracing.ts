@@ -75,48 +75,10 @@ const SPAN_ID_BYTES = 8;
 /** Takes many ids from one call of the random source. */
 const POOL_BYTES = 4096;
 
-export function createTracing({ target, sample, onLost, warn }: TracingOptions): Tracing {
+export function createTracing(options: TracingOptions): Tracing {
   const current = new AsyncLocalStorage<ExportedSpan>();
-  const exporter = new OtlpExporter(target, 'v1/traces', warn);
-  const waiting = new BoundedQueue<string>(MAX_WAITING);
+  const spans = new SpanExport(options);
   const ids = randomIds();
-  let dropped = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let sending: Promise<void> | undefined;
-  let isLosing = false;
-
-  function finished(span: string): void {
-    if (!waiting.push(span)) {
-      dropped++;
-      return;
-    }
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      void send();
-    }, EXPORT_EVERY_MS).unref();
-  }
-
-  /** Sends the waiting spans, a batch at a time. Never rejects. */
-  function send(): Promise<void> {
-    // Runs outside of any request, because the exporter's work is no part of a trace.
-    sending ??= current.exit(async () => {
-      while (waiting.length > 0) await sendBatch();
-      sending = undefined;
-    });
-    return sending;
-  }
-
-  async function sendBatch(): Promise<void> {
-    const batch = waiting.take(MAX_BATCH);
-    try {
-      await exporter.send(tracesRequest(target, batch));
-      isLosing = false;
-    } catch (error) {
-      dropped += batch.length;
-      if (!isLosing) onLost(error);
-      isLosing = true;
-    }
-  }
 
   function begin(
     name: string,
@@ -125,7 +87,10 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
     parent: string | undefined,
     attributes: Attributes,
   ): ExportedSpan {
-    return new ExportedSpan({ name, kind, traceId, parent, spanId: ids(SPAN_ID_BYTES) }, attributes, finished);
+    return new ExportedSpan({ name, kind, traceId, parent, spanId: ids(SPAN_ID_BYTES) }, attributes, (span) =>
+      // The exporter's work is no part of a trace.
+      current.exit(() => spans.add(span)),
+    );
   }
 
   function child(name: string, kind: SpanKind, attributes: Attributes = {}): ExportedSpan | undefined {
@@ -138,7 +103,7 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
       const parent = readTraceparent(traceparent);
       if (parent !== undefined)
         return parent.sampled ? begin(name, 'server', parent.traceId, parent.spanId, {}) : undefined;
-      return sample === 'always' ? begin(name, 'server', ids(TRACE_ID_BYTES), undefined, {}) : undefined;
+      return options.sample === 'always' ? begin(name, 'server', ids(TRACE_ID_BYTES), undefined, {}) : undefined;
     },
     within: (span, work) => (span instanceof ExportedSpan ? current.run(span, work) : work()),
     child,
@@ -155,14 +120,68 @@ export function createTracing({ target, sample, onLost, warn }: TracingOptions):
       }
     },
     get dropped() {
-      return dropped;
+      return spans.dropped;
     },
-    async close() {
-      clearTimeout(timer);
-      await atMost(send(), CLOSE_TIMEOUT_MS);
-      exporter.close();
-    },
+    close: () => spans.close(),
   };
+}
+
+/** Sends finished spans to the collector, a batch at a time. */
+class SpanExport {
+  readonly #options: TracingOptions;
+  readonly #exporter: OtlpExporter;
+  readonly #waiting = new BoundedQueue<string>(MAX_WAITING);
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #isLosing = false;
+  dropped = 0;
+
+  constructor(options: TracingOptions) {
+    this.#options = options;
+    this.#exporter = new OtlpExporter(options.target, 'v1/traces', options.warn);
+  }
+
+  add(span: string): void {
+    if (!this.#waiting.push(span)) {
+      this.dropped++;
+      return;
+    }
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#send();
+    }, EXPORT_EVERY_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await atMost(this.#send(), CLOSE_TIMEOUT_MS);
+    this.#exporter.close();
+  }
+
+  /** Sends the waiting spans. Never rejects. */
+  #send(): Promise<void> {
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+    return this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#sendBatch();
+  }
+
+  async #sendBatch(): Promise<void> {
+    const { target, onLost } = this.#options;
+    const batch = this.#waiting.take(MAX_BATCH);
+    try {
+      await this.#exporter.send(tracesRequest(target, batch));
+      this.#isLosing = false;
+    } catch (error) {
+      this.dropped += batch.length;
+      if (!this.#isLosing) onLost(error);
+      this.#isLosing = true;
+    }
+  }
 }
 
 interface SpanIdentity {

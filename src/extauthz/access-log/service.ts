@@ -46,7 +46,8 @@ export function createAccessLog(listener: FinishedListener, otherGate?: OtherGat
   const open = new Set<IncomingCall>();
   /** Streams that this server has ended and their peers have not. */
   const leaving = new Set<IncomingCall>();
-  const counts = { entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
+  const counts: EntryCounts = { entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 };
+  const { take, takeShadow } = readersOf(listener, otherGate, counts);
   let ending = false;
 
   function begin(call: IncomingCall): ((message: Buffer) => GrpcFailure | undefined) | GrpcFailure {
@@ -74,37 +75,6 @@ export function createAccessLog(listener: FinishedListener, otherGate?: OtherGat
     };
   }
 
-  function takeShadow(message: Buffer): GrpcFailure | undefined {
-    const { entries, denied, unreadable, whole } = readOtherGate(message);
-    if (entries > 0) otherGate?.reported();
-    for (const requestId of denied) otherGate?.denied(requestId);
-    counts.unreadable += unreadable;
-    if (whole) return undefined;
-    counts.broken++;
-    return BROKEN;
-  }
-
-  function take(message: Buffer): GrpcFailure | undefined {
-    const { finished, running, unreadable, whole } = readAccessLog(message);
-    for (const request of finished) if (booked(() => listener.finished(request))) counts.entries++;
-    for (const reservation of running) if (booked(() => listener.running(reservation))) counts.running++;
-    counts.unreadable += unreadable;
-    if (whole) return undefined;
-    counts.broken++;
-    return BROKEN;
-  }
-
-  /** Reports whether the listener accepted one entry. An entry that it cannot accept does not affect the others. */
-  function booked(report: () => void): boolean {
-    try {
-      report();
-      return true;
-    } catch {
-      counts.failed++;
-      return false;
-    }
-  }
-
   return {
     methods: {
       '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs': {
@@ -126,4 +96,43 @@ export function createAccessLog(listener: FinishedListener, otherGate?: OtherGat
       }, LINGER_MS);
     },
   };
+}
+
+type EntryCounts = Record<'entries' | 'running' | 'broken' | 'unreadable' | 'failed', number>;
+
+/** Returns the functions that read one message of a stream: of this server's log, and of the log beside another gate. */
+function readersOf(listener: FinishedListener, otherGate: OtherGateListener | undefined, counts: EntryCounts) {
+  function takeShadow(message: Buffer): GrpcFailure | undefined {
+    const { entries, denied, unreadable, whole } = readOtherGate(message);
+    if (entries > 0) otherGate?.reported();
+    for (const requestId of denied) otherGate?.denied(requestId);
+    return outcomeOf(unreadable, whole);
+  }
+
+  function take(message: Buffer): GrpcFailure | undefined {
+    const { finished, running, unreadable, whole } = readAccessLog(message);
+    for (const request of finished) if (booked(() => listener.finished(request))) counts.entries++;
+    for (const reservation of running) if (booked(() => listener.running(reservation))) counts.running++;
+    return outcomeOf(unreadable, whole);
+  }
+
+  function outcomeOf(unreadable: number, whole: boolean): GrpcFailure | undefined {
+    counts.unreadable += unreadable;
+    if (whole) return undefined;
+    counts.broken++;
+    return BROKEN;
+  }
+
+  /** Reports whether the listener accepted one entry. An entry that it cannot accept does not affect the others. */
+  function booked(report: () => void): boolean {
+    try {
+      report();
+      return true;
+    } catch {
+      counts.failed++;
+      return false;
+    }
+  }
+
+  return { take, takeShadow };
 }
