@@ -268,7 +268,7 @@ export const COMMANDS: readonly Command[] = [
   {
     words: ['audit', 'follow'],
     takes: '--cursor FILE [--from start|now] | --after CURSOR',
-    summary: 'Writes each audit row as a line of JSON as soon as it is sealed, and goes on where it ended before.',
+    summary: 'Writes each audit row as a line of JSON as soon as it is sealed, and continues where it ended before.',
     run: async (args) => (await import('./audit-follow.ts')).auditFollowCommand(args),
   },
   {

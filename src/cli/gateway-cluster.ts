@@ -159,7 +159,7 @@ function parsedKubeconfig(text: string) {
 
 interface Resource {
   readonly group: string;
-  /** The first of them that the cluster serves. */
+  /** The versions, in the order in which they are tried. The first one that the cluster serves is used. */
   readonly versions: readonly string[];
   readonly plural: string;
   readonly kind: string;

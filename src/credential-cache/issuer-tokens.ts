@@ -19,7 +19,7 @@ import { VerificationCache, type VerificationCacheParts, type VerificationEntry 
 export interface MatchedProofs {
   /** Undefined if the token has no subject. */
   readonly link: CacheEntry<LinkRecord> | undefined;
-  /** Those with exactly the token's subject, and those whose glob matches it. */
+  /** The keys with exactly the token's subject, and the keys whose glob matches it. */
   readonly exact: readonly ProofRecord[];
   readonly globs: readonly ProofRecord[];
   /** Monotonic milliseconds at which the entries are looked up again, which marks them as used. */

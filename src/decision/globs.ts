@@ -120,7 +120,7 @@ export function compileNames(names: readonly string[], oversized: Oversized): Na
   return { any: names.includes('*'), exact, exactNames: [...exact], prefixes: shortestPrefixes(prefixes), globs };
 }
 
-/** Most prefixes that are tried one after the other. */
+/** The largest number of prefixes that are tried one after the other. */
 const FEW_PREFIXES = 6;
 
 /**

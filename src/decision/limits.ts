@@ -3,20 +3,26 @@
 /** Longest name or glob in a role, a policy or a key, in characters (code points). */
 export const MAX_GLOB_LENGTH = 256;
 export const MAX_STARS = 8;
-/** Most entries of one list of `resource_constraints`: one list per kind. */
+/** The largest number of entries of one list of `resource_constraints`: one list per kind. */
 export const MAX_CONSTRAINT_NAMES = 200;
-/** Most bytes of the constraints of one key, as JSON. */
+/** The largest number of bytes of the constraints of one key, as JSON. */
 export const MAX_CONSTRAINTS_BYTES = 64 * 1024;
-/** Most entries of any other list of a rule: permissions, actions, resources, networks. */
+/** The largest number of entries of any other list of a rule: permissions, actions, resources, networks. */
 export const MAX_ENTRIES = 1000;
-/** Most windows of one operator of `weekly_hours`: a grid of 7 x 24 cells has at most 12 runs of hours in each day. */
+/**
+ * The largest number of windows of one operator of `weekly_hours`: a grid of 7 x 24 cells has at most 12 runs of hours
+ * in each day.
+ */
 export const MAX_WEEKLY_WINDOWS = 84;
 /** Longest name of a resource in a request, in bytes of UTF-8; so it has at most as many UTF-16 code units. */
 export const MAX_RESOURCE_NAME = 512;
 
-/** Most members of the object in a request's body. Their names are at most as long as those of resources. */
+/**
+ * The largest number of members of the object in a request's body. Their names are at most as long as those of
+ * resources.
+ */
 export const MAX_MEMBERS = 256;
-/** Most collections that one request names: each is compared with every grant and policy. */
+/** The largest number of collections that one request names: each is compared with every grant and policy. */
 export const MAX_COLLECTIONS = 64;
 export const MAX_CHOICES = 128;
 export const MAX_PROMPTS = 2048;

@@ -90,7 +90,9 @@ function sameBytes({ bytes }: JsonText, left: number, right: number, length: num
   return true;
 }
 
-/** Most names that are compared with each other. Further names, and names with escapes, go into a set. */
+/**
+ * The largest number of names that are compared with each other. Further names, and names with escapes, go into a set.
+ */
 const MAX_COMPARED = 12;
 
 /** Starts and lengths of the plain names. Shared between bodies, which never overlap. */

@@ -61,7 +61,7 @@ export interface UserPrincipal {
   readonly roles: readonly RoleName[];
   readonly platformAdmin: boolean;
   readonly sessionId: SessionId | undefined;
-  /** As for keys. */
+  /** As in `KeyPrincipal`. */
   readonly provedBy?: IssuerId | undefined;
   /** Permissions that narrow the session. Absent: it has all permissions of the user. */
   readonly scope?: PatternSet | undefined;

@@ -7,7 +7,7 @@ import { coveringPatterns, permissionOf } from './permissions.ts';
 export interface PermissionCatalog {
   /** Without repeats, by text. */
   readonly permissions: readonly Permission[];
-  /** Every pattern that covers at least one of them. */
+  /** Every pattern that covers at least one of the permissions. */
   readonly patterns: ReadonlySet<string>;
   /** Returns the pattern of the same form that covers a permission and differs from `pattern` in the fewest letters. */
   nearest(pattern: string): string | undefined;

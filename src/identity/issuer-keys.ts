@@ -17,7 +17,7 @@ type KeySetResult =
 /** The kinds of issuers: an OpenID provider, or a SPIFFE trust domain with its bundle. */
 type KeySetKind = 'oidc' | 'spiffe';
 
-/** Most entries of a set, with those that are left out. */
+/** The largest number of entries of a set, with those that are left out. */
 const MAX_KEYS = 100;
 const MAX_KID_LENGTH = 512;
 const MIN_RSA_BITS = 2048;

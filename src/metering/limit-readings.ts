@@ -49,7 +49,7 @@ const MAX_AGE_MS = 1000;
 const MAX_READINGS = 50_000;
 /** The numbers of one statement. */
 const MAX_NUMBERS = 1000;
-/** Most numbers that wait to be read, and most checks that wait for numbers. */
+/** The largest number of numbers that wait to be read, and of checks that wait for numbers. */
 const MAX_WAITING = 10_000;
 
 export class LimitReadings {

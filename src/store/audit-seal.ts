@@ -22,7 +22,7 @@ import { type Transaction, transaction } from './transaction.ts';
 
 /** Admits one server at a time. Nothing else in the same database may use this number for an advisory lock. */
 export const CHAIN_LOCK = 726543484;
-/** Most rows of one seal: a busy server writes about this many in a second. */
+/** The largest number of rows of one seal: a busy server writes about this many in a second. */
 const BATCH = 500;
 /** Digests computed without a pause. The same thread also serves requests. */
 const DIGESTS_PER_SLICE = 20;

@@ -131,7 +131,10 @@ export const STATEMENTS = {
   },
 } as const;
 
-/** Most connections for loads of rules. Those of a large tenant take long, and other loads need connections as well. */
+/**
+ * The largest number of connections for loads of rules. Those of a large tenant take long, and other loads need
+ * connections as well.
+ */
 const MAX_RULE_LOADS = 4;
 const MAX_RULE_WAIT_MS = 2000;
 /** More than the cache's own limit of loads. */

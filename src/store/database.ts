@@ -14,7 +14,7 @@ interface DatabaseOptions {
    * socket.
    */
   readonly url: string;
-  /** Most connections. Default: 10. */
+  /** The largest number of connections. Default: 10. */
   readonly poolMax?: number;
   /** Bounds the wait for a connection. Default: 2000. */
   readonly acquireTimeoutMs?: number;

@@ -16,7 +16,7 @@ export interface DecisionCountsOptions extends WriterOptions {
   readonly tally: Tally;
   /** The table of the counts. Default: `decision_counts`. */
   readonly table?: CountsTable;
-  /** Most rows of one statement. Default: 2000. */
+  /** The largest number of rows of one statement. Default: 2000. */
   readonly batchSize?: number;
 }
 

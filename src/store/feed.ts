@@ -26,7 +26,7 @@ export type FlushReason = 'epoch' | 'timeline' | 'behind' | 'pruned' | 'listener
 
 /** Characters of an unknown kind that are reported. */
 const MAX_KIND_LENGTH = 64;
-/** Most unknown kinds that are reported. Flushes for further kinds are only counted. */
+/** The largest number of unknown kinds that are reported. Flushes for further kinds are only counted. */
 const MAX_REPORTED_KINDS = 100;
 
 /** Events of the feed, for logs and metrics. The listeners must not throw. */
@@ -46,7 +46,7 @@ export interface FeedOptions {
   readonly notifications?: boolean;
   /** Default: 1000. */
   readonly pollIntervalMs?: number;
-  /** Most changes of one batch. Default: 1000. */
+  /** The largest number of changes of one batch. Default: 1000. */
   readonly batchSize?: number;
   /** Bounds catchUp(). Default: 4000, twice the statement timeout, because it may wait for a running read first. */
   readonly catchUpTimeoutMs?: number;

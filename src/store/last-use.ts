@@ -14,9 +14,9 @@ import type { KeyId } from '../domain/ids.ts';
 import { PeriodicWriter, type WriterOptions } from './periodic-writer.ts';
 
 export interface KeyUsesOptions extends WriterOptions {
-  /** Most waiting keys. Default: 200000. */
+  /** The largest number of waiting keys. Default: 200000. */
   readonly maxKeys?: number;
-  /** Most keys of one statement. Default: 1000. */
+  /** The largest number of keys of one statement. Default: 1000. */
   readonly batchSize?: number;
 }
 

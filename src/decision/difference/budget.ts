@@ -1,9 +1,11 @@
 /** The bounds of one computation. Beyond one of them the difference is incomplete, and says so. */
 
-/** Most states of the automata of all globs, and most places of globs that the steps between them visit. */
+/**
+ * The largest number of states of the automata of all globs, and of places of globs that the steps between them visit.
+ */
 const MAX_STATES = 40_000;
 const MAX_PLACES = 1_000_000;
-/** Most comparisons of two regions, of about 1 us each. */
+/** The largest number of comparisons of two regions, of about 1 us each. */
 const MAX_COMPARISONS = 4_000_000;
 
 /** A bound was exceeded. The message is the reason that the difference gives. */

@@ -56,7 +56,7 @@ interface Entry {
   readonly rule: Rule;
   /** Empty if it matches none of these requests. */
   readonly regions: readonly Region[];
-  /** Most work of a decision on it. */
+  /** The largest cost of a decision about one of its requests, in the unit of `MAX_RULE_WORK`. */
   readonly work: number;
   /** True if it covers only a permission that platform administrators alone can use. */
   readonly forAdministrators: boolean;

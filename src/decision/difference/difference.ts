@@ -30,7 +30,7 @@ import { type RequestShape, shapesOf } from './shapes.ts';
 import { findWitness } from './witness.ts';
 
 export const MAX_BOXES = 200;
-/** Most regions that are described and decided, of which the widest become boxes. */
+/** The largest number of regions that are described and decided, of which the widest become boxes. */
 const MAX_REGIONS = 2000;
 
 const TOO_MANY_BOXES = `There are more than ${MAX_BOXES} boxes. Those that concern the most principals are shown.`;

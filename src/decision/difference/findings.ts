@@ -46,9 +46,9 @@ export interface RuleFinding {
 }
 
 const MAX_NAMED = 5;
-/** Most comparisons of two regions. */
+/** The largest number of comparisons of two regions. */
 const MAX_COMPARISONS = 300_000;
-/** Most places of globs that the steps between states of the automata visit. */
+/** The largest number of places of globs that the steps between states of the automata visit. */
 const MAX_PLACES = 400_000;
 
 interface FindingsInput {

@@ -9,7 +9,7 @@ import type { RouteTable } from '../routes.ts';
 
 /** Principals that every rule treats alike: users with the same roles, or keys with the same grant and owner's roles. */
 export interface PrincipalGroup {
-  /** One of them. Its id is the subject of witnesses. */
+  /** A principal of the group. Its id is the subject of witnesses. */
   readonly principal: Principal;
   /** The number of principals of the group. */
   readonly count: number;

@@ -43,7 +43,7 @@ function witnessInstant({ clocks }: ConditionAxes, parts: readonly RegionPart[],
   return undefined;
 }
 
-/** Most names of one set that are tried. */
+/** The largest number of names of one set that are tried. */
 const MAX_TRIED = 3;
 
 /** Returns resources of a region, of which routes may accept some more readily than others. */

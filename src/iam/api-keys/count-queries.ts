@@ -56,7 +56,7 @@ export async function countActiveKeys(q: Queryable, owner: KeysOwner, most: numb
 
 interface NewKeys {
   readonly count: number;
-  /** The age of the oldest of them; null = there is none. */
+  /** The age of the oldest counted key; null = no key was counted. */
   readonly oldest_age_ms: number | null;
 }
 

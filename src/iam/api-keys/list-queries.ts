@@ -116,7 +116,7 @@ export async function countKeys(
   return countUpTo(q, { sql: `select from ${matching.from} where ${matching.where}`, bindings }, most);
 }
 
-/** Returns those of a tenant's keys with these ids that the filter matches, by id. */
+/** Returns the tenant's keys among these ids that match the filter, in the order of their ids. */
 export async function findKeys(
   q: Queryable,
   tenant: TenantId,

@@ -16,7 +16,7 @@ import { revokeKeys } from './queries.ts';
 import { keyFilterOf } from './read.ts';
 import { type ApiKeyRevocations, MAX_REVOKED, type revocation } from './schemas.ts';
 
-/** Most bytes of the keys of one request, as stored: the audit log holds each key twice. */
+/** The largest number of bytes of the keys of one request, as stored: the audit log holds each key twice. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 type Revocations = Static<typeof ApiKeyRevocations>;
@@ -63,7 +63,7 @@ export async function revokeSeveralKeys(
 interface ChosenKeys {
   /** The texts that the response lists. */
   readonly requested: readonly string[];
-  /** Those of them that are ids, each once. */
+  /** The requested texts that are ids, each once. */
   readonly ids: readonly KeyId[];
   readonly filter: ReturnType<typeof keyFilterOf>;
   readonly hasMore: boolean;

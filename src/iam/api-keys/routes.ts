@@ -21,7 +21,7 @@ import { revokeKey, rotateKey, updateKey } from './update.ts';
 
 const KEYS = '/v1/iam/api-keys';
 
-const NEEDS = '`admin:keys`, or acting for oneself with an access token';
+const NEEDS = "`admin:keys`, or an access token of the key's owner";
 
 const keys = resourceEndpoints({
   path: KEYS,

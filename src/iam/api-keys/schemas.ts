@@ -98,7 +98,7 @@ export const rotation = component(
 /** An imported key has a secret. */
 const { proof: _proof, ...importedMembers } = newKey.properties;
 
-/** Most keys of one import, and of one revocation. */
+/** The largest number of keys of one import, and of one revocation. */
 const MAX_IMPORTED = 1000;
 export const MAX_REVOKED = 1000;
 

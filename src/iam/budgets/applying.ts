@@ -16,7 +16,7 @@ import { callersOfUser, selectionsOfCallers } from './applying-queries.ts';
 import { budgetRecord } from './entity.ts';
 import { enabledBudgets, sizeOfBudgets } from './queries.ts';
 
-/** Most sets of budgets, each of one or more callers, that are compared model by model. */
+/** The largest number of sets of budgets, each of one or more callers, that are compared model by model. */
 const MAX_SETS = 10_000;
 
 /**

@@ -30,7 +30,7 @@ import { asksAlso, component, described, nullable } from '../schema/keywords.ts'
 import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
 
-/** Most keys, users or roles that one budget selects, and most models. */
+/** The largest number of keys, users or roles that one budget selects, and of models. */
 const MAX_SELECTED = 1000;
 const MAX_MODELS = 100;
 const MAX_ALERTS = 10;

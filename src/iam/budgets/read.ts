@@ -1,4 +1,4 @@
-/** Reads budgets, with what was spent of them. */
+/** Reads budgets, with their spent amounts. */
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';

@@ -38,7 +38,7 @@ import { statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
 import { beginsNewAmount, readBudgetChanges, readNewBudget } from './values.ts';
 
-/** Most octets of the budgets of a tenant. Every gate keeps them in memory. */
+/** The largest number of octets of the budgets of a tenant. Every gate keeps them in memory. */
 const MAX_OCTETS = 1024 * 1024;
 
 /** @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded` */

@@ -84,7 +84,7 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
     refuseLacking(caller, permissionsOfRole(role, rules), `The role ${role} grants permissions that you do not have:`);
 }
 
-/** Most different grants of an issuer's keys that are compared. */
+/** The largest number of different grants of an issuer's keys that are compared. */
 const MAX_GRANTS = 10_000;
 
 /**

@@ -275,7 +275,7 @@ export interface TrialGroup {
   readonly code: string;
   readonly policy: string | null;
   readonly count: number;
-  /** Those that the other gate decided otherwise. */
+  /** The decisions that differ from those of the other gate. */
   readonly differing: number;
 }
 

@@ -7,10 +7,10 @@ import type { KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
-/** Most users and most keys of a tenant that one difference reads, and most groups of them. */
+/** The largest number of users, and of keys, of a tenant that one difference reads, and of groups of them. */
 export const MAX_PRINCIPALS = 100_000;
 export const MAX_GROUPS = 5_000;
-/** Most sums of requests of one key or user and one model. */
+/** The largest number of sums of requests of one key or user and one model. */
 const MAX_METERED = 200_000;
 export const USAGE_DAYS = 7;
 
@@ -100,7 +100,7 @@ export async function meteredRequests(
   return (rows[0]?.metered ?? 0) > MAX_METERED ? undefined : rows;
 }
 
-/** Returns those of these users and keys that are active and belong to the tenant. */
+/** Returns the users and keys among these ids that are active and belong to the tenant. */
 export async function principalsOf(
   q: Queryable,
   tenant: TenantId,

@@ -162,7 +162,7 @@ interface RecordedRequest {
   readonly principal: Principal;
 }
 
-/** Most recorded decisions of each outcome that a difference decides again. */
+/** The largest number of recorded decisions of each outcome that a difference decides again. */
 const MAX_RECORDED = 500;
 
 /** Returns the newest recorded decisions that can be decided again: of the tenant's principals, and exact. */

@@ -62,7 +62,7 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       summary: 'Explain the decision about a request. Nothing is counted.',
       permission: 'use-case',
       onlyReads: true,
-      needs: '`admin:policies`, or asking about oneself',
+      needs: '`admin:policies`, or a question about the caller itself',
       body: explainRequest,
       maxBodyBytes: EXPLAIN_BODY_BYTES,
       answers: shows('The decision and its reasons.', Explanation),

@@ -18,7 +18,7 @@ import { issuerResource } from './resource.ts';
 import { rolesOfMapping, unknownRoles } from './users.ts';
 import { type IssuerValues, readNewIssuer } from './values.ts';
 
-/** Most issuers of one tenant. */
+/** The largest number of issuers of one tenant. */
 export const MAX_ISSUERS = 100;
 
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */

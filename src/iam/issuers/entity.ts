@@ -31,7 +31,7 @@ export const DEFAULT_ALGORITHMS: readonly string[] = ['RS256', 'ES256', 'EdDSA']
 export const DEFAULT_LEEWAY_SECONDS = 5;
 
 export const MAX_ISSUER_LENGTH = 512;
-/** Most values of one rule on a claim, and most rules of one list. */
+/** The largest number of values of one rule on a claim, and of rules of one list. */
 const MAX_VALUES = 100;
 const MAX_RULES = 100;
 

@@ -106,11 +106,11 @@ export async function unlinkUsers(q: Queryable, issuer: IssuerId): Promise<void>
 
 /** The sessions that a change of an issuer ends. */
 export type EndedSessions =
-  /** All that began with its tokens. */
+  /** All sessions that began with the issuer's tokens. */
   | 'all'
-  /** Those of users. */
+  /** The sessions of users. */
   | 'users'
-  /** Those that began with a login to the console. */
+  /** The sessions that began with a login to the console. */
   | 'logins';
 
 const WHICH: Readonly<Record<EndedSessions, string>> = {

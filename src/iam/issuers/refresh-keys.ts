@@ -22,7 +22,7 @@ const JITTER = 0.1;
 const FIRST_RETRY_MS = 5_000;
 /** Bounds one refresh, with the discovery. It ends before the next one may begin (key-queries.ts). */
 const TIMEOUT_MS = 5_000;
-/** Most fetches at a time in one process. A tenant leaves half of the free ones to others. */
+/** The largest number of fetches at a time in one process. A tenant leaves half of the free ones to others. */
 const CONCURRENCY = 8;
 /** Requests for a refresh that wait for their turn. */
 const MAX_WAITING = 32;

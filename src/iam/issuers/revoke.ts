@@ -60,7 +60,7 @@ export async function writeRevokedBefore(
   return writtenIssuer(trx, tenant_id, id);
 }
 
-/** Most keys, and most links of users, that one deletion ends. */
+/** The largest number of keys, and of links of users, that one deletion ends. */
 const MAX_FORCED = 10_000;
 
 /**

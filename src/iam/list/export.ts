@@ -15,7 +15,7 @@ import type { Cursors } from './list.ts';
 
 /** Longest duration of one export, in milliseconds. */
 export const MAX_EXPORT_MS = 10 * 60_000;
-/** Most bytes of the rows of one batch, as stored. A batch of one row may exceed it. */
+/** The largest number of bytes of the rows of one batch, as stored. A batch of one row may exceed it. */
 export const MAX_BATCH_BYTES = 256 * 1024;
 
 export interface ExportCaller {

@@ -11,7 +11,7 @@ import type { Caller } from '../caller/caller.ts';
 
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
-/** Most bytes of the rows of one page, as JSON. A page always has at least one row. */
+/** The largest number of bytes of the rows of one page, as JSON. A page always has at least one row. */
 export const MAX_PAGE_BYTES = 1024 * 1024;
 
 export interface ListQuery {

@@ -14,7 +14,7 @@ const NAMES: Readonly<Record<NamedKind, string>> = {
 
 const TENANT_OF: Readonly<Record<NamedKind, string>> = { user: 'tenant_id', api_key: 'tenant_id', tenant: 'id' };
 
-/** Returns those of the scope. */
+/** Returns the names by id, without those of resources outside the scope. */
 export async function namesOfIds(
   q: Queryable,
   scope: TenantScope,

@@ -45,9 +45,11 @@ export interface Beginning {
   readonly audit: AuditRow;
 }
 
-/** Most active sessions of one user. Another login ends the least recently used one. */
+/** The largest number of active sessions of one user. Another login ends the least recently used one. */
 export const MAX_SESSIONS = 1000;
-/** Most refreshes of one session: more than one per minute for 30 days. After that, the session ends. */
+/**
+ * The largest number of refreshes of one session: more than one per minute for 30 days. After that, the session ends.
+ */
 export const MAX_REFRESHES = 50_000;
 
 /**

@@ -29,7 +29,10 @@ export interface SetupDifference {
   readonly left: number;
 }
 
-/** Most tenants that are compared for a changed global policy, in addition to those with changes of their own. */
+/**
+ * The largest number of tenants that are compared for a changed global policy, in addition to those with changes of
+ * their own.
+ */
 const MAX_TENANTS = 200;
 
 /** Compares each tenant whose rules change. A setup that changes global policies is compared in all tenants. */

@@ -5,7 +5,7 @@ import type { ClaimRule, IssuerKey, IssuerUsers } from '../../domain/records.ts'
 import type { Queryable } from '../../store/queryable.ts';
 import type { IssuerSso } from '../issuers/entity.ts';
 
-/** Most issuers that the sign-in page shows. */
+/** The largest number of issuers that the sign-in page shows. */
 export const MAX_SHOWN_ISSUERS = 100;
 
 interface ShownIssuer {

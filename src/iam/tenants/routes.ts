@@ -59,7 +59,7 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
       operationId: 'getTenant',
       summary: 'Get a tenant. Platform administrators may get any tenant, other callers their own.',
       permission: 'use-case',
-      needs: "`admin:tenants`; for one's own tenant `admin:users`",
+      needs: "`admin:tenants`; for the caller's own tenant `admin:users`",
       run: ({ caller }, id) => getTenant(parts, caller, id),
     }),
     tenants.update({

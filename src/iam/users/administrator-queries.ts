@@ -66,7 +66,7 @@ export async function holdsAdminRole(q: Queryable, email: string): Promise<boole
   return rows[0]?.found === true;
 }
 
-/** Returns those of the users that have a password. */
+/** Returns the users among `ids` that have a password. */
 export async function usersWithPassword(q: Queryable, ids: readonly UserId[]): Promise<ReadonlySet<UserId>> {
   const { rows } = await q.raw<{ rows: { id: string }[] }>(
     'select id from users where id = any(cast(:ids as text[])) and password_hash is not null',

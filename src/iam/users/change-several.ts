@@ -27,7 +27,7 @@ type Request = Static<typeof severalUsers>;
 type Report = Static<typeof UserChangesReport>;
 type Outcome = Report['data'][number];
 
-/** Most roles that a request may give to one user by hand. */
+/** The largest number of roles that a request may give to one user by hand. */
 const MAX_ROLES = 100;
 
 /** @throws Refusal `invalid_field`; `escalation` for a role that the caller must not give */
@@ -99,7 +99,7 @@ function pendingOf({ action, role: text }: Request): PendingChange {
 interface ChosenUsers {
   /** The texts that the response lists. */
   readonly requested: readonly string[];
-  /** Those of them that are ids, each once. */
+  /** The requested texts that are ids, each once. */
   readonly ids: readonly UserId[];
   readonly hasMore: boolean;
 }

@@ -43,7 +43,7 @@ const optionalText = (description: string) => nullable(Type.String({ description
 /** `issuer:<name>`: the name that the issuer had when its token created the user. */
 export type UserSource = 'local' | 'ldap' | `issuer:${string}`;
 
-/** Most identities of one user. */
+/** The largest number of identities of one user. */
 const MAX_IDENTITIES = 20;
 
 interface Identity {

@@ -82,7 +82,7 @@ export async function listUserIds(
   return (await findSortedPage<UserId>(q, search, { after: undefined, take }, SCANNED_USERS)).map(({ id }) => id);
 }
 
-/** Returns those of a tenant's users with these ids that the filter matches, by id. */
+/** Returns the tenant's users among these ids that match the filter, in the order of their ids. */
 export async function findUsers(
   q: Queryable,
   tenant: TenantId,

@@ -171,7 +171,7 @@ export async function takeRole(q: Queryable, ids: readonly UserId[], role: RoleN
   await touch(q, ids);
 }
 
-/** As every update of a user does. */
+/** Sets the time of the last update, as every change of a user does. */
 async function touch(q: Queryable, ids: readonly UserId[]): Promise<void> {
   await users(q)
     .whereIn('id', ids)

@@ -6,7 +6,7 @@ import { rejection, text } from '../schema/resource-parts.ts';
 import { closed, dryRun, oneOf, only, searchText } from '../schema/schemas.ts';
 import { directoryStatus } from './entity.ts';
 
-/** Most users of one change. */
+/** The largest number of users of one change. */
 export const MAX_CHANGED = 500;
 
 /** The filters of the list of users, and of a change of several users. */

@@ -16,7 +16,7 @@ import { webhookResource } from './resource.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { maySend, readNewWebhook } from './values.ts';
 
-/** Most webhooks of one tenant. */
+/** The largest number of webhooks of one tenant. */
 export const MAX_WEBHOOKS = 20;
 
 /** @throws Refusal `invalid_field`, `insufficient_permission`, `already_exists`, `quota_exceeded` */

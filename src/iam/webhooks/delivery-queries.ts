@@ -160,7 +160,7 @@ export interface ClaimedDelivery {
   readonly url: string;
   readonly type: string;
   readonly body: string;
-  /** With this one. */
+  /** The number of attempts, including this one. */
   readonly attempts: number;
   /** The time of the attempt, which names the claim. */
   readonly attempt: string;

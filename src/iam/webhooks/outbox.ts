@@ -22,7 +22,7 @@ import {
   moveOutbox,
 } from './outbox-queries.ts';
 
-/** Most waiting deliveries of one webhook. */
+/** The largest number of waiting deliveries of one webhook. */
 export const MAX_BACKLOG = 10_000;
 /** Pages of one run. The next run continues. */
 const MAX_PAGES = 20;

@@ -8,10 +8,10 @@ import { startPeriodicRuns } from '../../concurrency/single-flight.ts';
 import { attemptDelivery, type SendParts } from './attempt.ts';
 import { claimDelivery, type DueWebhook, dueWebhooks } from './delivery-queries.ts';
 
-/** Most attempts at a time in one process, and requests for a test that wait for their turn. */
+/** The largest number of attempts at a time in one process, and requests for a test that wait for their turn. */
 const CONCURRENCY = 32;
 const MAX_WAITING = 32;
-/** Most attempts at a time to one host: many tenants may have webhooks there. */
+/** The largest number of attempts at a time to one host: many tenants may have webhooks there. */
 const PER_HOST = 8;
 /** Deliveries of one webhook in one turn. */
 const PER_TURN = 50;

@@ -32,7 +32,7 @@ export function postgresMetering(db: Queries): MeteringStore {
   };
 }
 
-/** Windows of this number of lengths, and of this additional time, are kept after their beginning. */
+/** A window of a rate limit is kept for this number of its lengths, and for the slack, after its beginning. */
 const KEPT_WINDOWS = 3;
 const WINDOW_SLACK_MS = 60_000;
 
