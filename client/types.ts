@@ -1507,6 +1507,8 @@ export type Limit = {
   readonly limit: number | null;
   /** Null: the usage is not counted. */
   readonly used: number | null;
+  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. Null: the usage is not counted. */
+  readonly reserved: number | null;
   /** How much is left. */
   readonly remaining: number | null;
   /** Null: it does not reset by itself. */
@@ -1518,7 +1520,7 @@ export type Limits = {
   readonly max_tokens_per_request: Limit;
   readonly monthly_tokens: MonthlyLimit;
   readonly max_users: Limit;
-  readonly max_collections: ReservableLimit;
+  readonly max_collections: Limit;
   /** The limits by model of the tenant itself. `used` of `parallel`: the places that all gates hold. */
   readonly rate_limits: readonly ModelRateLimit[];
 };
@@ -1577,6 +1579,8 @@ export type ModelRateLimit = {
   readonly limit: number | null;
   /** Null: the usage is not counted. */
   readonly used: number | null;
+  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. Null: the usage is not counted. */
+  readonly reserved: number | null;
   /** How much is left. */
   readonly remaining: number | null;
   /** Null: it does not reset by itself. */
@@ -1588,12 +1592,11 @@ export type MonthlyLimit = {
   readonly limit: number | null;
   /** Null: the usage is not counted. */
   readonly used: number | null;
+  readonly reserved: number;
   /** How much is left. */
   readonly remaining: number | null;
   /** Null: it does not reset by itself. */
   readonly resets_at: string | null;
-  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. */
-  readonly reserved: number;
   /** The time at which the tokens are spent at the month's average pace. Null: not before the reset, spent already, or less than two days of the month have passed. */
   readonly runs_out_at: string | null;
 };
@@ -2436,19 +2439,6 @@ export type RecentDecisions = {
 export type RefreshToken = {
   /** Absent if the refresh token is sent as a cookie. */
   readonly refresh_token?: string;
-};
-
-export type ReservableLimit = {
-  /** Null: there is no limit. */
-  readonly limit: number | null;
-  /** Null: the usage is not counted. */
-  readonly used: number | null;
-  /** How much is left. */
-  readonly remaining: number | null;
-  /** Null: it does not reset by itself. */
-  readonly resets_at: string | null;
-  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. */
-  readonly reserved: number;
 };
 
 /** Names or globs by kind. An absent kind is unconstrained, an empty list permits none. */

@@ -727,7 +727,7 @@ const ENDPOINTS: Readonly<Record<string, Expectation>> = {
     guarantee: 'the remainder of each limit is shown',
     status: 200,
     ask: onOne('tenants', 'GET', '/limits'),
-    shows: () => ({ max_users: { limit: null, used: 0, remaining: null, resets_at: null } }),
+    shows: () => ({ max_users: { limit: null, used: 0, reserved: 0, remaining: null, resets_at: null } }),
   },
   correctUsage: {
     guarantee: 'usage is corrected',

@@ -37,7 +37,7 @@ function tenantId(text: string): TenantId {
   return id;
 }
 
-const NONE = { limit: null, used: null, remaining: null, resets_at: null };
+const NONE = { limit: null, used: null, reserved: null, remaining: null, resets_at: null };
 
 describe('the pace of a month', () => {
   const DAY = 86_400_000;
@@ -60,13 +60,13 @@ describe('the pace of a month', () => {
 });
 
 describe('limits', () => {
-  test('that are not set are null, and their usage is shown', async () => {
+  test('that are not set are null, and their usage and what is reserved of them are shown', async () => {
     const id = await tenantWith({}, {});
     expect(await limits(id)).toEqual({
       rate_limit_rpm: NONE,
       max_tokens_per_request: NONE,
       monthly_tokens: { ...NONE, used: 0, resets_at: expect.any(String), reserved: 0, runs_out_at: null },
-      max_users: { ...NONE, used: 0 },
+      max_users: { ...NONE, used: 0, reserved: 0 },
       max_collections: { ...NONE, used: 0, reserved: 0 },
       rate_limits: [],
     });
@@ -75,7 +75,7 @@ describe('limits', () => {
   test('of 0 have a remainder of 0', async () => {
     const zero = { monthly_tokens: 0, max_users: 0, max_collections: 0 };
     const id = await tenantWith({ rate_limit_rpm: 0, max_tokens_per_request: 0 }, zero);
-    const nothing = { limit: 0, used: 0, remaining: 0 };
+    const nothing = { limit: 0, used: 0, reserved: 0, remaining: 0 };
     expect(await limits(id)).toMatchObject({
       rate_limit_rpm: nothing,
       max_tokens_per_request: { ...NONE, limit: 0 },
@@ -122,9 +122,25 @@ describe('limits', () => {
     await h.db.knex('token_budgets').insert({ tenant_id: id, period: placesOf(places), spent: 0, held: 1 });
     const resets_at = expect.any(String);
     expect((await limits(id))['rate_limits']).toEqual([
-      { models: ['a', 'b-*'], dimension: 'requests_per_minute', limit: 5, used: 2, remaining: 3, resets_at },
-      { models: ['a', 'b-*'], dimension: 'tokens_per_minute', limit: 100, used: 130, remaining: 0, resets_at },
-      { models: ['*'], dimension: 'parallel', limit: 2, used: 1, remaining: 1, resets_at: null },
+      {
+        models: ['a', 'b-*'],
+        dimension: 'requests_per_minute',
+        limit: 5,
+        used: 2,
+        reserved: 0,
+        remaining: 3,
+        resets_at,
+      },
+      {
+        models: ['a', 'b-*'],
+        dimension: 'tokens_per_minute',
+        limit: 100,
+        used: 130,
+        reserved: 0,
+        remaining: 0,
+        resets_at,
+      },
+      { models: ['*'], dimension: 'parallel', limit: 2, used: 1, reserved: 0, remaining: 1, resets_at: null },
     ]);
     const listed = await h.api('GET', '/v1/iam/tenants?include=limits&limit=200', { as: h.root.token });
     const data: readonly Json[] = Object(listed.json)['data'];
@@ -153,7 +169,7 @@ describe('limits', () => {
     await h.person(id, []);
     const gone = await h.person(id, []);
     await h.api('POST', `/v1/iam/users/${gone.id}/deactivate`, { as: h.root.token, tenant: id });
-    expect((await limits(id))['max_users']).toEqual({ limit: 3, used: 1, remaining: 2, resets_at: null });
+    expect((await limits(id))['max_users']).toEqual({ limit: 3, used: 1, reserved: 0, remaining: 2, resets_at: null });
   });
 
   test('of collections show unexpired reservations apart', async () => {

@@ -11,6 +11,13 @@ const count = Type.Integer({ minimum: 0 });
 const limit = {
   limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
   used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
+  reserved: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'The part of `remaining` that is set aside for requests in progress and fetched ahead of need. Null: the usage is not counted.',
+    }),
+  ),
   remaining: nullable(count),
   resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
@@ -19,18 +26,11 @@ const TenantLimit = component('Limit', Type.Object(limit));
 
 export type TenantLimit = Static<typeof TenantLimit>;
 
-const reservable = {
-  ...limit,
-  reserved: Type.Integer({
-    minimum: 0,
-    description: 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.',
-  }),
-};
-
 export const MonthlyLimit = component(
   'MonthlyLimit',
   Type.Object({
-    ...reservable,
+    ...limit,
+    reserved: count,
     runs_out_at: nullable(
       Type.String({
         format: 'date-time',
@@ -48,7 +48,7 @@ export const TenantLimits = component(
     max_tokens_per_request: TenantLimit,
     monthly_tokens: MonthlyLimit,
     max_users: TenantLimit,
-    max_collections: component('ReservableLimit', Type.Object(reservable)),
+    max_collections: TenantLimit,
     rate_limits: Type.Array(
       component(
         'ModelRateLimit',

@@ -69,11 +69,11 @@ export function passedOf(
   return ms < LEAST_PACE_MS ? undefined : { ms, share: ms / lengthMs };
 }
 
-const NO_LIMIT: TenantLimit = { limit: null, used: null, remaining: null, resets_at: null };
+const NO_LIMIT: TenantLimit = { limit: null, used: null, reserved: null, remaining: null, resets_at: null };
 
 function used(limit: number | undefined, count: number): TenantLimit {
-  if (limit === undefined) return { ...NO_LIMIT, used: count };
-  return { limit, used: count, remaining: Math.max(0, limit - count), resets_at: null };
+  const counted = { ...NO_LIMIT, used: count, reserved: 0 };
+  return limit === undefined ? counted : { ...counted, limit, remaining: Math.max(0, limit - count) };
 }
 
 function instant(ms: number): string {

@@ -54,7 +54,7 @@ interface OneProps {
 
 function One({ title, state, isByMinute }: OneProps) {
   const { limit, used, remaining, resets_at: resetsAt } = state;
-  const reserved = 'reserved' in state ? state.reserved : 0;
+  const reserved = state.reserved ?? 0;
   return (
     <div className={styles.limit}>
       <h2>{title}</h2>
