@@ -158,6 +158,11 @@ describe('to a caller that may manage the key or the user, step 8 says why', () 
     expect(await reasonOf({ credential: cut }, stranger.token)).toMatchObject({ reason: 'checksum', key_id: null });
   });
 
+  test('no key and no token has the text', async () => {
+    for (const credential of ['short', 'eyJhbGciOiJub25lIn0.e30.', boss.token.slice(0, -1), unknownKey()])
+      expect(await reasonOf({ credential })).toMatchObject(UNKNOWN);
+  });
+
   test("a key's owner is deactivated", async () => {
     const owner = await h.person(ACME, ['developer']);
     const key = await makeKey(boss, { user_id: owner.id });

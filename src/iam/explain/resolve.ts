@@ -175,7 +175,10 @@ async function resolveCredential(
   authorizeRequester(requester, (caller) => bearer !== undefined && bearer.id === selfId(caller));
   const home = visibleTenant(requester);
   const foreign = bearer !== undefined && home !== undefined && bearer.tenantId !== home;
-  if (foreign) return { resolution: { identity: UNKNOWN, snapshot: undefined }, subject: { kind: 'none' } };
+  // A text with the characters of a token passes step 6, also if it is no token.
+  const unreadable = form.kind === 'token' && identity.kind === 'invalid' && identity.reason === 'malformed';
+  if (foreign || unreadable)
+    return { resolution: { identity: UNKNOWN, snapshot: undefined }, subject: { kind: 'none' } };
   if (form.kind === 'token' && identity.kind === 'invalid' && identity.external === true)
     return { resolution, subject: await issuerSubject(parts.db.knex, form.token, identity.reason, nowMs) };
   return { resolution, subject: explainSubjectOf(form, claims) };
