@@ -351,4 +351,15 @@ describe('the overview', () => {
       });
     }
   });
+
+  test('has no keys if a policy denies the caller admin:keys', async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'denied', name: 'denied' } });
+    const developer = await h.person('denied', ['developer']);
+    const body = { description: 'd', scopes: ['chat:*'], expires_in_days: 1 };
+    await h.api('POST', '/v1/iam/api-keys', { as: developer.token, body });
+    expect(await overview(developer.token)).toMatchObject({ expiring_keys: { total: 1 } });
+    const policy = { name: 'no-keys', effect: 'deny', actions: ['admin:keys'], resources: ['*'] };
+    await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: 'denied', body: policy });
+    expect(await overview(developer.token)).toMatchObject({ expiring_keys: { total: 0, data: [] } });
+  });
 });

@@ -112,7 +112,8 @@ function noticed(
 /** A caller without `admin:keys` sees its own keys, if it may act on itself, and otherwise none. */
 async function expiringKeys(parts: OverviewParts, caller: Caller): Promise<OverviewReport['expiring_keys']> {
   const before = new Date(Math.ceil((caller.nowMs + SOON_DAYS * DAY_MS) / HOUR_MS) * HOUR_MS);
-  if (selfId(caller) === undefined && !isAuthorized(caller, 'admin:keys')) return { before, total: 0, data: [] };
+  const self = selfId(caller) !== undefined;
+  if (!isAuthorized(caller, 'admin:keys', { self })) return { before, total: 0, data: [] };
   const keys = await listKeysPage(parts, caller, {
     status: 'active',
     expires_before: before.toISOString(),
