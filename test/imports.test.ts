@@ -37,6 +37,7 @@ describe('a planted violation is found', () => {
     ['src/server.ts', "import { y } from './demo/y.ts';", /server may not import demo/],
     ['src/iam/x.ts', "import knex from 'knex';", /knex is known to store alone/],
     ['src/extauthz/x.ts', "import { fastify } from 'fastify';", /fastify is known to http and iam alone/],
+    ['src/http/x.ts', "import { createServer } from 'node:http';", /node:http is known to cli and demo alone/],
     ['src/oddments/x.ts', "import { y } from './y.ts';", /oddments is no module/],
     ['src/http/x.ts', "import { y } from '../../test/y.ts';", /outside src/],
     ['src/decision/x.ts', "export * from '../credential-cache/y.ts';", /decision may not import credential-cache/],

@@ -68,6 +68,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ldapts: ['directory'],
   pino: ['telemetry'],
   'prom-client': ['telemetry'],
+  // An import of it by name reads all its members, and one of them loads Node's fetch: 40 ms of a process's start.
+  // Processes of a server take it from `process.getBuiltinModule`.
+  'node:http': ['cli', 'demo'],
 };
 
 const TRANSACTION = 'src/store/transaction.ts';

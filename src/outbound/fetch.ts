@@ -5,11 +5,14 @@
  * are bounded, in time and bytes. Proxies of the environment are not used.
  */
 
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './addresses.ts';
 import { type ResolveHost, resolveHost } from './resolve.ts';
+
+// Not by an import, which loads Node's fetch as well and takes 40 ms of each start.
+const { request: httpRequest } = process.getBuiltinModule('node:http');
 
 /** Bounds a response's body by default: the bound of a discovery document and of a key set. */
 const MAX_BYTES = 512 * 1024;
