@@ -70,12 +70,16 @@ export function fromAddress(address: string): Headers {
 }
 
 export function bearer(reply: Reply): Headers {
-  return { authorization: `Bearer ${String(reply.json['access_token'])}` };
+  return { authorization: `Bearer ${tokenOf(reply, 'access_token')}` };
 }
 
 export function refreshTokenOf(reply: Reply): string {
-  const token = reply.json['refresh_token'];
-  if (typeof token !== 'string') throw new Error(`no refresh token in ${reply.status} ${reply.text}`);
+  return tokenOf(reply, 'refresh_token');
+}
+
+function tokenOf({ status, text, json }: Reply, name: string): string {
+  const token = json[name];
+  if (typeof token !== 'string') throw new Error(`no ${name} in ${status} ${text}`);
   return token;
 }
 
