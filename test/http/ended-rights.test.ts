@@ -3,7 +3,7 @@
  * while the request's body is held back, and while its transaction waits for the one that ends the right.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { send } from '../support/http.ts';
 import { type Case, makeCase } from './rights/cases.ts';
@@ -12,6 +12,7 @@ import { OPERATIONS, type Operation, type SampleRequest, sampleRequest } from '.
 import { blocks, forEach, type Stand, startStand } from './rights/stand.ts';
 
 const TIMEOUT_MS = 60_000;
+const POLL_MS = 5;
 
 let stand: Stand;
 beforeAll(async () => {
@@ -60,7 +61,7 @@ const whileTransactionWaits: Way = async (of, ending, sample) => {
     const done = sending.answer.finally(() => {
       answered = true;
     });
-    while (!answered && !(await blocks(outside, rows[0]?.pid ?? 0))) await nextTurn();
+    while (!answered && !(await blocks(outside, rows[0]?.pid ?? 0))) await sleep(POLL_MS);
     await trx.commit();
     const { outcome } = await done;
     return { answer: outcome, wrote: difference(before, await stored(outside.knex, of)) };

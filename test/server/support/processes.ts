@@ -1,34 +1,20 @@
 /** The processes of the machine, from /proc. */
 
-import { readdir, readFile } from 'node:fs/promises';
-
-interface Status {
-  /** `Z`: it has ended, and its parent has not read its status. */
-  readonly state: string;
-  readonly parent: number;
-}
-
-async function statusOf(pid: number | string): Promise<Status | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  if (stat === undefined) return undefined;
-  // The name before it is in parentheses and may hold anything.
-  const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { state, parent: Number(parent) };
-}
+import { readFile } from 'node:fs/promises';
 
 export async function isRunning(pid: number): Promise<boolean> {
-  const status = await statusOf(pid);
-  return status !== undefined && status.state !== 'Z';
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  if (stat === undefined) return false;
+  // The name before the state is in parentheses and may hold anything. `Z`: the process has ended, and its parent has not
+  // read its status.
+  return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';
 }
 
-/** Ids of the processes that a process has started and that run. */
+/** Ids of the processes that the main thread of a process has started and that run. */
 export async function childrenOf(parent: number): Promise<readonly number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8').catch(() => '');
   const found = await Promise.all(
-    pids.map(async (pid) => {
-      const status = await statusOf(pid);
-      return status?.parent === parent && status.state !== 'Z' ? [Number(pid)] : [];
-    }),
+    [...children.matchAll(/\d+/g)].map(async ([pid]) => ((await isRunning(Number(pid))) ? [Number(pid)] : [])),
   );
   return found.flat();
 }
