@@ -14,6 +14,8 @@ vi.setConfig({ testTimeout: 300_000 });
 
 /** Requests of each kind before, between and after the four steps. */
 const BETWEEN = 10 * rounds(4);
+/** Between two requests of one client: 40 ms in a full run, 120 ms in a bounded one. */
+const PAUSE_MS = 240 / rounds(6);
 const ROOT = join(import.meta.dirname, '../..');
 
 it('a rolling restart of two servers behind Envoy fails no request of its clients', async () => {
@@ -30,6 +32,7 @@ it('a rolling restart of two servers behind Envoy fails no request of its client
       healthCheckInterval: '0.2s',
       drainNotice: '1s',
       between: BETWEEN,
+      pauseMs: PAUSE_MS,
     });
     expect(failures).toEqual([]);
     expect(exits).toEqual([0, 0, 0, 0]);

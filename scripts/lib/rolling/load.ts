@@ -48,6 +48,7 @@ const POLL_MS = 10;
 export function startLoad(
   at: { readonly host: string; readonly port: number; readonly ca: string },
   requests: readonly LoadRequest[],
+  pauseMs = PAUSE_MS,
 ): Load {
   const agent = new Agent({ keepAlive: true, ca: at.ca, servername: 'localhost' });
   const began = performance.now();
@@ -62,7 +63,7 @@ export function startLoad(
       const counts = says === undefined ? answered : failed;
       counts.set(each.name, (counts.get(each.name) ?? 0) + 1);
       if (says !== undefined && failures.length < MAX_KEPT_FAILURES) failures.push({ name: each.name, atMs, says });
-      await sleep(PAUSE_MS);
+      await sleep(pauseMs);
     }
   };
   const clients = requests.flatMap((each) => Array.from({ length: each.clients }, () => client(each)));

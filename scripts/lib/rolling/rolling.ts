@@ -29,6 +29,8 @@ export interface RollingOptions {
   readonly healthCheckInterval?: string;
   /** Requests of each kind that must be answered before, between and after the steps. */
   readonly between: number;
+  /** Between two requests of one client. Default: 40. */
+  readonly pauseMs?: number;
 }
 
 export interface RollingOutcome {
@@ -84,7 +86,8 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
   cleanUp.defer(() => edge.stop());
   await until('both servers are healthy for Envoy', async () => (await edge.healthy()) === 2);
 
-  const load = startLoad({ host: edge.host, port: edge.port, ca: certificates.ca }, await requestsFor(places[0]));
+  const at = { host: edge.host, port: edge.port, ca: certificates.ca };
+  const load = startLoad(at, await requestsFor(places[0]), options.pauseMs);
   cleanUp.defer(() => load.stop());
   await load.more(options.between);
   const exits: (number | NodeJS.Signals)[] = [];
@@ -96,8 +99,7 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
     exits.push(await former.stop());
     logs += former.output();
     await load.more(options.between);
-    const at = places[server];
-    servers[server] = await startServer(root, folder, at, env);
+    servers[server] = await startServer(root, folder, places[server], env);
     await until('Envoy finds the new server healthy', async () => (await edge.healthy()) === 2);
     const before = await checksOf(places);
     await load.more(options.between);
