@@ -621,11 +621,11 @@ export type Difference = {
 export type DifferenceBox = {
   /** The principals of the box. */
   readonly principals: {
-    /** A user, or the owner of a key, holds one of them. */
+    /** Each user of the box holds one of them. A box without users: the owner of each key. A box may also have keys that no user owns. */
     readonly roles: readonly string[];
-    /** It holds none of these. */
+    /** None of these users or owners holds one of these. */
     readonly without_roles: readonly string[];
-    /** `false`: the roles of these principals do not describe them fully. */
+    /** `false`: other users, or other owners, have such roles as well. */
     readonly exact: boolean;
     /** The number of users. */
     readonly users: number;

@@ -97,11 +97,14 @@ export interface BoxRequest {
   readonly timeMs: number;
 }
 
-/** Roles that describe the principals of a box: a user, or a key by its owner, holds one of `any` and none of `none`. */
+/**
+ * Roles that describe the users of a box, or its keys by their owners if it has no users: each holds one of `any` and
+ * none of `none`.
+ */
 export interface RoleRegion {
   readonly any: readonly RoleName[];
   readonly none: readonly RoleName[];
-  /** True if no such description fits the tenant's principals; `any` then lists the roles of all of them. */
+  /** True if no such description fits the tenant's principals of that kind; `any` then lists the roles of all of them. */
   readonly inexact: boolean;
 }
 

@@ -37,9 +37,12 @@ const box = component(
   Type.Object({
     principals: Type.Object(
       {
-        roles: described(texts, 'A user, or the owner of a key, holds one of them.'),
-        without_roles: described(texts, 'It holds none of these.'),
-        exact: Type.Boolean({ description: '`false`: the roles of these principals do not describe them fully.' }),
+        roles: described(
+          texts,
+          'Each user of the box holds one of them. A box without users: the owner of each key. A box may also have keys that no user owns.',
+        ),
+        without_roles: described(texts, 'None of these users or owners holds one of these.'),
+        exact: Type.Boolean({ description: '`false`: other users, or other owners, have such roles as well.' }),
         users: Type.Integer({ description: 'The number of users.' }),
         keys: Type.Integer({ description: 'The number of keys.' }),
       },
