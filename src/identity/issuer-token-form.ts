@@ -64,12 +64,13 @@ const NO_OBJECT = 'is not base64url of a JSON object in UTF-8 with each member o
 function read(token: string, header: Claims, claims: Claims): ReadToken {
   const refused = REFUSED_HEADERS.find((name) => Object.hasOwn(header, name));
   if (refused !== undefined) return malformed(`The header has the member ${refused}.`);
-  const { alg, kid, typ = '' } = ownMembers(header);
+  const { alg, kid, typ } = ownMembers(header);
   if (typeof alg !== 'string') return malformed('The header has no text in alg.');
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH))
     return malformed('The kid is no text, or longer than 1,024 characters.');
-  if (typeof typ !== 'string') return malformed('The typ is no text.');
-  const type = normalTokenType(typ);
+  if (typ !== undefined && (typeof typ !== 'string' || typ === ''))
+    return malformed('The typ is no text, or an empty one.');
+  const type = normalTokenType(typ ?? '');
   if (type === UPSTREAM_TOKEN_TYPE) return malformed('Tokens for the upstream are not accepted.');
   const iss = claimValue(claims, 'iss');
   if (iss !== undefined && typeof iss !== 'string') return malformed('The iss is no text.');

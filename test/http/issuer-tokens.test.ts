@@ -153,6 +153,7 @@ describe('a token of an issuer', () => {
     ['that is an ID token by at_hash', () => token({ at_hash: 'h' }), 'invalid_credential claims'],
     ['that is an ID token by c_hash', () => token({ c_hash: null }), 'invalid_credential claims'],
     ['of another type', () => token({}, { typ: 'logout+jwt' }), 'invalid_credential claims'],
+    ['of an empty type', () => token({}, { typ: '' }), 'invalid_credential malformed'],
     ['for the upstream', () => token({}, { typ: 'postern-upstream+jwt' }), 'invalid_credential malformed'],
     [
       'of alg none',
@@ -547,6 +548,9 @@ describe('the users of an issuer at the gate', () => {
       'invalid_credential email_in_use',
       'invalid_credential email_in_use',
     ]);
+    const request = { credential: sent, method: 'GET', path: '/v1/models' };
+    const explained = await h.api('POST', '/v1/iam/explain', { as: boss.token, body: request });
+    expect(Object(explained.json['steps'])[7]).toMatchObject({ line: 8, reason: 'email_in_use' });
     const link = { identities: [{ issuer: name, subject: 'eve' }] };
     const linked = await h.person(ACME, ['developer']);
     expect(outcome(await h.api('PUT', `/v1/iam/users/${linked.id}`, { as: boss.token, body: link }))).toBe('200');

@@ -5,11 +5,13 @@ import type { InvalidReason } from '../../decision/model.ts';
 import type { KeyDigest, TenantId, UserId } from '../../domain/ids.ts';
 import type { IssuerRecord, LinkRecord, ProofRecord } from '../../domain/records.ts';
 import type { Claims } from '../../identity/claims.ts';
-import { subjectOf } from '../../identity/claims.ts';
+import { claimValue, subjectOf } from '../../identity/claims.ts';
 import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { describedUser, matchingProofs } from '../../identity/issuer-token-reader.ts';
 import { loadIssuer, loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { isEmailTaken } from '../users/directory-queries.ts';
+import { usableEmail } from '../users/profile.ts';
 
 export interface IssuerSubject {
   readonly kind: 'issuer';
@@ -42,8 +44,22 @@ export async function issuerSubject(
   const issuer = read && (await issuerOf(q, read.issuers));
   if (read === undefined || issuer === undefined)
     return { kind: 'issuer', reason, tenant: undefined, bearer: undefined };
+  if (reason === 'no_principal' && (await isAddressTaken(q, issuer, read.claims)))
+    return { kind: 'issuer', reason: 'email_in_use', tenant: issuer.tenantId, bearer: undefined };
   const bearer = OF_BEARER.has(reason) ? await bearerOf(q, issuer, read.claims, nowMs) : undefined;
   return { kind: 'issuer', reason, tenant: issuer.tenantId, bearer };
+}
+
+/** Reports whether the first request with the token would create a user with the email address of another user. */
+async function isAddressTaken(
+  q: Queryable,
+  { users, usersSinceMs = 0 }: IssuerRecord,
+  claims: Claims,
+): Promise<boolean> {
+  if (users?.create !== true || Number(claimValue(claims, 'iat')) * 1000 < usersSinceMs) return false;
+  const user = describedUser(claims, users);
+  const email = user.kind === 'user' ? usableEmail(user.email) : undefined;
+  return email !== undefined && (await isEmailTaken(q, email));
 }
 
 /** The credential cache chooses in the same order. */
