@@ -395,8 +395,11 @@ export interface RefusalExtras {
   readonly retryAfter?: number;
   /** The missing permission, for RFC 6750's `scope`. */
   readonly scope?: string;
-  /** True: the request used another authentication scheme, so it has no token that could be invalid. */
-  readonly otherScheme?: boolean;
+  /**
+   * Why the credential proves no principal, for the audit log. No response has it. With `scheme`, the request has no
+   * token that could be invalid.
+   */
+  readonly reason?: string | undefined;
 }
 
 /** A rejection by a use case, with a code of the catalog. The detail is public: no secret, no other tenant's data. */

@@ -92,7 +92,7 @@ function provedPrincipal({ identity }: Resolution): Principal {
     case 'expired':
       throw new Refusal('token_expired', 'The access token has expired. Refresh it or log in again.');
     case 'invalid':
-      throw invalidCredential({ otherScheme: identity.reason === 'scheme' });
+      throw invalidCredential(identity.reason);
     default:
       return identity satisfies never;
   }

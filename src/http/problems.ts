@@ -44,9 +44,9 @@ function answer(code: ErrorCode, detail: string, requestId: string, extras: Refu
 function challenge(
   code: ErrorCode,
   status: number,
-  { scope, otherScheme }: RefusalExtras,
+  { scope, reason }: RefusalExtras,
 ): Readonly<Record<string, string>> {
-  if (code === 'missing_credential' || otherScheme === true) return { 'www-authenticate': REALM };
+  if (code === 'missing_credential' || reason === 'scheme') return { 'www-authenticate': REALM };
   if (status === 401) return { 'www-authenticate': `${REALM}, error="invalid_token"` };
   if (code === 'insufficient_permission') {
     return {

@@ -210,7 +210,6 @@ describe('one decision', () => {
 
   test.each<[string, DecisionSpec, Json]>([
     ['an expired token', { code: 'token_expired' }, { code: 'token_expired' }],
-    ['an unknown key', { code: 'invalid_credential', facts: { reason: 'unknown' } }, { code: 'invalid_credential' }],
     [
       'a malformed credential',
       { code: 'invalid_credential', facts: { reason: 'malformed' } },
@@ -219,6 +218,19 @@ describe('one decision', () => {
   ])('of %s is explained with the result of its credential at that time', async (_what, spec, expected) => {
     const json = await explained({ tenant_id: '', path: '/v1/models', ...spec }, h.root.token, '?tenant_id=*');
     expect(json).toMatchObject({ principal: null, explanation: { ...expected, same: true } });
+  });
+
+  test.each([
+    ['unknown', 'unknown'],
+    ['disabled', 'disabled'],
+    ['key_expired', 'expired'],
+    ['user_deactivated', 'owner_deactivated'],
+    ['ambiguous', 'ambiguous'],
+  ])('of a credential that proved no principal because of %s has that reason in step 8', async (reason, shown) => {
+    const spec = { tenant_id: '', path: '/v1/models', code: 'invalid_credential', facts: { reason } } as const;
+    const { explanation } = await explained(spec, h.root.token, '?tenant_id=*');
+    expect(explanation).toMatchObject({ code: 'invalid_credential', same: true });
+    expect(Object(explanation).steps[7]).toMatchObject({ line: 8, outcome: 'denied', reason: shown });
   });
 
   test('names the resources of a body and of a path in a body that explain and simulate take', async () => {

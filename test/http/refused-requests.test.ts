@@ -5,7 +5,10 @@ import { type Harness, type Json, outcome, type Reply, startHarness, text } from
 
 let h: Harness;
 beforeAll(async () => {
-  h = await startHarness({ auditsRefusals: true });
+  h = await startHarness({
+    auditsRefusals: true,
+    settings: { POSTERN_HTTP_TRUSTED_PROXIES: '["127.0.0.1"]' },
+  });
 });
 afterAll(async () => {
   await h.close();
@@ -13,14 +16,18 @@ afterAll(async () => {
 
 const PASSWORD = 'a lake of tin whistles';
 
+/** Addresses of later requests. A row of each is written, because the rows of one address are bounded. */
+let later = 0;
+
 /**
  * Rows of the request, after a later refusal has its row: rows of one process are written in the order of the requests.
  */
 async function rowsOf(reply: Reply): Promise<readonly Json[]> {
-  const later = await h.api('GET', '/v1/iam/users', { as: 'none', headers: { 'x-forwarded-for': '192.0.2.1' } });
+  const address = `192.0.2.${++later}`;
+  const last = await h.api('GET', '/v1/iam/users', { as: 'none', headers: { 'x-forwarded-for': address } });
   const of = async ({ headers }: Reply) =>
     (await h.audit()).filter(({ request_id }) => request_id === headers['x-request-id']);
-  await expect.poll(() => of(later)).toHaveLength(1);
+  await expect.poll(() => of(last)).toHaveLength(1);
   return of(reply);
 }
 
@@ -78,6 +85,28 @@ test('a refusal that its use case has audited has no second row', async () => {
   const suspended = await login(PASSWORD);
   expect(outcome(suspended)).toBe('403 tenant_suspended');
   expect((await rowsOf(suspended)).map((row) => row['action'])).toEqual(['auth.login']);
+});
+
+test('the row of a refused credential has the reason, and the response does not', async () => {
+  const made = await h.api('POST', '/v1/iam/api-keys', {
+    as: h.root.token,
+    body: { description: 'k', scopes: ['admin:users'], expires_in_days: 1 },
+  });
+  const key = text(made.json, 'key');
+  await h.api('POST', `/v1/iam/api-keys/${text(made.json, 'id')}/disable`, { as: h.root.token });
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const foreign = `${part({ alg: 'ES256' })}.${part({ iss: 'https://unknown.example', sub: 'a' })}.AAAA`;
+  const cases = [
+    [key, 'disabled'],
+    [`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`, 'checksum'],
+    [foreign, 'unknown_issuer'],
+  ] as const;
+  for (const [as, reason] of cases) {
+    const reply = await h.api('GET', '/v1/iam/users', { as });
+    expect(outcome(reply)).toBe('401 invalid_credential');
+    expect(JSON.stringify(reply.json)).not.toContain(reason);
+    expect(await rowsOf(reply)).toMatchObject([{ after: { code: 'invalid_credential', reason } }]);
+  }
 });
 
 test('refusals while the database is unreachable have their rows after it has returned', async () => {

@@ -3,15 +3,15 @@
  * a change repeats them.
  */
 
-import type { Principal, Snapshot } from '../../decision/model.ts';
+import type { InvalidReason, Principal, Snapshot } from '../../decision/model.ts';
 import { effectiveTenant, isPlatformAdmin } from '../../decision/tenant.ts';
-import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
+import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import { mustExchange } from './refusals.ts';
 
-/** Returns the same refusal for every reason why a credential proves no principal. */
-export function invalidCredential(extras: Pick<RefusalExtras, 'otherScheme'> = {}): Refusal {
-  return new Refusal('invalid_credential', 'The credential is not valid.', extras);
+/** Returns the refusal of a credential that proves no principal. Only the audit log has the reason. */
+export function invalidCredential(reason?: InvalidReason): Refusal {
+  return new Refusal('invalid_credential', 'The credential is not valid.', { reason });
 }
 
 /**

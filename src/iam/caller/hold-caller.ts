@@ -22,7 +22,7 @@ import {
   toCachedUser,
 } from '../../credential-cache/values.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
-import type { KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
+import type { InvalidReason, KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
@@ -110,25 +110,30 @@ function principalOf(credential: HeldCredential, { key, session: row, user, nowM
   if (credential.key !== undefined) {
     const principal = keyPrincipalOf(key, owner, nowMs);
     if (credential.session === undefined) return principal;
-    if (session === undefined || sessionInvalidReason(session, principal.id, nowMs) !== undefined)
-      throw invalidCredential();
+    if (session === undefined) throw invalidCredential('session_ended');
+    refuse(sessionInvalidReason(session, principal.id, nowMs));
     return keySessionPrincipal(session, principal);
   }
-  if (session === undefined || owner === undefined) throw invalidCredential();
-  const refused = sessionInvalidReason(session, owner.owner.id, nowMs) ?? userInvalidReason(owner);
-  if (refused !== undefined) throw invalidCredential();
+  if (session === undefined) throw invalidCredential('session_ended');
+  if (owner === undefined) throw invalidCredential('user_missing');
+  refuse(sessionInvalidReason(session, owner.owner.id, nowMs) ?? userInvalidReason(owner));
   return sessionPrincipal(session, owner);
 }
 
 function keyPrincipalOf(key: KeyRecord | undefined, owner: CachedUser | undefined, nowMs: number): KeyPrincipal {
-  if (key === undefined) throw invalidCredential();
+  if (key === undefined) throw invalidCredential('unknown');
   const known = toCachedKey(key, interner);
-  if (keyInvalidReason(known, nowMs) !== undefined) throw invalidCredential();
+  refuse(keyInvalidReason(known, nowMs));
   if (known.ownerId === undefined) {
     refuseRotated(known.memo.principal);
     return known.memo.principal;
   }
-  if (owner === undefined || ownerInvalidReason(known, owner) !== undefined) throw invalidCredential();
+  if (owner === undefined) throw invalidCredential('user_missing');
+  refuse(ownerInvalidReason(known, owner));
   refuseRotated(known.memo.principal);
   return ownedPrincipal(known, owner);
+}
+
+function refuse(reason: InvalidReason | undefined): void {
+  if (reason !== undefined) throw invalidCredential(reason);
 }

@@ -195,6 +195,7 @@ function rowOf(request: RefusedRequest): AuditRow {
     result: 'refused',
     after: {
       code: refusal.code,
+      ...(refusal.extras.reason === undefined ? {} : { reason: refusal.extras.reason }),
       detail: toStorableText(cutUtf8(refusal.message, MAX_DETAIL_BYTES)),
       method,
       route,

@@ -5,8 +5,8 @@
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
 import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
-import { stepsOf } from '../../decision/explain-steps.ts';
-import { type CheckInput, type Identity, INVALID_REASONS } from '../../decision/model.ts';
+import { stepsOf, type Unproved, type UnprovedReason } from '../../decision/explain-steps.ts';
+import { type CheckInput, type Identity, INVALID_REASONS, type InvalidReason } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { parseId } from '../../domain/ids.ts';
@@ -61,6 +61,7 @@ export async function readRecent(parts: ExplainParts, caller: Caller, requestId:
     resolution.identity,
     resolution.snapshot,
     row.time.getTime(),
+    { unproved: unprovedOf(resolution.identity) },
   );
   return { ...shown, request, explanation: shownTo(caller, asRecorded(row, explanation)), not_explained: null };
 }
@@ -83,6 +84,28 @@ function unproved({ code, facts }: StoredDecision): Identity {
   if (code === 'token_expired') return { kind: 'expired' };
   if (code !== 'invalid_credential') return { kind: 'missing' };
   return { kind: 'invalid', reason: INVALID_REASONS.find((reason) => reason === facts.reason) ?? 'unknown' };
+}
+
+/** Returns the recorded reason in the words of an explanation. The record does not name the key or the user. */
+function unprovedOf(identity: Identity): Unproved | undefined {
+  const reason = identity.kind === 'invalid' ? explainedReason(identity.reason) : undefined;
+  return reason && { reason, key_id: null, user_id: null, time: null };
+}
+
+/** Returns undefined for a reason of step 6. */
+function explainedReason(reason: InvalidReason): UnprovedReason | undefined {
+  switch (reason) {
+    case 'malformed':
+    case 'scheme':
+      return undefined;
+    case 'key_expired':
+      return 'expired';
+    case 'user_deactivated':
+    case 'user_missing':
+      return 'owner_deactivated';
+    default:
+      return reason;
+  }
 }
 
 /**
