@@ -4,7 +4,9 @@
  * clock, so it may be kept.
  */
 
-import { compactVerify, errors, importJWK } from 'jose';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { importJWK } from 'jose/key/import';
 import type { CheckedIssuerToken, IssuerTokenReason } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import { type IssuerTokenTimes, stateAt } from '../domain/issuer-token-times.ts';
@@ -219,7 +221,7 @@ async function isSignedBy(key: IssuerKey, { token, alg }: UnverifiedToken): Prom
     await compactVerify(token, await importedKey(key, alg), { algorithms: [alg] });
     return true;
   } catch (error) {
-    if (error instanceof errors.JOSEError) return false;
+    if (error instanceof JOSEError) return false;
     throw new Fault('a signature of an issuer could not be checked', { cause: error });
   }
 }

@@ -1,6 +1,9 @@
 /** Logout tokens, by which an OpenID provider ends sessions (OpenID Connect Back-Channel Logout 1.0, section 2.6). */
 
-import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWK, jwtVerify } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import { createLocalJWKSet } from 'jose/jwks/local';
+import { jwtVerify } from 'jose/jwt/verify';
 import { isObject } from '../domain/json.ts';
 import type { IssuerKey } from '../domain/records.ts';
 import { isSubject } from './claims.ts';

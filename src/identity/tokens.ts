@@ -4,7 +4,8 @@
  */
 
 import { sign } from 'node:crypto';
-import { compactVerify, errors } from 'jose';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
 import type { TokenVerifier, VerifiedToken } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyId, SessionId, TenantId, UserId } from '../domain/ids.ts';
@@ -162,7 +163,7 @@ async function isSignedBy(key: SigningKey, token: string): Promise<boolean> {
     await compactVerify(token, key.publicKey, { algorithms: ['ES256'] });
     return true;
   } catch (error) {
-    if (error instanceof errors.JOSEError) {
+    if (error instanceof JOSEError) {
       return false;
     }
     throw new Fault('a signature could not be checked', { cause: error });
