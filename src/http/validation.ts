@@ -13,8 +13,11 @@ const MAX_ERRORS = 50;
 const OPTIONS = { strict: true, allowUnionTypes: true, ownProperties: true, verbose: true };
 const thorough = new Ajv({ ...OPTIONS, allErrors: true });
 const frugal = new Ajv({ ...OPTIONS, allErrors: false });
+const rfc3339 = addFormats.default(new Ajv(), ['date-time']).compile<string>({ type: 'string', format: 'date-time' });
 for (const ajv of [thorough, frugal]) {
-  addFormats.default(ajv, ['date', 'date-time', 'email']);
+  addFormats.default(ajv, ['date', 'email']);
+  // `Date` expresses neither leap seconds nor offsets without minutes, which the format of `ajv-formats` accepts.
+  ajv.addFormat('date-time', (text: string) => rfc3339(text) && !Number.isNaN(Date.parse(text)));
   ajv.addVocabulary(['asksAlso']);
 }
 

@@ -126,6 +126,7 @@ describe('filters', () => {
     '?result=maybe',
     '?from=yesterday',
     '?from=2026-06-30T23:59:60Z',
+    '?from=2026-06-30T00:00:00%2B02',
     '?limit=0',
     '?cursor=abc',
     '?action=',

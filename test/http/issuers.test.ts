@@ -545,6 +545,11 @@ describe('the end of tokens', () => {
     ]);
   });
 
+  test.each(['2020-12-31T23:59:60Z', '2020-01-01T00:00:00+02'])('revoke-before %s is no time', async (time) => {
+    const id = await made();
+    expect(failed(await post(id, 'revoke-before', { time }))).toMatchObject(['422 invalid_field', [{ path: '/time' }]]);
+  });
+
   test.each<[string, object, readonly [boolean, boolean]]>([
     ['disabling', { enabled: false }, [true, true]],
     ['removing its users', { users: null, sso: null }, [true, true]],

@@ -114,6 +114,7 @@ describe('an event', () => {
     [{ user_id: KEY }, '/events/0/user_id'],
     [{ time: 'yesterday' }, '/events/0/time'],
     [{ time: '2026-01-01T00:00:60Z' }, '/events/0/time'],
+    [{ time: '2026-01-01T00:00:00+02' }, '/events/0/time'],
     [{ time: new Date(Date.now() - 36 * DAY_MS).toISOString() }, '/events/0/time'],
     [{ time: new Date(Date.now() + DAY_MS).toISOString() }, '/events/0/time'],
     [{ prompt_tokens: -1 }, '/events/0/prompt_tokens'],

@@ -13,15 +13,12 @@ import {
   sumDecisions,
   type TimeSpan,
 } from './count-queries.ts';
-import { type CountQuery, type DecisionsOfMinute, type DecisionsReport, instantIn } from './schemas.ts';
+import type { CountQuery, DecisionsOfMinute, DecisionsReport } from './schemas.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * @throws Refusal `invalid_parameter` for an instant that does not exist, and for an invalid cursor or the cursor of
- *   another list
- */
+/** @throws Refusal `invalid_parameter` for an invalid cursor or the cursor of another list */
 export async function readDecisions(
   parts: Pick<AdminParts, 'db'>,
   caller: Caller,
@@ -58,8 +55,8 @@ export async function readDecisions(
 
 /** Returns the whole minutes from `from`, by default `defaultMs` before `to`, until `to`, by default now. */
 export function spanOf({ from, to }: Pick<CountQuery, 'from' | 'to'>, nowMs: number, defaultMs: number): TimeSpan {
-  const toMs = to === undefined ? nowMs : instantIn('to', to);
-  const fromMs = from === undefined ? toMs - defaultMs : instantIn('from', from);
+  const toMs = to === undefined ? nowMs : Date.parse(to);
+  const fromMs = from === undefined ? toMs - defaultMs : Date.parse(from);
   return { from: new Date(Math.floor(fromMs / MINUTE_MS) * MINUTE_MS), to: new Date(toMs) };
 }
 

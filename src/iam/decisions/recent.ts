@@ -9,7 +9,7 @@ import { type List, paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { wrongCursor } from './read.ts';
 import { countRecent, listRecent, type RecentFilter, type StoredDecision } from './recent-queries.ts';
-import { instantIn, type RecentQuery, type RecentResource } from './schemas.ts';
+import type { RecentQuery, RecentResource } from './schemas.ts';
 
 interface RecentList extends List<RecentResource> {
   /** Whether a decision of this page is sampled. */
@@ -75,8 +75,8 @@ function filterOf(query: RecentQuery): RecentFilter {
     ...(route === undefined ? {} : { route }),
     ...(would === undefined ? {} : { would }),
     ...(report === undefined ? {} : { report }),
-    ...(from === undefined ? {} : { fromMs: instantIn('from', from) }),
-    ...(to === undefined ? {} : { toMs: instantIn('to', to) }),
+    ...(from === undefined ? {} : { fromMs: Date.parse(from) }),
+    ...(to === undefined ? {} : { toMs: Date.parse(to) }),
   };
 }
 

@@ -1,7 +1,6 @@
 /** The schemas of decisions, counted and recorded, in requests and responses, and their types. */
 
 import { type Static, Type } from 'typebox';
-import { Refusal } from '../../domain/errors.ts';
 import { Explanation } from '../explain/schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
@@ -13,16 +12,6 @@ export type GroupInterval = (typeof INTERVALS)[number];
 
 const instant = (description: string) =>
   Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
-
-/**
- * Reads an instant of a query, in milliseconds since the epoch.
- * @throws Refusal `invalid_parameter` for an instant that does not exist
- */
-export function instantIn(param: 'from' | 'to', text: string): number {
-  const ms = Date.parse(text);
-  if (!Number.isNaN(ms)) return ms;
-  throw new Refusal('invalid_parameter', `${param} must be an RFC 3339 time, such as 2026-11-30T12:00:00Z.`, { param });
-}
 
 const shadow = Type.Optional(
   Type.Boolean({

@@ -12,7 +12,6 @@ import { MAX_TRIAL_PRINCIPALS, type TrialQuery, type TrialReport } from './schem
 
 const HOUR_MS = 3_600_000;
 
-/** @throws Refusal `invalid_parameter` for an instant that does not exist */
 export async function reportTrial(
   parts: Pick<AdminParts, 'db'>,
   caller: Caller,
