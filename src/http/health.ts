@@ -33,7 +33,9 @@ const PING_TIMEOUT_MS = 2_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 
-const late = () => new Error('no answer in time');
+function late(): never {
+  throw new Error('no answer in time');
+}
 
 /** Combines the conditions of readiness. While the process drains, it does not check the others. */
 export function readiness(parts: ReadinessParts): ReadinessCheck {

@@ -5,7 +5,7 @@
  * Nothing waits for the sealer. It takes no lock that a writer or the change feed needs, and has its own connection.
  */
 
-import { atMost } from '../concurrency/in-time.ts';
+import { inTime } from '../concurrency/in-time.ts';
 import type { Fault } from '../domain/errors.ts';
 import { hex, type Mac } from './audit-chain.ts';
 import { removeBatch, type SealBatchResult, type SealedTo, sealBatch } from './audit-seal.ts';
@@ -92,7 +92,7 @@ export class AuditSealer {
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    await atMost(this.#lastTurn(), LAST_TURN_MS);
+    await inTime(this.#lastTurn(), LAST_TURN_MS, () => undefined);
     await this.#db.close();
   }
 

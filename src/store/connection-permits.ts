@@ -18,8 +18,9 @@ export interface ConnectionPermits {
 export function createConnectionPermits(options: SemaphoreOptions & { readonly maxWaitMs: number }): ConnectionPermits {
   const semaphore = new Semaphore(options);
   const { maxWaitMs } = options;
-
-  const late = () => new Fault(`no database connection was free within ${maxWaitMs} ms`);
+  const late = (): never => {
+    throw new Fault(`no database connection was free within ${maxWaitMs} ms`);
+  };
   return {
     async run(work, tenant) {
       const result = semaphore.run(work, tenant, (turn) => inTime(turn, maxWaitMs, late));

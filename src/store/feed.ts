@@ -166,11 +166,9 @@ export class ChangeFeed implements FeedClock {
     const { promise } = this.#waiting;
     this.#wake();
     const { catchUpTimeoutMs } = this.#options;
-    await inTime(
-      promise,
-      catchUpTimeoutMs,
-      () => new Fault(`the change feed was not read within ${catchUpTimeoutMs} ms`),
-    );
+    await inTime(promise, catchUpTimeoutMs, () => {
+      throw new Fault(`the change feed was not read within ${catchUpTimeoutMs} ms`);
+    });
   }
 
   /** Deletes changes older than `keepMs`, unless another server does so. Returns their number. */

@@ -5,7 +5,7 @@
  * a time. The log drops and counts lines beyond the bound and batches that the sink cannot deliver.
  */
 
-import { atMost } from '../concurrency/in-time.ts';
+import { inTime } from '../concurrency/in-time.ts';
 import { type CheckOutcome, type OutcomeKind, outcomeKind } from './check-outcome.ts';
 import { countedLine, type DecisionLine, lineOf } from './decision-line.ts';
 import { FaultSampler } from './fault-sampler.ts';
@@ -115,7 +115,7 @@ export class DecisionLog {
   /** Delivers all waiting lines within two seconds, at shutdown. */
   async close(): Promise<void> {
     this.#writeCounted(this.#faults.takeAll());
-    await atMost(this.#deliverAll(), CLOSE_TIMEOUT_MS);
+    await inTime(this.#deliverAll(), CLOSE_TIMEOUT_MS, () => undefined);
     clearTimeout(this.#timer);
     clearImmediate(this.#early);
     await this.#sink.close?.();

@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
-import { atMost } from '../concurrency/in-time.ts';
+import { inTime } from '../concurrency/in-time.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { maskText } from './masking.ts';
 import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
@@ -154,7 +154,7 @@ class SpanExport {
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    await atMost(this.#send(), CLOSE_TIMEOUT_MS);
+    await inTime(this.#send(), CLOSE_TIMEOUT_MS, () => undefined);
     this.#exporter.close();
   }
 
