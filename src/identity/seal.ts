@@ -72,6 +72,22 @@ export interface SecretKeys {
   readonly otherSecretKey?: string | undefined;
 }
 
+/** Returns the text sealed under the current key, for one purpose and one context. */
+export function sealText({ secretKey }: SecretKeys, purpose: KeyPurpose, text: string, context: string): Buffer {
+  return seal(deriveKey(secretKey, purpose), Buffer.from(text), context);
+}
+
+/** Returns the same text sealed under `to`; undefined if it was not sealed under `from`. */
+export function resealText(
+  { from, to }: { readonly from: string; readonly to: string },
+  purpose: KeyPurpose,
+  sealed: Uint8Array,
+  context: string,
+): Buffer | undefined {
+  const text = openText({ secretKey: from }, purpose, sealed, context);
+  return text === undefined ? undefined : sealText({ secretKey: to }, purpose, text, context);
+}
+
 /** Returns the sealed text; undefined if it was sealed under another key, for another purpose or for another context. */
 export function openText(
   { secretKey, otherSecretKey }: SecretKeys,

@@ -6,7 +6,7 @@
 
 import { createHmac } from 'node:crypto';
 import { Fault } from '../../domain/errors.ts';
-import { deriveKey, open, seal } from '../../identity/seal.ts';
+import { openText, type SecretKeys, sealText } from '../../identity/seal.ts';
 import type { RetiredMac } from '../../store/audit-verify.ts';
 import { putMeta, readMeta } from '../../store/meta.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -23,7 +23,7 @@ interface RetiredAuditKey {
 
 /** Returns the keys for `postern verify-audit`. Throws a Fault if they were changed, or sealed under another key. */
 export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise<RetiredMac[]> {
-  return (await readRetired(q, [secretKey])).map(({ key, through, hash }) => {
+  return (await readRetired(q, { secretKey })).map(({ key, through, hash }) => {
     const bytes = Buffer.from(key, 'hex');
     return {
       mac: (text) => createHmac('sha256', bytes).update(text).digest(),
@@ -33,19 +33,16 @@ export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise
   });
 }
 
-/** @param secretKeys the keys that they may be sealed under */
-export async function readRetired(q: Queryable, secretKeys: readonly string[]): Promise<readonly RetiredAuditKey[]> {
+/** @param keys the keys that they may be sealed under */
+export async function readRetired(q: Queryable, keys: SecretKeys): Promise<readonly RetiredAuditKey[]> {
   const stored = await readMeta(q, NAME);
   if (stored === undefined) return [];
-  const sealed = Buffer.from(stored, 'base64');
-  for (const secretKey of secretKeys) {
-    const plain = open(deriveKey(secretKey, PURPOSE), sealed, NAME);
-    if (plain !== undefined) return JSON.parse(plain.toString());
-  }
+  const plain = openText(keys, PURPOSE, Buffer.from(stored, 'base64'), NAME);
+  if (plain !== undefined) return JSON.parse(plain);
   throw new Fault('the former audit keys in the database were changed, or sealed with another secret-key');
 }
 
 export async function putRetired(trx: Queryable, secretKey: string, keys: readonly RetiredAuditKey[]): Promise<void> {
-  const sealed = seal(deriveKey(secretKey, PURPOSE), Buffer.from(JSON.stringify(keys)), NAME);
+  const sealed = sealText({ secretKey }, PURPOSE, JSON.stringify(keys), NAME);
   await putMeta(trx, NAME, sealed.toString('base64'));
 }

@@ -74,7 +74,7 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
  */
 async function handOverChain(trx: Queryable, from: string, to: string): Promise<boolean> {
   await trx.raw('select pg_advisory_xact_lock(?)', [CHAIN_LOCK]);
-  const retired = await readRetired(trx, [to, from]);
+  const retired = await readRetired(trx, { secretKey: to, otherSecretKey: from });
   const [fromMac, toMac] = [macUnder(from, 'audit-chain'), macUnder(to, 'audit-chain')];
   const { head } = await chainEnd(trx);
   const key = hex(deriveKey(from, 'audit-chain'));

@@ -4,20 +4,15 @@
  */
 
 import type { IssuerId } from '../../domain/ids.ts';
-import type { RandomSource } from '../../identity/api-keys.ts';
-import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
+import { openText, resealText, type SecretKeys, sealText } from '../../identity/seal.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { lockSealedSecrets, replaceSealedSecret } from './queries.ts';
 
 const PURPOSE = 'issuer-clients';
 
-function sealClientSecret({ secretKey }: SecretKeys, id: IssuerId, secret: string, random?: RandomSource): Buffer {
-  return seal(deriveKey(secretKey, PURPOSE), Buffer.from(secret), id, random);
-}
-
 /** Seals the secret of a request. Undefined and null stay as they are: the stored secret stays, or is removed. */
 export function sealRequested(keys: SecretKeys, id: IssuerId, secret: string | null | undefined) {
-  return typeof secret === 'string' ? sealClientSecret(keys, id, secret) : secret;
+  return typeof secret === 'string' ? sealText(keys, PURPOSE, secret, id) : secret;
 }
 
 /** Returns the secret; undefined if it was sealed under another key or for another issuer. */
@@ -32,9 +27,9 @@ export function openClientSecret(keys: SecretKeys, id: IssuerId, sealed: Uint8Ar
 export async function resealClientSecrets(trx: Queryable, from: string, to: string): Promise<number> {
   let replaced = 0;
   for (const { id, sealed } of await lockSealedSecrets(trx)) {
-    const secret = openClientSecret({ secretKey: from }, id, sealed);
-    if (secret === undefined) continue;
-    await replaceSealedSecret(trx, id, sealClientSecret({ secretKey: to }, id, secret));
+    const again = resealText({ from, to }, PURPOSE, sealed, id);
+    if (again === undefined) continue;
+    await replaceSealedSecret(trx, id, again);
     replaced += 1;
   }
   return replaced;

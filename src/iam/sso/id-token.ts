@@ -4,15 +4,15 @@
  */
 
 import type { SessionId } from '../../domain/ids.ts';
-import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
+import { openText, type SecretKeys, sealText } from '../../identity/seal.ts';
 
 /** A larger token does not fit into the address of the provider's logout. Then the provider asks the user. */
 const MAX_LENGTH = 6_000;
 const PURPOSE = 'sso-id-tokens';
 
 /** Returns undefined for a token that is too large to keep. */
-export function sealIdToken({ secretKey }: SecretKeys, id: SessionId, token: string): Buffer | undefined {
-  return token.length > MAX_LENGTH ? undefined : seal(deriveKey(secretKey, PURPOSE), Buffer.from(token), id);
+export function sealIdToken(keys: SecretKeys, id: SessionId, token: string): Buffer | undefined {
+  return token.length > MAX_LENGTH ? undefined : sealText(keys, PURPOSE, token, id);
 }
 
 /** Returns undefined for a token that was sealed under another key. */

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { type IssuerId, parseId } from '../../domain/ids.ts';
 import type { Scheme } from '../../http/client-address.ts';
 import { opaqueDigest } from '../../identity/opaque-tokens.ts';
-import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
+import { openText, type SecretKeys, sealText } from '../../identity/seal.ts';
 
 /** How long the user may take at the provider. */
 const STATE_LIFETIME_MS = 600_000;
@@ -60,8 +60,8 @@ export function newState(
   return { ...of, next, state: text(), nonce: text(), verifier: text() };
 }
 
-export function sealState({ secretKey }: SecretKeys, state: SsoState): string {
-  return seal(deriveKey(secretKey, PURPOSE), Buffer.from(JSON.stringify(state)), CONTEXT).toString('base64url');
+export function sealState(keys: SecretKeys, state: SsoState): string {
+  return sealText(keys, PURPOSE, JSON.stringify(state), CONTEXT).toString('base64url');
 }
 
 /** Returns the state of a cookie; undefined for one that this installation did not seal, or that is too old. */

@@ -2,7 +2,7 @@
 
 import type { WebhookId } from '../../domain/ids.ts';
 import type { RandomSource } from '../../identity/api-keys.ts';
-import { deriveKey, openText, type SecretKeys, seal } from '../../identity/seal.ts';
+import { openText, resealText, type SecretKeys, sealText } from '../../identity/seal.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { lockWebhookSecrets, replaceWebhookSeals } from './queries.ts';
 
@@ -23,8 +23,8 @@ export function secretBytes(secret: string): Buffer {
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
 }
 
-export function sealSecret({ secretKey }: SecretKeys, id: WebhookId, secret: string): Buffer {
-  return seal(deriveKey(secretKey, PURPOSE), Buffer.from(secret), id);
+export function sealSecret(keys: SecretKeys, id: WebhookId, secret: string): Buffer {
+  return sealText(keys, PURPOSE, secret, id);
 }
 
 /** Returns the secret; undefined if it was sealed under another key or for another webhook. */
@@ -39,10 +39,7 @@ export function openSecret(keys: SecretKeys, id: WebhookId, sealed: Uint8Array):
 export async function resealWebhookSecrets(trx: Queryable, from: string, to: string): Promise<number> {
   let replaced = 0;
   for (const { id, secret_sealed, previous_sealed } of await lockWebhookSecrets(trx)) {
-    const again = (sealed: Buffer): Buffer | undefined => {
-      const secret = openSecret({ secretKey: from }, id, sealed);
-      return secret === undefined ? undefined : sealSecret({ secretKey: to }, id, secret);
-    };
+    const again = (sealed: Buffer) => resealText({ from, to }, PURPOSE, sealed, id);
     const [secret, previous] = [again(secret_sealed), previous_sealed === null ? undefined : again(previous_sealed)];
     if (secret === undefined && previous === undefined) continue;
     await replaceWebhookSeals(trx, id, {
