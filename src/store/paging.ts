@@ -1,17 +1,7 @@
-/** Parts of all queries: the tenant scope, pages of lists, and the decoding of stored ids. */
+/** Parts of all queries: the tenant scope and pages of lists. */
 
 import type { Knex } from 'knex';
-import { Fault } from '../domain/errors.ts';
-import {
-  type IssuerId,
-  type KeyId,
-  parseId,
-  parseRoleName,
-  parseTenantId,
-  type RoleName,
-  type TenantId,
-  type UserId,
-} from '../domain/ids.ts';
+import type { TenantId } from '../domain/ids.ts';
 import type { Queryable } from './queryable.ts';
 
 /** The tenants of a list's rows. There is no unscoped kind: a caller that means every tenant must state it. */
@@ -95,23 +85,12 @@ export function scopeCondition(scope: TenantScope, column: string): string {
 }
 
 /** Restricts a statement of the query builder to the rows of the scope, for `modify`. */
-export function within(scope: TenantScope, column = 'tenant_id') {
+export function within(scope: TenantScope) {
   return (builder: Knex.QueryBuilder): void => {
-    if (scope.kind === 'one') void builder.where(column, scope.tenant);
+    if (scope.kind === 'one') void builder.where('tenant_id', scope.tenant);
   };
 }
 
 export function scopeBinding(scope: TenantScope): { readonly tenant?: string } {
   return scope.kind === 'one' ? { tenant: scope.tenant } : {};
 }
-
-function stored<T>(kind: string, parsed: T | undefined): T {
-  if (parsed === undefined) throw new Fault(`a stored ${kind} does not have the form of one`);
-  return parsed;
-}
-
-export const storedTenant = (text: string): TenantId => stored('tenant id', parseTenantId(text));
-export const storedUser = (text: string): UserId => stored('user id', parseId('usr', text));
-export const storedKey = (text: string): KeyId => stored('key id', parseId('key', text));
-export const storedIssuer = (text: string): IssuerId => stored('issuer id', parseId('iss', text));
-export const storedRole = (text: string): RoleName => stored('role name', parseRoleName(text));

@@ -1,7 +1,6 @@
 /** The keys and the user that a token with a subject of an issuer proves. */
 
 import type { IssuerId, KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import { storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { KeyRow, KeyTable } from './entity.ts';
 import { keyRowColumns } from './queries.ts';
@@ -32,10 +31,9 @@ export async function countGlobs(q: Queryable, issuerId: IssuerId, except: KeyId
 
 /** Returns the user that is linked to a subject of an issuer. */
 export async function linkedUserId(q: Queryable, issuerId: IssuerId, subject: string): Promise<UserId | undefined> {
-  const { rows } = await q.raw<{ rows: { user_id: string }[] }>(
+  const { rows } = await q.raw<{ rows: { user_id: UserId }[] }>(
     'select user_id from user_identities where issuer_id = :issuerId and subject = :subject',
     { issuerId, subject },
   );
-  const [row] = rows;
-  return row && storedUser(row.user_id);
+  return rows[0]?.user_id;
 }

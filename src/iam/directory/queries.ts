@@ -4,7 +4,6 @@
  */
 
 import type { TenantId, UserId } from '../../domain/ids.ts';
-import { storedTenant, storedUser } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
@@ -94,11 +93,11 @@ const STATEMENTS = {
 } as const satisfies Readonly<Record<string, Prepared>>;
 
 interface ClaimedRow {
-  readonly id: string | null;
-  readonly tenant_id: string;
+  readonly id: UserId | null;
+  readonly tenant_id: TenantId;
   readonly directory: string;
   readonly directory_id: string;
-  readonly walked_to: string | null;
+  readonly walked_to: UserId | null;
 }
 
 /**
@@ -115,18 +114,11 @@ export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<Cl
     maxClaimed,
     claimMs,
   ]);
-  const walkedTo = rows[0]?.walked_to ?? undefined;
   return {
     lookups: rows.flatMap(({ id, tenant_id, directory, directory_id }) =>
-      id === null
-        ? []
-        : {
-            userId: storedUser(id),
-            tenantId: storedTenant(tenant_id),
-            identity: { directory, stableId: directory_id },
-          },
+      id === null ? [] : { userId: id, tenantId: tenant_id, identity: { directory, stableId: directory_id } },
     ),
-    walkedTo: walkedTo === undefined ? undefined : storedUser(walkedTo),
+    walkedTo: rows[0]?.walked_to ?? undefined,
   };
 }
 

@@ -2,7 +2,6 @@
 
 import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { USER_STATUS } from '../../store/cache-loader.ts';
-import { storedKey, storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface UserEnd {
@@ -40,14 +39,8 @@ const MAX_DIGESTS = 100;
 
 const SINCE = 'case when u.directory_suspension is null then u.deactivated_at else u.directory_suspended_at end';
 
-interface KeyEndRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly user_id: string | null;
-  readonly stopped_at: Date | null;
-  readonly revoked_at: Date | null;
-  readonly disabled_at: Date | null;
-  readonly expires_at: Date | null;
+interface KeyEndRow extends Omit<KeyEnd, 'userId' | 'owner'> {
+  readonly user_id: UserId | null;
   readonly owner_status: string | null;
   readonly owner_since: Date | null;
 }
@@ -58,7 +51,8 @@ interface KeyEndRow {
  */
 export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | undefined> {
   const { rows } = await q.raw<{ rows: KeyEndRow[] }>(
-    `select k.id, k.tenant_id, k.user_id, found.stopped_at, k.revoked_at, k.disabled_at, k.expires_at,
+    `select k.id, k.tenant_id as "tenantId", k.user_id, found.stopped_at as "stoppedAt", k.revoked_at as "revokedAt",
+       k.disabled_at as "disabledAt", k.expires_at as "expiresAt",
        case when u.id is not null then ${USER_STATUS} end as owner_status, ${SINCE} as owner_since
      from (
        select id, cast(null as timestamptz) as stopped_at from api_keys where digest = decode(:digest, 'hex')
@@ -72,18 +66,9 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
     { digest },
   );
   const [row] = rows;
-  return (
-    row && {
-      id: storedKey(row.id),
-      tenantId: storedTenant(row.tenant_id),
-      userId: row.user_id === null ? undefined : storedUser(row.user_id),
-      stoppedAt: row.stopped_at,
-      revokedAt: row.revoked_at,
-      disabledAt: row.disabled_at,
-      expiresAt: row.expires_at,
-      owner: userEnd(row.owner_status, row.owner_since),
-    }
-  );
+  if (row === undefined) return undefined;
+  const { user_id, owner_status, owner_since, ...key } = row;
+  return { ...key, userId: user_id ?? undefined, owner: userEnd(owner_status, owner_since) };
 }
 
 /** @param session undefined: only the user is read */

@@ -2,7 +2,6 @@
 
 import type { IssuerId, KeyDigest, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
-import { storedRole } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /** The permissions of keys that an issuer's tokens prove. */
@@ -42,12 +41,12 @@ export async function rolesOfLinkedUsers(
   issuer: IssuerId,
   except: UserId | undefined,
 ): Promise<readonly RoleName[]> {
-  const { rows } = await q.raw<{ rows: { role_name: string }[] }>(
+  const { rows } = await q.raw<{ rows: { role_name: RoleName }[] }>(
     `select distinct r.role_name from user_identities l join user_roles r on r.user_id = l.user_id
      where l.issuer_id = :issuer and l.user_id is distinct from :except order by r.role_name`,
     { issuer, except: except ?? null },
   );
-  return rows.map(({ role_name }) => storedRole(role_name));
+  return rows.map(({ role_name }) => role_name);
 }
 
 /** The numbers of keys that are not revoked, and of linked subjects, both up to `most`. */

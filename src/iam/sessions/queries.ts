@@ -4,12 +4,12 @@
  * overlap.
  */
 
-import type { IssuerId, KeyId, RoleName, SessionId, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerId, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, auditedBy, auditValues } from '../../store/audit-rows.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { forgivenBy, knownBy, type LoginAttempt, returnedBy } from '../auth/failure-queries.ts';
-import type { DirectoryIdentity } from '../users/directory-queries.ts';
+import type { DirectoryIdentity, NewDirectoryUser } from '../users/directory-queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import { PASSWORD_VERSION } from '../users/password-queries.ts';
 import type { SessionRow, SessionTable } from './entity.ts';
@@ -126,15 +126,8 @@ export async function beginSession(
   return rows.length === 1;
 }
 
-/** A directory's current statements about a user. */
-export interface UpToDateUser {
-  readonly identity: DirectoryIdentity;
-  readonly tenantId: TenantId;
-  readonly email: string | null;
-  readonly name: string;
-  /** The roles from the directory, each once, sorted. */
-  readonly roles: readonly RoleName[];
-}
+/** A directory's current statements about a user. Its roles are those from the directory, each once, sorted. */
+export type UpToDateUser = Omit<NewDirectoryUser, 'id'>;
 
 /**
  * Like `beginSession`, for a user that the directory confirmed within the last 12 hours and whose stored data equals

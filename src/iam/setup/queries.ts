@@ -1,7 +1,6 @@
 /** Statements that read, lock or write many resources for a setup. */
 
 import type { TenantId, UserId } from '../../domain/ids.ts';
-import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { UserRow } from '../users/entity.ts';
 import { USER } from '../users/queries.ts';
@@ -15,11 +14,11 @@ export async function lockSetup(trx: Queryable): Promise<void> {
 
 /** Returns the ids that belong to a deleted tenant. */
 export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Promise<ReadonlySet<TenantId>> {
-  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+  const { rows } = await q.raw<{ rows: { id: TenantId }[] }>(
     'select id from tenants where id = any(cast(:ids as text[])) and deleted_at is not null',
     { ids },
   );
-  return new Set(rows.map((row) => storedTenant(row.id)));
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Locks these tenants and all their roles, policies, issuers, webhooks and budgets until the transaction ends. */
@@ -134,10 +133,10 @@ interface RoleHolder {
 
 /** Returns the users that have a role of a tenant, assigned through the API or by a directory. */
 export async function roleHolders(q: Queryable, tenant: TenantId, role: string): Promise<readonly RoleHolder[]> {
-  const { rows } = await q.raw<{ rows: { id: string; email: string | null; manual: boolean }[] }>(
+  const { rows } = await q.raw<{ rows: RoleHolder[] }>(
     `select u.id, u.email, r.source = 'manual' as manual from user_roles r join users u on u.id = r.user_id
      where u.tenant_id = :tenant and r.role_name = :role order by u.email collate "C", u.id`,
     { tenant, role },
   );
-  return rows.map((row) => ({ id: storedUser(row.id), email: row.email, manual: row.manual }));
+  return rows;
 }

@@ -2,7 +2,6 @@
 
 import { DEFAULT_TENANT, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
-import { storedTenant, storedUser } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { UserSource } from './entity.ts';
 
@@ -34,20 +33,12 @@ const ADMINISTRATORS = `from users u join user_roles r on r.user_id = u.id join 
 
 /** The administrators of all tenants. */
 export async function localAdministrators(q: Queryable): Promise<readonly Administrator[]> {
-  const { rows } = await q.raw<{
-    rows: { id: string; email: string | null; tenant_id: string; tenant_active: boolean; has_password: boolean }[];
-  }>(
-    `select u.id, u.email, u.tenant_id, t.status = 'active' and t.deleted_at is null as tenant_active,
-       u.password_hash is not null as has_password
+  const { rows } = await q.raw<{ rows: Administrator[] }>(
+    `select u.id, u.email, u.tenant_id as "tenantId", t.status = 'active' and t.deleted_at is null as "tenantActive",
+       u.password_hash is not null as "hasPassword"
      ${ADMINISTRATORS}`,
   );
-  return rows.map((row) => ({
-    id: storedUser(row.id),
-    email: row.email,
-    tenantId: storedTenant(row.tenant_id),
-    tenantActive: row.tenant_active,
-    hasPassword: row.has_password,
-  }));
+  return rows;
 }
 
 /** Reports whether any tenant has an administrator. */
@@ -68,11 +59,11 @@ export async function holdsAdminRole(q: Queryable, email: string): Promise<boole
 
 /** Returns the users among `ids` that have a password. */
 export async function usersWithPassword(q: Queryable, ids: readonly UserId[]): Promise<ReadonlySet<UserId>> {
-  const { rows } = await q.raw<{ rows: { id: string }[] }>(
+  const { rows } = await q.raw<{ rows: { id: UserId }[] }>(
     'select id from users where id = any(cast(:ids as text[])) and password_hash is not null',
     { ids },
   );
-  return new Set(rows.map((row) => storedUser(row.id)));
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function ensureDefaultTenant(trx: Queryable): Promise<void> {
@@ -87,29 +78,14 @@ export interface UserToRaise {
   readonly status: 'active' | 'deactivated';
 }
 
-interface UserToRaiseRow extends Pick<UserToRaise, 'source' | 'status'> {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly tenant_active: boolean;
-}
-
 /** Returns the user of an email address, in any tenant, and locks its row until the transaction ends. */
 export async function holdUserByEmail(trx: Queryable, email: string): Promise<UserToRaise | undefined> {
-  const { rows } = await trx.raw<{ rows: UserToRaiseRow[] }>(
-    `select u.id, u.tenant_id, u.source, u.status, t.status = 'active' and t.deleted_at is null as tenant_active
+  const { rows } = await trx.raw<{ rows: UserToRaise[] }>(
+    `select u.id, u.tenant_id as "tenantId", u.source, u.status, t.status = 'active' and t.deleted_at is null as "tenantActive"
      from users u join tenants t on t.id = u.tenant_id where u.email = ? for update of u`,
     [email],
   );
-  const [row] = rows;
-  return (
-    row && {
-      id: storedUser(row.id),
-      tenantId: storedTenant(row.tenant_id),
-      tenantActive: row.tenant_active,
-      source: row.source,
-      status: row.status,
-    }
-  );
+  return rows[0];
 }
 
 export async function insertFirstUser(

@@ -4,7 +4,6 @@
 
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
-import { storedRole, storedTenant, storedUser } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
@@ -29,20 +28,8 @@ export interface DirectoryUser {
   readonly suspension: DirectorySuspension | null;
   /** False while the tenant is suspended or deleted. */
   readonly tenantActive: boolean;
-  /** Given by the directory, sorted. */
+  /** Given by the directory, each once, sorted. */
   readonly roles: readonly RoleName[];
-}
-
-interface DirectoryRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly email: string | null;
-  readonly email_conflict: string | null;
-  readonly name: string;
-  readonly active: boolean;
-  readonly directory_suspension: DirectorySuspension | null;
-  readonly tenant_active: boolean;
-  readonly roles: readonly string[];
 }
 
 /** First of the two keys of a lock; the second is the hash of an identity. */
@@ -51,8 +38,9 @@ const IDENTITY_LOCK = 726_543_493;
 const STATEMENTS = {
   find: {
     name: 'find_directory_user',
-    text: `select u.id, u.tenant_id, u.email, u.email_conflict, u.name, u.status = 'active' as active, u.directory_suspension,
-        (t.status = 'active' and t.deleted_at is null) as tenant_active,
+    text: `select u.id, u.tenant_id as "tenantId", u.email, u.email_conflict as "emailConflict", u.name,
+        u.status = 'active' as active, u.directory_suspension as suspension,
+        (t.status = 'active' and t.deleted_at is null) as "tenantActive",
         array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as roles
       from users u join tenants t on t.id = u.tenant_id
       where u.directory = $1 and u.directory_id = $2`,
@@ -101,20 +89,8 @@ export async function findDirectoryUser(
   q: Queryable,
   { directory, stableId }: DirectoryIdentity,
 ): Promise<DirectoryUser | undefined> {
-  const [row] = await runPrepared<DirectoryRow>(q, STATEMENTS.find, [directory, stableId]);
-  return (
-    row && {
-      id: storedUser(row.id),
-      tenantId: storedTenant(row.tenant_id),
-      email: row.email,
-      emailConflict: row.email_conflict,
-      name: row.name,
-      active: row.active,
-      suspension: row.directory_suspension,
-      tenantActive: row.tenant_active,
-      roles: row.roles.map(storedRole),
-    }
-  );
+  const [user] = await runPrepared<DirectoryUser>(q, STATEMENTS.find, [directory, stableId]);
+  return user;
 }
 
 /**
@@ -136,14 +112,9 @@ export async function lockDirectoryIdentity(trx: Queryable, { directory, stableI
   await runPrepared(trx, STATEMENTS.lock, [directory, stableId]);
 }
 
-interface NewDirectoryUser {
-  readonly id: UserId;
-  readonly tenantId: TenantId;
-  readonly email: string | null;
-  readonly name: string;
+/** A user to insert. The roles are known to the tenant, in any order. */
+export interface NewDirectoryUser extends Pick<DirectoryUser, 'id' | 'tenantId' | 'email' | 'name' | 'roles'> {
   readonly identity: DirectoryIdentity;
-  /** Given by the directory; known to the tenant. */
-  readonly roles: readonly RoleName[];
 }
 
 /**

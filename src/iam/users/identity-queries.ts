@@ -1,7 +1,6 @@
 /** Links of users to subjects of issuers, and the roles that the mapping of an issuer gives. */
 
 import type { IssuerId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import { storedIssuer, storedRole, storedTenant, storedUser } from '../../store/paging.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
@@ -36,16 +35,16 @@ export interface LinkedUser {
 }
 
 interface StateRow {
-  readonly tenant_id: string;
+  readonly tenant_id: TenantId;
   readonly proves_users: boolean;
   readonly creates: boolean;
   readonly revoked_before_ms: number | null;
   readonly users_since_ms: number | null;
-  readonly user_id: string | null;
+  readonly user_id: UserId | null;
   readonly active: boolean | null;
   readonly roles_as_of_ms: number | null;
   readonly newest_ms: number | null;
-  readonly roles: readonly string[];
+  readonly roles: readonly RoleName[];
 }
 
 /** First of the two keys of a lock; the second is the hash of an identity. */
@@ -85,7 +84,7 @@ const STATEMENTS = {
   },
   identities: {
     name: 'identities_of_user',
-    text: 'select issuer_id, subject from user_identities where user_id = $1',
+    text: 'select issuer_id as "issuerId", subject from user_identities where user_id = $1',
   },
   link: {
     name: 'link_user',
@@ -123,7 +122,7 @@ export async function findSubject(
   const [row] = await runPrepared<StateRow>(q, STATEMENTS.find, [issuerId, subject]);
   return (
     row && {
-      tenantId: storedTenant(row.tenant_id),
+      tenantId: row.tenant_id,
       provesUsers: row.proves_users,
       creates: row.creates,
       revokedBeforeMs: row.revoked_before_ms ?? undefined,
@@ -132,11 +131,11 @@ export async function findSubject(
         row.user_id === null
           ? undefined
           : {
-              id: storedUser(row.user_id),
+              id: row.user_id,
               active: row.active === true,
               rolesAsOfMs: row.roles_as_of_ms ?? undefined,
               newestRolesAsOfMs: row.newest_ms ?? undefined,
-              roles: row.roles.map(storedRole),
+              roles: row.roles,
             },
     }
   );
@@ -177,8 +176,7 @@ export async function insertIssuerUser(trx: Queryable, user: NewIssuerUser): Pro
 }
 
 export async function identitiesOf(q: Queryable, id: UserId): Promise<readonly IssuerIdentity[]> {
-  const rows = await runPrepared<{ issuer_id: string; subject: string }>(q, STATEMENTS.identities, [id]);
-  return rows.map(({ issuer_id, subject }) => ({ issuerId: storedIssuer(issuer_id), subject }));
+  return runPrepared<IssuerIdentity>(q, STATEMENTS.identities, [id]);
 }
 
 /** The caller has locked the identity, which no user has. */

@@ -4,8 +4,7 @@
  */
 
 import { Fault } from '../../domain/errors.ts';
-import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import { storedKey, storedUser } from '../../store/paging.ts';
+import { type KeyId, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { UserRow, UserTable } from './entity.ts';
 
@@ -163,9 +162,11 @@ type MakerColumns = Pick<TokenTable, 'maker_kind' | 'maker_tenant_id' | 'maker_i
 function storedMaker(row: MakerColumns): TokenMaker | undefined {
   const { maker_kind: kind, maker_tenant_id: tenantId, maker_id: id } = row;
   if (kind === 'system') return { kind };
-  if (kind === null || tenantId === null || id === null) return undefined;
+  if (tenantId === null || id === null) return undefined;
   const origin = { tenantId, address: row.maker_address ?? undefined };
-  return kind === 'user' ? { kind, id: storedUser(id), ...origin } : { kind, id: storedKey(id), ...origin };
+  const [user, key] = [parseId('usr', id), parseId('key', id)];
+  if (kind === 'user' && user !== undefined) return { kind, id: user, ...origin };
+  return kind === 'api_key' && key !== undefined ? { kind, id: key, ...origin } : undefined;
 }
 
 /** Uses a one-time token. @returns false if another request has used it first */
