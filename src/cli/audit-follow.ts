@@ -8,7 +8,6 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../domain/errors.ts';
 import {
-  type AuditCursor,
   FIRST_CURSOR,
   type FollowedRow,
   followAudit,
@@ -16,6 +15,7 @@ import {
   newestCursor,
   parseCursor,
 } from '../iam/audit/follow.ts';
+import type { AuditCursor } from '../iam/audit/queries.ts';
 import type { Queryable } from '../store/queryable.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { stopSignal } from './signals.ts';

@@ -178,8 +178,8 @@ export function validateConstraints(value: unknown, path?: string): readonly Fie
 }
 
 /** The `resource_constraints` of a key. They are bounded, because they take memory that all keys share. */
-export function validateKeyConstraints(value: unknown, path = '/resource_constraints'): readonly FieldError[] {
+export function validateKeyConstraints(value: unknown): readonly FieldError[] {
   const bytes = value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
-  if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value, path);
-  return [{ path, message: `must be at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
+  if (bytes <= MAX_CONSTRAINTS_BYTES) return validateConstraints(value);
+  return [{ path: '/resource_constraints', message: `must be at most ${MAX_CONSTRAINTS_BYTES / 1024} KiB as JSON` }];
 }

@@ -1,9 +1,10 @@
 /** The services that a check handler uses. `src/server` wires them. */
 
-import type { Allow, CheckInput, Decision } from '../decision/model.ts';
+import type { Allow } from '../decision/model.ts';
 import type { RequestId } from '../domain/ids.ts';
 import type { LimitDecision } from '../metering/admission.ts';
 import type { FinishedUsage } from '../metering/settlement.ts';
+import type { CheckOutcome } from '../telemetry/check-outcome.ts';
 import type { DenialCode } from './denied-response.ts';
 
 /** The steps rate limit and quota, which are no pure function because they count. */
@@ -46,27 +47,11 @@ export interface OtherGateListener {
 }
 
 /** The outcome of one check. */
-export interface Outcome {
+export interface Outcome extends CheckOutcome {
   readonly code: 'allow' | 'public' | DenialCode;
   readonly requestId: RequestId;
-  /** The start of the check, in milliseconds since the epoch. */
-  readonly startedAtMs: number;
-  /**
-   * The request with its credential and body. An observer must not keep it. Undefined if the check could not be read.
-   */
-  readonly input: CheckInput | undefined;
-  /** Envoy's `x-request-id`; undefined if the message did not contain one. */
-  readonly clientRequestId: string | undefined;
-  /** The trace of the request; undefined unless traces are on and the request is sampled. */
   readonly traceId: string | undefined;
-  /** Undefined if the check did not reach a decision: a malformed message or a fault. */
-  readonly decision: Decision | undefined;
-  /** The cause of a fault, for the log only; undefined otherwise. */
-  readonly error: unknown;
-  /** Whether the check was in shadow mode: it changed nothing, and only records of shadow mode may count it. */
   readonly shadow: boolean;
-  /** The time from the check to its answer, in milliseconds. */
-  readonly tookMs: number;
 }
 
 /** Counts and logs outcomes. Called after the answer is written. Its errors are ignored. */

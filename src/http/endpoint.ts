@@ -20,7 +20,7 @@ import { NOTHING, type Nothing, type Validated, validatorOf } from './validation
 
 type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-interface RequestContext {
+export interface RequestContext {
   /** Returns a path parameter, percent-decoded and not validated. */
   readonly param: (name: string) => string;
   /** Returns a request header by its lower-case name. A repeated header has a value of its own. */

@@ -22,7 +22,7 @@ import { tenantEndpoints } from './tenants/routes.ts';
 import type { MeteringParts } from './usage/parts.ts';
 import { usageEndpoints } from './usage/routes.ts';
 import { type UserParts, userEndpoints } from './users/routes.ts';
-import type { WebhookParts } from './webhooks/parts.ts';
+import type { WebhookParts } from './webhooks/attempt.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 
 export type IamParts = UserParts &

@@ -3,7 +3,7 @@
  */
 
 import { Fault } from '../domain/errors.ts';
-import type { ChainRow, RemovalSeal, RowsSeal, Seal } from './audit-chain.ts';
+import type { ChainRow, Seal } from './audit-chain.ts';
 import { type Prepared, runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
@@ -186,20 +186,16 @@ const SEAL = `select seq, kind, cast(extract(epoch from sealed_at) as text) as s
 function toSeal(row: SealRow): Seal {
   const frame = { seq: row.seq, sealedAt: row.sealed_at, previousHash: row.previous_hash, hash: row.hash };
   switch (row.kind) {
-    case 'rows': {
-      const seal: RowsSeal = { ...frame, kind: 'rows', ids: row.row_ids.map(Number), digests: row.row_digests };
-      return { ...seal, hash: row.hash };
-    }
-    case 'removal': {
-      const seal: RemovalSeal = {
+    case 'rows':
+      return { ...frame, kind: 'rows', ids: row.row_ids.map(Number), digests: row.row_digests };
+    case 'removal':
+      return {
         ...frame,
         kind: 'removal',
         through: row.removed_through ?? 0,
         throughHash: row.removed_hash ?? new Uint8Array(),
         rows: row.removed_rows ?? 0,
       };
-      return { ...seal, hash: row.hash };
-    }
     default:
       return row.kind satisfies never;
   }

@@ -1,4 +1,4 @@
-/** The facts of one check for telemetry. The gate's outcome has this shape. */
+/** The facts of one check for telemetry. */
 
 import type { CheckInput, Decision, Route } from '../decision/model.ts';
 import type { ErrorCode } from '../domain/errors.ts';

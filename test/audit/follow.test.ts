@@ -3,7 +3,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  type AuditCursor,
   FIRST_CURSOR,
   type FollowedRow,
   followAudit,
@@ -12,6 +11,7 @@ import {
   parseCursor,
   UnknownCursorError,
 } from '../../src/iam/audit/follow.ts';
+import type { AuditCursor } from '../../src/iam/audit/queries.ts';
 import { insertAudit } from '../../src/store/audit-rows.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';

@@ -10,6 +10,7 @@ import {
   type UserId,
 } from '../../domain/ids.ts';
 import type { ClaimRule } from '../../domain/records.ts';
+import type { makeApiKey } from '../../identity/api-keys.ts';
 import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
@@ -200,17 +201,11 @@ export async function replaceColumns(
   return written(row);
 }
 
-interface KeySecret {
-  readonly digest: KeyDigest;
-  readonly prefix: string;
-  readonly lastFour: string;
-}
-
 /** Gives a locked key a new secret. The old one works until `previousUntil`; null = it stops working at once. */
 export async function replaceSecret(
   q: Queryable,
   { id, tenant_id }: KeyRef,
-  { digest, prefix, lastFour }: KeySecret,
+  { digest, prefix, lastFour }: ReturnType<typeof makeApiKey>,
   previousUntil: Date | null,
 ): Promise<KeyRow> {
   await rememberDigest(q, id, previousUntil);

@@ -6,15 +6,15 @@ import type { Transaction } from '../../store/transaction.ts';
 import { addToKeyCounts, countActiveKeys, countNewKeys, type KeysOwner, replaceKeyCounts } from './count-queries.ts';
 
 /**
- * Most active keys of one owner: those that are neither revoked nor expired. A disabled key counts, because it can be
- * enabled at any time. Any user may create keys of its own. Keys
- * of the tenant itself require `admin:keys`, and a tenant may have a key for each of its programs.
+ * The largest number of active keys of one owner: those that are neither revoked nor expired. A disabled key counts,
+ * because it can be enabled at any time. Any user may create keys of its own. Keys of the tenant itself require
+ * `admin:keys`, and a tenant may have a key for each of its programs.
  */
 export const MAX_ACTIVE_KEYS = { user: 1_000, tenant: 100_000 } as const;
 
 /**
- * Most new keys of one owner within a period. Revoked keys count, so that creating and revoking keys cannot fill the
- * database.
+ * The largest number of new keys of one owner within a period. Revoked keys count, so that creating and revoking keys
+ * cannot fill the database.
  */
 const MAX_NEW_KEYS = {
   user: { most: 1_000, withinMs: 24 * 3_600_000 },

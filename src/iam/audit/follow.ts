@@ -7,21 +7,9 @@ import { Fault } from '../../domain/errors.ts';
 import { hex, type Seal } from '../../store/audit-chain.ts';
 import { chainState, lastRemoval, sealsAfter } from '../../store/audit-seal-queries.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { auditRows } from './queries.ts';
+import { type AuditCursor, auditRows } from './queries.ts';
 import { auditResource } from './read.ts';
 import type { AuditResource } from './schemas.ts';
-
-/** A position: the rows of all seals before `seal`, and the rows of `seal` up to `row`, are delivered. */
-export interface AuditCursor {
-  /** 0: nothing is delivered. */
-  readonly seal: number;
-  readonly row: number;
-  /**
-   * The first digits of the seal's hash. They show whether a restored or different database has another seal with this
-   * number.
-   */
-  readonly hash: string;
-}
 
 export interface FollowedRow {
   readonly row: AuditResource;

@@ -11,6 +11,18 @@ import {
 } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
+/** A position: the rows of all seals before `seal`, and the rows of `seal` up to `row`, are delivered. */
+export interface AuditCursor {
+  /** 0: nothing is delivered. */
+  readonly seal: number;
+  readonly row: number;
+  /**
+   * The first digits of the seal's hash. They show whether a restored or different database has another seal with this
+   * number.
+   */
+  readonly hash: string;
+}
+
 export interface StoredAudit {
   readonly id: number;
   readonly time: Date;

@@ -7,6 +7,7 @@ import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { invalidField } from '../caller/refusals.ts';
+import { applyHere } from '../change/change.ts';
 import { ownSession } from '../sessions/own.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
 import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
@@ -21,9 +22,10 @@ import {
 } from '../users/password-queries.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
+import { forgiveAttempt, returnAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
-import { type AuthParts, applyHere, type LoginParts, type Provenance } from './parts.ts';
-import { attemptAt, forgetAccount, forgive, takeBack, withAttemptLimits } from './throttle.ts';
+import type { AuthParts, LoginParts, Provenance } from './parts.ts';
+import { attemptAt, forgetAccount, withAttemptLimits } from './throttle.ts';
 
 export interface PasswordChange {
   readonly oldPassword: string;
@@ -60,14 +62,14 @@ export async function changePassword(
       throw wrongPassword().asAudited();
     }
     const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
-      await takeBack(parts.db.knex, attempt);
+      await returnAttempt(parts.db.knex, attempt);
       throw error;
     });
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
       const ended = await endSessionsOfUser(trx, userId, sessionId);
       await discardPasswordSetups(trx, userId);
-      await forgive(trx, attempt);
+      await forgiveAttempt(trx, attempt);
       await recordSet(trx, from, 'auth.password_change', proved, ended);
     });
   });

@@ -4,8 +4,9 @@
  */
 
 import type { PasswordUser } from '../users/password-queries.ts';
+import { returnAttempt } from './failure-queries.ts';
 import type { AuthParts } from './parts.ts';
-import { type LoginAttempt, takeBack } from './throttle.ts';
+import type { LoginAttempt } from './throttle.ts';
 
 /** An active user whose password was correct. */
 export interface ProvedUser extends PasswordUser {
@@ -32,7 +33,7 @@ export async function checkPassword(
     if (!right || user === undefined || hash === undefined || !user.active) return { user, proved: undefined };
     return { user, proved: { ...user, password_hash: hash } };
   } catch (error) {
-    await takeBack(parts.db.knex, attempt);
+    await returnAttempt(parts.db.knex, attempt);
     throw error;
   }
 }

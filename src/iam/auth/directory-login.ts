@@ -11,6 +11,7 @@ import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-username.ts';
+import { applyHere } from '../change/change.ts';
 import { beginSession, beginUnchangedSession } from '../sessions/queries.ts';
 import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';
 import { type AuthEvent, record } from './audit.ts';
@@ -25,9 +26,10 @@ import {
   provisionUser,
   unchangedUser,
 } from './directory-user.ts';
+import { returnAttempt } from './failure-queries.ts';
 import { recordLock } from './lock.ts';
-import { applyHere, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
-import { afterProof, attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from './throttle.ts';
+import { type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
+import { afterProof, attemptAt, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
 interface DirectoryLogin {
   /** As the client sent it. The directory module parses it. */
@@ -169,7 +171,7 @@ async function authenticate(
     // Several logins may have waited for the same timeout. All of them are answered before the store takes their
     // attempts back.
     await allTold();
-    await takeBack(parts.db.knex, attempt);
+    await returnAttempt(parts.db.knex, attempt);
     throw error;
   }
 }
@@ -339,7 +341,7 @@ async function recordRefused(
   await transaction(
     parts.db,
     async (trx) => {
-      await takeBack(trx, attempt);
+      await returnAttempt(trx, attempt);
       await record(trx, from, {
         action: 'auth.login',
         actor: id,

@@ -15,6 +15,7 @@ import { readCredential } from '../../identity/credential.ts';
 import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { transaction } from '../../store/transaction.ts';
 import { auditUsername } from '../change/audit-username.ts';
+import { applyHere } from '../change/change.ts';
 import { enabledIssuer } from '../issuers/queries.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
 import { endSession } from '../sessions/queries.ts';
@@ -22,7 +23,7 @@ import { authAuditRow, record } from './audit.ts';
 import { MAX_USER_AGENT_LENGTH } from './begin.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 import { permissionPatterns } from './me.ts';
-import { applyHere, type LoginParts, makeJti, type Provenance, tenantSuspended } from './parts.ts';
+import { type LoginParts, makeJti, type Provenance, tenantSuspended } from './parts.ts';
 import { attemptAt, withAttemptLimits } from './throttle.ts';
 
 export interface ExchangeParts extends LoginParts {

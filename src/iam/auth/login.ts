@@ -10,10 +10,10 @@ import { record } from './audit.ts';
 import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
-import { type Claimed, claimLogin } from './failure-queries.ts';
+import { type Claimed, claimLogin, forgiveAttempt } from './failure-queries.ts';
 import { recordLock } from './lock.ts';
 import { type AuthParts, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
-import { afterProof, attemptAt, type ClaimAttempt, forgive, type LoginAttempt, withAttemptLimits } from './throttle.ts';
+import { afterProof, attemptAt, type ClaimAttempt, type LoginAttempt, withAttemptLimits } from './throttle.ts';
 
 export interface LoginRequest {
   /** If no directory is configured, a directory's username proves no user, with the same work as a wrong password. */
@@ -120,7 +120,7 @@ async function begin(
     await transaction(
       parts.db,
       async (trx) => {
-        await forgive(trx, attempt);
+        await forgiveAttempt(trx, attempt);
         await record(trx, from, {
           action: 'auth.login',
           actor: user.id,

@@ -8,9 +8,10 @@ import { isRefreshToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { transaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { holdAlone } from '../caller/queries.ts';
+import { applyHere } from '../change/change.ts';
 import { endSession, sessionOfToken, sessionOwner } from '../sessions/queries.ts';
 import { record } from './audit.ts';
-import { type AuthParts, applyHere, type Provenance } from './parts.ts';
+import type { AuthParts, Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';
 
 /**

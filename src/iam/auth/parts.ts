@@ -1,49 +1,19 @@
 /** The parts that the use cases of logins need, in addition to those of every use case. */
 
-import type { VerifiedToken } from '../../credential-cache/ports.ts';
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { KeyId, RequestId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
-import type { AdminParts, PasswordHasher } from '../caller/caller.ts';
+import type { RequestContext } from '../../http/endpoint.ts';
+import type { Passwords } from '../../identity/passwords.ts';
+import type { AccessTokens } from '../../identity/tokens.ts';
+import type { AdminParts } from '../caller/caller.ts';
 import type { DirectoryService } from './directory-service.ts';
 import type { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 
-/** Verifies passwords. The identity module implements it. */
-export interface PasswordVerifier extends PasswordHasher {
-  /** Takes the same time with and without a hash. Rejects with a Refusal `unavailable` if the queue is full. */
-  verify(hash: string | undefined, password: string): Promise<boolean>;
-  /** True if the hash has other parameters than the current ones. */
-  needsRehash(hash: string): boolean;
-}
+/** The password functions of `identity`. */
+export type PasswordVerifier = Pick<Passwords, 'hash' | 'validate' | 'verify' | 'needsRehash'>;
 
-/** The user or the key whose session it is. */
-type TokenSubject =
-  | { readonly userId: UserId; readonly keyId?: undefined }
-  | { readonly userId?: undefined; readonly keyId: KeyId };
-
-/** The other claims of an access token. */
-interface TokenTerms {
-  readonly sessionId: SessionId;
-  readonly tenantId: TenantId;
-  readonly nowMs: number;
-  readonly jti: string;
-  /** The permissions that narrow the session, separated by spaces. Absent: it is not narrowed. */
-  readonly scope?: string | undefined;
-  /** Seconds. The token lives for the shorter of this and the configured lifetime. Default: the configured lifetime. */
-  readonly mostSeconds?: number | undefined;
-}
-
-/** Access tokens. The identity module implements them. The functions reject with a Fault if there is no key. */
-export interface AccessTokenParts {
-  /** The lifetime of an access token. */
-  readonly lifetimeMs: number;
-  /** The `iss` and `aud` of access tokens. */
-  readonly issuer: string;
-  readonly audience: string;
-  /** `expiresIn` in seconds. */
-  issue(grant: TokenSubject & TokenTerms): Promise<{ readonly token: string; readonly expiresIn: number }>;
-  verify(token: string): Promise<VerifiedToken>;
-}
+/** The access tokens of `identity`. */
+export type AccessTokenParts = Pick<AccessTokens, 'lifetimeMs' | 'issuer' | 'audience' | 'issue' | 'verify'>;
 
 export interface LoginSettings {
   /** Lifetime of an unused refresh token. */
@@ -57,7 +27,7 @@ export interface LoginSettings {
   readonly failuresPerAddress: number;
 }
 
-export interface AuthParts extends Omit<AdminParts, 'passwords'> {
+export interface AuthParts extends AdminParts {
   readonly passwords: PasswordVerifier;
   readonly tokens: AccessTokenParts;
   /** The key from which successors of refresh tokens are derived. */
@@ -79,14 +49,8 @@ export interface LoginParts extends AuthParts {
 }
 
 /** The source of a request without a caller. */
-export interface Provenance {
-  /** Undefined: missing. */
-  readonly address: string | undefined;
-  /** The subject of failures in addition to the account: addresses, separated by a space. Undefined: none. */
-  readonly throttledAs: string | undefined;
+export interface Provenance extends Pick<RequestContext, 'address' | 'throttledAs' | 'requestId' | 'nowMs'> {
   readonly userAgent: string | undefined;
-  readonly requestId: RequestId;
-  readonly nowMs: number;
 }
 
 /** The tokens of a login or a refresh. */
@@ -106,16 +70,4 @@ export function tenantSuspended(): Refusal {
 /** Returns an access token's id: 128 random bits. */
 export function makeJti(random: AuthParts['random']): string {
   return Buffer.from(random(16)).toString('base64url');
-}
-
-/**
- * Applies a committed change in this process before the response. If the feed cannot be read now, the process trusts no
- * cached data.
- */
-export async function applyHere(parts: Pick<AuthParts, 'feed' | 'flush'>): Promise<void> {
-  try {
-    await parts.feed.catchUp();
-  } catch {
-    parts.flush();
-  }
 }

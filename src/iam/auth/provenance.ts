@@ -7,15 +7,9 @@ import type { Provenance } from './parts.ts';
 
 export type AnyInput = RequestInput<unknown, unknown>;
 
-export function provenance(input: AnyInput): Provenance {
-  const agent = input.header('user-agent');
-  return {
-    address: input.address,
-    throttledAs: input.throttledAs,
-    userAgent: agent === REPEATED ? undefined : agent,
-    requestId: input.requestId,
-    nowMs: input.nowMs,
-  };
+export function provenance({ header, address, throttledAs, requestId, nowMs }: AnyInput): Provenance {
+  const agent = header('user-agent');
+  return { address, throttledAs, userAgent: agent === REPEATED ? undefined : agent, requestId, nowMs };
 }
 
 export function pageOf({ header, scheme }: AnyInput): PageHeaders {

@@ -13,9 +13,10 @@ import type { UserRow } from '../users/entity.ts';
 import { passwordUserById } from '../users/password-queries.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
+import { forgiveAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts } from './parts.ts';
-import { attemptAt, forgive, type ThrottleParts, withAttemptLimits } from './throttle.ts';
+import { attemptAt, type ThrottleParts, withAttemptLimits } from './throttle.ts';
 
 export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords'>;
 
@@ -53,7 +54,7 @@ export async function reauthenticate(
   return withAttemptLimits(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
     if (proved !== undefined) {
-      await forgive(knex, attempt);
+      await forgiveAttempt(knex, attempt);
       return { userId, passwordVersion: proved.password_version };
     }
     const { address, requestId, nowMs } = caller;

@@ -23,6 +23,7 @@ import {
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
+import { applyHere } from '../change/change.ts';
 import {
   endSession,
   lockSessionOfToken,
@@ -35,7 +36,7 @@ import type { DirectoryIdentity } from '../users/directory-queries.ts';
 import { record } from './audit.ts';
 import { endForDirectory, standing } from './directory-refresh.ts';
 import { refreshUser } from './directory-user.ts';
-import { type AuthParts, applyHere, type IssuedTokens, makeJti, type Provenance, tenantSuspended } from './parts.ts';
+import { type AuthParts, type IssuedTokens, makeJti, type Provenance, tenantSuspended } from './parts.ts';
 
 /** A refresh token and the way in which it was sent. */
 export interface PresentedToken {

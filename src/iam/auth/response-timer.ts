@@ -20,8 +20,7 @@ const MAX_RECORDED = 32;
 /** Limits a recorded duration: a slower check had another cause, and no client waits longer for it. */
 const MAX_MS = 2000;
 
-/** @param now milliseconds of a monotonic clock */
-export function createResponseTimer(now: () => number = () => performance.now()): ResponseTimer {
+export function createResponseTimer(): ResponseTimer {
   const recent: number[] = [];
   return {
     record: (ms) => {
@@ -29,7 +28,7 @@ export function createResponseTimer(now: () => number = () => performance.now())
       if (recent.length > MAX_RECORDED) recent.shift();
     },
     padTo: async (startedMs) => {
-      const elapsed = now() - startedMs;
+      const elapsed = performance.now() - startedMs;
       const padded = Math.ceil(Math.max(elapsed, ...recent, 1) / STEP_MS) * STEP_MS;
       await sleep(padded - elapsed);
     },

@@ -16,7 +16,6 @@ import {
   clearAccount,
   FAILURE_SCOPES,
   type FailureScope,
-  forgiveAttempt,
   type LoginAttempt,
   returnAttempt,
   returnOne,
@@ -148,11 +147,6 @@ async function tooMany(q: Queryable, scope: FailureScope, { [scope]: subject }: 
   });
 }
 
-/** Records success: failures of the account from this address no longer count, and neither does the attempt. */
-export async function forgive(trx: Queryable, attempt: LoginAttempt): Promise<void> {
-  await forgiveAttempt(trx, attempt);
-}
-
 /**
  * Runs the work after a correct password. If it throws, the attempt no longer counts, because the client did not cause
  * the failure.
@@ -161,16 +155,9 @@ export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: (
   try {
     return await work();
   } catch (error) {
-    await takeBack(q, attempt);
+    await returnAttempt(q, attempt);
     throw error;
   }
-}
-
-/**
- * Takes the attempt back, because it was no failure or its password could not be checked. Earlier failures still count.
- */
-export async function takeBack(q: Queryable, attempt: LoginAttempt): Promise<void> {
-  await returnAttempt(q, attempt);
 }
 
 /** Clears the account's failures from all addresses, after a password was set with another proof. */

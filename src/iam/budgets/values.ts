@@ -5,7 +5,7 @@ import { type BudgetName, parseBudgetName, parseId, parseRoleName } from '../../
 import { formatMoney, MAX_MONEY, NANO, parseMoney } from '../../domain/money.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { BudgetScope } from '../../domain/records.ts';
-import { BUDGET_NAME_FORM, throwIfInvalid } from '../caller/refusals.ts';
+import { BUDGET_NAME_FORM, invalidFields } from '../caller/refusals.ts';
 import type { BudgetChanges, BudgetValues, NewBudget } from './entity.ts';
 
 const MAX_NANO = BigInt(MAX_MONEY) * NANO;
@@ -13,30 +13,20 @@ const MAX_NANO = BigInt(MAX_MONEY) * NANO;
 /** @throws Refusal `invalid_field` that names every invalid member */
 export function readNewBudget(request: NewBudget): BudgetValues {
   const defaults = { timezone: null, per: 'all', models: null, action: 'block', alerts: [], enabled: true } as const;
-  const { limit, name, ...members } = { ...defaults, ...request };
+  const { limit, name: text, ...members } = { ...defaults, ...request };
   const errors: FieldError[] = [];
-  const values: BudgetValues = {
-    ...members,
-    name: nameOf(name, errors),
-    limit_amount: amountOf(members.unit, limit, errors),
-  };
-  throwIfInvalid([...errors, ...budgetErrors(values)]);
-  return values;
+  const name = nameOf(text, errors);
+  return checked({ ...members, limit_amount: amountOf(members.unit, limit, errors) }, name, errors);
 }
 
 /** @throws Refusal like `readNewBudget` */
 export function readBudgetChanges(before: BudgetValues, request: BudgetChanges): BudgetValues {
-  const { limit, name, ...members } = request;
+  const { limit, name: text, ...members } = request;
   const errors: FieldError[] = [];
   const unit = members.unit ?? before.unit;
-  const values: BudgetValues = {
-    ...before,
-    ...members,
-    name: name === undefined ? before.name : nameOf(name, errors),
-    limit_amount: limit === undefined ? keptAmount(before, unit, errors) : amountOf(unit, limit, errors),
-  };
-  throwIfInvalid([...errors, ...budgetErrors(values)]);
-  return values;
+  const name = text === undefined ? before.name : nameOf(text, errors);
+  const limit_amount = limit === undefined ? keptAmount(before, unit, errors) : amountOf(unit, limit, errors);
+  return checked({ ...before, ...members, limit_amount }, name, errors);
 }
 
 /** Reports whether a change begins a new amount. */
@@ -49,11 +39,21 @@ export function beginsNewAmount(before: BudgetValues, after: BudgetValues): bool
   );
 }
 
-function nameOf(text: string, errors: FieldError[]): BudgetName {
+/** @param name undefined if it is one of the errors */
+function checked(
+  values: Omit<BudgetValues, 'name'>,
+  name: BudgetName | undefined,
+  errors: readonly FieldError[],
+): BudgetValues {
+  const all = [...errors, ...budgetErrors(values)];
+  if (name === undefined || all.length > 0) throw invalidFields(all);
+  return { ...values, name };
+}
+
+function nameOf(text: string, errors: FieldError[]): BudgetName | undefined {
   const name = parseBudgetName(text);
-  if (name !== undefined) return name;
-  errors.push({ path: '/name', message: BUDGET_NAME_FORM });
-  return '' as BudgetName;
+  if (name === undefined) errors.push({ path: '/name', message: BUDGET_NAME_FORM });
+  return name;
 }
 
 function keptAmount(before: BudgetValues, unit: BudgetValues['unit'], errors: FieldError[]): number {
@@ -78,7 +78,7 @@ function amountOf(unit: BudgetValues['unit'], limit: string | number, errors: Fi
   return 0;
 }
 
-function budgetErrors({ timezone, models, applies_to }: BudgetValues): readonly FieldError[] {
+function budgetErrors({ timezone, models, applies_to }: Omit<BudgetValues, 'name'>): readonly FieldError[] {
   return [
     ...(timezone === null ? [] : validateTimezone(timezone, '/timezone')),
     ...(models === null ? [] : validateModels(models, '/models')),

@@ -2,6 +2,7 @@
 
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyDigest, RequestId, TenantId, UserId } from '../../domain/ids.ts';
+import type { Passwords } from '../../identity/passwords.ts';
 import type { Database } from '../../store/database.ts';
 import type { IdempotentRequest } from '../change/idempotency.ts';
 import type { Preconditions } from '../change/preconditions.ts';
@@ -48,16 +49,8 @@ export function isOwnUser({ principal }: Caller, user: string): boolean {
   return user === (principal.kind === 'user' ? principal.id : principal.owner?.id);
 }
 
-/** The password functions of `identity`. */
-export interface PasswordHasher {
-  /** Rejects with a Refusal `unavailable` if the queue is full. */
-  hash(password: string): Promise<string>;
-  /** Returns the reasons why the user may not use this password, as sentences. Empty if it is acceptable. */
-  validate(
-    password: string,
-    owner?: { readonly email?: string | undefined; readonly name?: string | undefined },
-  ): readonly string[];
-}
+/** The password functions of `identity`, for use cases that set a password. */
+export type PasswordHasher = Pick<Passwords, 'hash' | 'validate'>;
 
 export interface AdminParts {
   readonly db: Database;

@@ -81,9 +81,9 @@ const SEVERAL_USERS = ' users';
 
 type Mode = 'share' | 'update';
 
-const inBothModes = (name: string, text: string, of = ''): Readonly<Record<Mode, Prepared>> => ({
-  share: { name: `${name}_share`, text: `${text} for share${of}` },
-  update: { name: `${name}_update`, text: `${text} for update${of}` },
+const inBothModes = (name: string, text: string): Readonly<Record<Mode, Prepared>> => ({
+  share: { name: `${name}_share`, text: `${text} for share` },
+  update: { name: `${name}_update`, text: `${text} for update` },
 });
 
 const STATEMENTS = {

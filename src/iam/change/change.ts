@@ -192,7 +192,7 @@ async function runChange<T>(
     throw error;
   }
   onWritten(rows);
-  await catchUp(parts);
+  await applyHere(parts);
   return result;
 }
 
@@ -233,8 +233,11 @@ function preconditionsCheck({ preconditions }: Caller): CheckPreconditions {
   return preconditions === undefined ? () => undefined : (resource) => requireMet(preconditions, entityTag(resource));
 }
 
-/** The change is committed. If the feed cannot be read now, the process must not use its cache any longer. */
-async function catchUp(parts: ChangeParts): Promise<void> {
+/**
+ * Applies a committed change in this process before the response. If the feed cannot be read now, the process must not
+ * use its cache any longer.
+ */
+export async function applyHere(parts: Pick<ChangeParts, 'feed' | 'flush'>): Promise<void> {
   try {
     await parts.feed.catchUp();
   } catch {

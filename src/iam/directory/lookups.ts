@@ -12,7 +12,8 @@ import { type Standing, standingOf } from '../auth/directory-refresh.ts';
 import { type DirectoryService, MAX_LOOKUPS, queryDirectory } from '../auth/directory-service.ts';
 import { RemovalsFault, suspend, suspensionOf } from '../auth/directory-suspension.ts';
 import { refreshUser } from '../auth/directory-user.ts';
-import { type AuthParts, applyHere, type Provenance } from '../auth/parts.ts';
+import type { AuthParts, Provenance } from '../auth/parts.ts';
+import { applyHere } from '../change/change.ts';
 import { noteDirectoryCheck } from '../users/directory-queries.ts';
 import { type ClaimedLookup, claimLookups, isOvertaken } from './queries.ts';
 

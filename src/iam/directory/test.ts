@@ -7,9 +7,10 @@ import type { LoginTestRequest, TestStep } from '../../directory/model.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import { directorySubject } from '../auth/directory-login.ts';
 import { type DirectoryService, queryDirectory } from '../auth/directory-service.ts';
+import { returnAttempt } from '../auth/failure-queries.ts';
 import type { LoginAttemptLimiter } from '../auth/login-attempt-limiter.ts';
 import type { LoginSettings } from '../auth/parts.ts';
-import { attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from '../auth/throttle.ts';
+import { attemptAt, type LoginAttempt, withAttemptLimits } from '../auth/throttle.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
@@ -59,7 +60,7 @@ async function run(
   try {
     return await queryDirectory(service, 'test', request.directory, () => service.directories.test(request));
   } catch (error) {
-    await takeBack(parts.db.knex, attempt);
+    await returnAttempt(parts.db.knex, attempt);
     throw error;
   }
 }
@@ -69,7 +70,7 @@ async function run(
  */
 async function settle(parts: DirectoryTestParts, attempt: LoginAttempt, steps: readonly TestStep[]): Promise<void> {
   const bind = steps.find(({ step }) => step === 'user_bind');
-  if (bind === undefined || bind.ok) await takeBack(parts.db.knex, attempt);
+  if (bind === undefined || bind.ok) await returnAttempt(parts.db.knex, attempt);
 }
 
 async function write(

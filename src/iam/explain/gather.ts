@@ -29,7 +29,7 @@ export function section<Row extends { readonly id: string }, T>(
   };
 }
 
-interface PageOf<T> {
+export interface PageOf<T> {
   /** The section and the id of the last row of the previous page; undefined: the first page. */
   readonly after: readonly string[] | undefined;
   readonly limit: number;

@@ -19,7 +19,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { invalidField, tenantGone } from '../caller/refusals.ts';
 import { cursorsOf, DEFAULT_LIMIT, jsonBytes, type ListQuery, MAX_PAGE_BYTES } from '../list/list.ts';
 import { type AccessEvaluator, accessEvaluator } from './access.ts';
-import { type Gathered, gather, type Section, section } from './gather.ts';
+import { type Gathered, gather, type PageOf, type Section, section } from './gather.ts';
 import type {
   GrantedAccess,
   KeyWithAccess,
@@ -86,12 +86,6 @@ export function listedName(listed: Listed): string {
   return listed === 'principals' ? 'who-can' : 'who-can with roles';
 }
 
-interface AccessPage {
-  readonly after: readonly string[] | undefined;
-  readonly limit: number;
-  readonly maxBytes: number;
-}
-
 interface FoundAccess {
   readonly found: Gathered<AccessRow>;
   readonly evaluator: AccessEvaluator;
@@ -105,7 +99,7 @@ export async function gatherAccess(
   caller: Caller,
   abilities: Abilities,
   listed: Listed,
-  page: AccessPage,
+  page: Omit<PageOf<AccessRow>, 'spent' | 'bytesOf'>,
 ): Promise<FoundAccess> {
   const { effective, global } = caller.snapshot;
   if (effective === undefined) throw tenantGone();

@@ -22,9 +22,11 @@ import {
 import { transaction } from '../../store/transaction.ts';
 import { type AuthEvent, record } from '../auth/audit.ts';
 import { beginningSession } from '../auth/begin.ts';
-import { applyHere, type IssuedTokens, type Provenance } from '../auth/parts.ts';
-import { attemptAt, type LoginAttempt, takeBack, withAttemptLimits } from '../auth/throttle.ts';
+import { returnAttempt } from '../auth/failure-queries.ts';
+import type { IssuedTokens, Provenance } from '../auth/parts.ts';
+import { attemptAt, type LoginAttempt, withAttemptLimits } from '../auth/throttle.ts';
 import { auditUsername, toStorableText } from '../change/audit-username.ts';
+import { applyHere } from '../change/change.ts';
 import { openClientSecret } from '../issuers/client-secret.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
 import { sealIdToken } from './id-token.ts';
@@ -143,7 +145,7 @@ async function finish(
     }
   } catch (error) {
     // The client did not cause the failure.
-    await takeBack(knex, attempt);
+    await returnAttempt(knex, attempt);
     if (error instanceof ProviderError) return await fail('unavailable', 'unavailable', { detail: error.message });
     throw error;
   }
@@ -221,7 +223,7 @@ async function enter(
       if (!begins) return false;
       const sealed = sealIdToken(parts, session.id, idToken);
       if (sealed !== undefined) await keepIdToken(trx, session.id, sealed);
-      await takeBack(trx, attempt);
+      await returnAttempt(trx, attempt);
       return true;
     },
     issuer.tenantId,

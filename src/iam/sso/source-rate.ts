@@ -9,18 +9,13 @@ const BURST = 120;
 /** One for each process and purpose. */
 export class SourceRate {
   readonly #rates = new ByteRates({ bytesPerSecond: PER_SECOND, burstMs: (BURST / PER_SECOND) * 1000 });
-  readonly #monotonicMs: () => number;
 
-  constructor(monotonicMs: () => number = () => performance.now()) {
-    this.#monotonicMs = monotonicMs;
-  }
-
-  /** Returns the seconds that the address must wait; 0: it may go on. @param source undefined: unknown */
+  /** Returns the seconds that the address must wait; 0: it need not wait. @param source undefined: unknown */
   waitSeconds(source: string | undefined): number {
-    return Math.max(0, Math.ceil(this.#rates.waitMs(source ?? '', this.#monotonicMs()) / 1000));
+    return Math.max(0, Math.ceil(this.#rates.waitMs(source ?? '', performance.now()) / 1000));
   }
 
   count(source: string | undefined): void {
-    this.#rates.take(source ?? '', 1, this.#monotonicMs());
+    this.#rates.take(source ?? '', 1, performance.now());
   }
 }

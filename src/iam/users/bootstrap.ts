@@ -3,12 +3,11 @@
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type TenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
-import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
 import { emailSubject } from '../auth/login.ts';
 import { forgetAccount } from '../auth/throttle.ts';
-import type { PasswordHasher } from '../caller/caller.ts';
+import type { AdminParts } from '../caller/caller.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
 import {
   ensureDefaultTenant,
@@ -23,14 +22,7 @@ import {
 } from './administrator-queries.ts';
 import { discardPasswordSetups } from './password-queries.ts';
 
-export interface BootstrapParts {
-  readonly db: Database;
-  readonly passwords: PasswordHasher;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Bytes from a secure source. */
-  readonly random: (size: number) => Uint8Array;
-}
+export type BootstrapParts = Pick<AdminParts, 'db' | 'passwords' | 'now' | 'random'>;
 
 interface AdministratorSettings {
   /** `bootstrap.email` */

@@ -1,20 +1,18 @@
 /** The operator's commands on webhooks. There is no caller whose permissions count. */
 
-import { type DeliveryId, makeId, parseId, type TenantId } from '../../domain/ids.ts';
+import { makeId, type TenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import type { SendParts } from './attempt.ts';
 import { writeNewWebhook } from './create.ts';
-import { sendTest } from './deliveries.ts';
-import { replayDeliveryRow } from './delivery-queries.ts';
-import type { DeliveryRow, NewWebhook, WebhookRow } from './entity.ts';
+import { replayOf, sendTest } from './deliveries.ts';
+import { type DeliveryRow, type NewWebhook, type WebhookRow, webhookResource } from './entity.ts';
 import { deleteWebhookRow, type WebhookRef, webhookRef } from './queries.ts';
 import { holdWebhook, webhookIdOf } from './read.ts';
-import { webhookResource } from './resource.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { writeSecret } from './update.ts';
 import { readNewWebhook } from './values.ts';
@@ -28,9 +26,7 @@ interface Issued {
 
 /** Returns the webhook of an id, in any tenant. @throws Refusal `not_found` */
 export async function webhookOfId(q: Queryable, text: string): Promise<WebhookRef> {
-  const found = await webhookRef(q, webhookIdOf(text));
-  if (found === undefined) throw notFound('webhook');
-  return found;
+  return orNotFound(await webhookRef(q, webhookIdOf(text)), 'webhook');
 }
 
 /** @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded`, `tenant_mismatch` for an unknown tenant */
@@ -77,11 +73,9 @@ export async function replayAsOperator(
   { id, tenant_id }: WebhookRef,
   text: string,
 ): Promise<DeliveryRow> {
-  const delivery: DeliveryId | undefined = parseId('dlv', text);
   const target = { type: 'webhook', id } as const;
   return changeAsSystem(parts, OPERATOR, { action: 'webhook.replay', target }, async (trx, audit) => {
-    const row = delivery === undefined ? undefined : await replayDeliveryRow(trx, id, delivery);
-    if (row === undefined) throw notFound('delivery');
+    const row = await replayOf(trx, id, text);
     audit.tenant = tenant_id;
     audit.after = { delivery: row.id, type: row.type };
     return row;

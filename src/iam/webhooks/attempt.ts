@@ -4,9 +4,9 @@ import type { Semaphore } from '../../concurrency/semaphore.ts';
 import type { SecretKeys } from '../../identity/seal.ts';
 import { type FetchOutcome, type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { AdminParts } from '../caller/caller.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { toStorableText } from '../change/audit-username.ts';
-import { ALLOWED_HOSTS_SETTING } from './address.ts';
 import { TEST_EVENT } from './catalog.ts';
 import {
   type AttemptResult,
@@ -17,6 +17,7 @@ import {
 } from './delivery-queries.ts';
 import { openSecret } from './secret.ts';
 import { signedHeaders } from './signature.ts';
+import { ALLOWED_HOSTS_SETTING } from './values.ts';
 
 /** Bounds an attempt, from the resolution of the host to the end of the answer. It is shorter than a claim. */
 const TIMEOUT_MS = 10_000;
@@ -42,6 +43,11 @@ export interface SendParts {
   readonly now: () => number;
   /** Must not throw. */
   readonly onAttempt?: (outcome: AttemptOutcome) => void;
+}
+
+/** The parts of the use cases. */
+export interface WebhookParts extends AdminParts, SecretKeys {
+  readonly webhooks: SendParts;
 }
 
 /**

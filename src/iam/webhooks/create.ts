@@ -9,10 +9,9 @@ import { tenantGone } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
-import type { IssuedWebhook, NewWebhook, WebhookRow } from './entity.ts';
-import type { WebhookParts } from './parts.ts';
+import type { WebhookParts } from './attempt.ts';
+import { type IssuedWebhook, type NewWebhook, type WebhookRow, webhookResource } from './entity.ts';
 import { countWebhooks, insertWebhook, type WebhookRef, type WebhookValues } from './queries.ts';
-import { webhookResource } from './resource.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { maySend, readNewWebhook } from './values.ts';
 

@@ -1,22 +1,21 @@
 /** Replays a delivery, and sends a test. */
 
 import { Refusal } from '../../domain/errors.ts';
-import { makeId, parseId } from '../../domain/ids.ts';
+import { makeId, parseId, type WebhookId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
 import { change } from '../change/change.ts';
-import { attemptDelivery, type SendParts } from './attempt.ts';
+import { attemptDelivery, type SendParts, type WebhookParts } from './attempt.ts';
 import { TEST_EVENT } from './catalog.ts';
 import { claimDelivery, findDelivery, insertDeliveries, replayDeliveryRow } from './delivery-queries.ts';
-import type { DeliveryResource, DeliveryRow } from './entity.ts';
+import { type DeliveryResource, type DeliveryRow, deliveryResource } from './entity.ts';
 import { MAX_BACKLOG } from './outbox.ts';
-import type { WebhookParts } from './parts.ts';
 import type { WebhookRef } from './queries.ts';
 import { holdWebhook } from './read.ts';
-import { deliveryResource } from './resource.ts';
 
 /** Sends a delivery again, with the same id and body. @throws Refusal `not_found` */
 export async function replayDelivery(
@@ -28,12 +27,15 @@ export async function replayDelivery(
   const target = { type: 'webhook', id: text } as const;
   return change(parts, caller, { action: 'webhook.replay', target }, async ({ trx, caller, audit }) => {
     const { id } = await holdWebhook(trx, caller.tenant, text);
-    const deliveryId = parseId('dlv', deliveryText);
-    const row = deliveryId === undefined ? undefined : await replayDeliveryRow(trx, id, deliveryId);
-    if (row === undefined) throw notFound('delivery');
+    const row = await replayOf(trx, id, deliveryText);
     audit.after = { delivery: row.id, type: row.type };
     return deliveryResource(row);
   });
+}
+
+/** Makes a delivery of a webhook due. @throws Refusal `not_found` */
+export async function replayOf(trx: Queryable, id: WebhookId, text: string): Promise<DeliveryRow> {
+  return orNotFound(await replayDeliveryRow(trx, id, orNotFound(parseId('dlv', text), 'delivery')), 'delivery');
 }
 
 /**

@@ -69,12 +69,7 @@ export async function replayDeliveryRow(
   return rows[0];
 }
 
-export interface NewDelivery {
-  readonly id: DeliveryId;
-  readonly webhook_id: WebhookId;
-  readonly type: string;
-  readonly body: string;
-}
+export type NewDelivery = Pick<ClaimedDelivery, 'id' | 'webhook_id' | 'type' | 'body'>;
 
 /**
  * Inserts deliveries that are due now. A webhook that was deleted receives none.

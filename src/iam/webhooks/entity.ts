@@ -12,6 +12,7 @@ import {
   converted,
   type ResourceOf,
   type RowOf,
+  resourceOf,
   shownBy,
   type TableOf,
   unselected,
@@ -94,6 +95,11 @@ export interface WebhookRow extends RowOf<typeof webhook> {}
 export interface WebhookTable extends TableOf<typeof webhook> {}
 export interface WebhookResource extends ResourceOf<typeof webhook> {}
 
+export function webhookResource(row: WebhookRow, nowMs: number): WebhookResource {
+  const { previous_until: until } = row;
+  return resourceOf(webhook, row, { previous_until: until !== null && until.getTime() > nowMs ? until : null });
+}
+
 export const Webhook = component('Webhook', Type.Object(shownBy(webhook)));
 
 export const WebhookWithSecret = component(
@@ -149,5 +155,9 @@ export const delivery = {
 };
 export interface DeliveryRow extends RowOf<typeof delivery> {}
 export interface DeliveryResource extends ResourceOf<typeof delivery> {}
+
+export function deliveryResource(row: DeliveryRow): DeliveryResource {
+  return resourceOf(delivery, row, {});
+}
 
 export const WebhookDelivery = component('WebhookDelivery', Type.Object(shownBy(delivery)));

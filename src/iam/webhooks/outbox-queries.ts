@@ -1,14 +1,9 @@
 /** Statements on the place in the audit log up to which events were read, and on the webhooks that receive them. */
 
-import type { TenantId, WebhookId } from '../../domain/ids.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
-
-interface OutboxCursor {
-  readonly seal: number;
-  readonly row: number;
-  readonly hash: string;
-}
+import type { AuditCursor } from '../audit/queries.ts';
+import type { WebhookRow } from './entity.ts';
 
 const BEHIND = {
   name: 'is_outbox_behind',
@@ -30,14 +25,14 @@ const HOLD = {
 };
 
 /** Locks the place until the transaction ends. Undefined: another process has it. */
-export async function holdOutbox(trx: Queryable): Promise<OutboxCursor | undefined> {
-  const [cursor] = await runPrepared<OutboxCursor & Record<string, unknown>>(trx, HOLD, []);
+export async function holdOutbox(trx: Queryable): Promise<AuditCursor | undefined> {
+  const [cursor] = await runPrepared<AuditCursor>(trx, HOLD, []);
   return cursor;
 }
 
 const MOVE = { name: 'move_outbox', text: 'update webhook_cursor set seal = $1, row_id = $2, hash = $3' };
 
-export async function moveOutbox(trx: Queryable, { seal, row, hash }: OutboxCursor): Promise<void> {
+export async function moveOutbox(trx: Queryable, { seal, row, hash }: AuditCursor): Promise<void> {
   await runPrepared(trx, MOVE, [seal, row, hash]);
 }
 
@@ -48,12 +43,7 @@ export async function anyWebhook(q: Queryable): Promise<boolean> {
   return row?.found === true;
 }
 
-export interface ListeningWebhook {
-  readonly id: WebhookId;
-  readonly tenant_id: TenantId;
-  readonly events: readonly string[];
-  readonly created_at: Date;
-}
+export type ListeningWebhook = Pick<WebhookRow, 'id' | 'tenant_id' | 'events' | 'created_at'>;
 
 const LISTENING = {
   name: 'listening_webhooks',
@@ -65,8 +55,5 @@ export async function listeningWebhooks(
   q: Queryable,
   tenants: readonly string[],
 ): Promise<readonly ListeningWebhook[]> {
-  if (tenants.length === 0) return [];
-  return runPrepared<{ id: WebhookId; tenant_id: TenantId; events: string[]; created_at: Date }>(q, LISTENING, [
-    tenants,
-  ]);
+  return tenants.length === 0 ? [] : runPrepared<ListeningWebhook>(q, LISTENING, [tenants]);
 }

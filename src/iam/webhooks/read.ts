@@ -3,12 +3,17 @@
 import { parseId, type TenantId, type WebhookId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { notFound } from '../caller/refusals.ts';
+import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countDeliveries, type DeliveryFilter, listDeliveries } from './delivery-queries.ts';
-import type { DeliveryResource, WebhookResource, WebhookRow } from './entity.ts';
+import {
+  type DeliveryResource,
+  deliveryResource,
+  type WebhookResource,
+  type WebhookRow,
+  webhookResource,
+} from './entity.ts';
 import { countWebhooks, findWebhook, listWebhooks } from './queries.ts';
-import { deliveryResource, webhookResource } from './resource.ts';
 
 export async function listWebhooksPage(
   { db }: Pick<AdminParts, 'db'>,
@@ -62,14 +67,10 @@ export function holdWebhook(trx: Queryable, tenant: TenantId, text: string): Pro
 }
 
 async function webhookOf(q: Queryable, tenant: TenantId, text: string, lock = false): Promise<WebhookRow> {
-  const webhook = await findWebhook(q, tenant, webhookIdOf(text), lock);
-  if (webhook === undefined) throw notFound('webhook');
-  return webhook;
+  return orNotFound(await findWebhook(q, tenant, webhookIdOf(text), lock), 'webhook');
 }
 
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function webhookIdOf(text: string): WebhookId {
-  const id = parseId('whk', text);
-  if (id === undefined) throw notFound('webhook');
-  return id;
+  return orNotFound(parseId('whk', text), 'webhook');
 }

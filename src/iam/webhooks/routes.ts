@@ -6,10 +6,10 @@ import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import type { WebhookParts } from './attempt.ts';
 import { createWebhook } from './create.ts';
 import { replayDelivery, testWebhook } from './deliveries.ts';
 import { deliveryState, newWebhook, Webhook, WebhookDelivery, WebhookWithSecret, webhookChanges } from './entity.ts';
-import type { WebhookParts } from './parts.ts';
 import { getWebhook, listDeliveriesPage, listWebhooksPage } from './read.ts';
 import { deleteWebhook, rotateWebhook, updateWebhook } from './update.ts';
 

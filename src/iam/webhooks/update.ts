@@ -5,12 +5,17 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
+import type { WebhookParts } from './attempt.ts';
 import { refuseTakenUrl } from './create.ts';
-import type { IssuedWebhook, WebhookChanges, WebhookResource, WebhookRow } from './entity.ts';
-import type { WebhookParts } from './parts.ts';
+import {
+  type IssuedWebhook,
+  type WebhookChanges,
+  type WebhookResource,
+  type WebhookRow,
+  webhookResource,
+} from './entity.ts';
 import { deleteWebhookRow, replaceWebhookSecret, updateWebhookRow, type WebhookValues } from './queries.ts';
 import { holdWebhook, webhookIdOf } from './read.ts';
-import { webhookResource } from './resource.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { maySend, readWebhookChanges } from './values.ts';
 
@@ -24,23 +29,18 @@ export async function updateWebhook(
   text: string,
   request: WebhookChanges,
 ): Promise<WebhookResource> {
-  const target = { type: 'webhook', id: text } as const;
-  return change(
-    parts,
-    caller,
-    { action: 'webhook.update', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdWebhook(trx, caller.tenant, text);
-      maySend(caller, before);
-      checkPreconditions(webhookResource(before, caller.nowMs));
-      const values = readWebhookChanges(before, request, parts.webhooks.fetch.allowedHosts);
-      maySend(caller, values);
-      const after = webhookResource(await writeWebhook(trx, before, values), caller.nowMs);
-      audit.before = webhookResource(before, caller.nowMs);
-      audit.after = after;
-      return after;
-    },
-  );
+  const entry = { action: 'webhook.update', target: { type: 'webhook', id: text } } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdWebhook(trx, caller.tenant, text);
+    maySend(caller, before);
+    checkPreconditions(webhookResource(before, caller.nowMs));
+    const values = readWebhookChanges(before, request, parts.webhooks.fetch.allowedHosts);
+    maySend(caller, values);
+    const after = webhookResource(await writeWebhook(trx, before, values), caller.nowMs);
+    audit.before = webhookResource(before, caller.nowMs);
+    audit.after = after;
+    return after;
+  });
 }
 
 /** Writes the new values of a locked webhook. @throws Refusal `already_exists` */
@@ -51,20 +51,15 @@ export function writeWebhook(trx: Transaction, { id }: WebhookRow, values: Webho
 /** Gives a webhook another secret. For 24 hours, the former one signs as well. @throws Refusal `not_found` */
 export async function rotateWebhook(parts: WebhookParts, caller: Caller, text: string): Promise<IssuedWebhook> {
   const secret = makeSecret(parts.random);
-  const target = { type: 'webhook', id: text } as const;
-  const resource = await change(
-    parts,
-    caller,
-    { action: 'webhook.rotate', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdWebhook(trx, caller.tenant, text);
-      checkPreconditions(webhookResource(before, caller.nowMs));
-      const after = webhookResource(await writeSecret(trx, parts, before, secret), caller.nowMs);
-      audit.before = webhookResource(before, caller.nowMs);
-      audit.after = after;
-      return after;
-    },
-  );
+  const entry = { action: 'webhook.rotate', target: { type: 'webhook', id: text } } as const;
+  const resource = await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdWebhook(trx, caller.tenant, text);
+    checkPreconditions(webhookResource(before, caller.nowMs));
+    const after = webhookResource(await writeSecret(trx, parts, before, secret), caller.nowMs);
+    audit.before = webhookResource(before, caller.nowMs);
+    audit.after = after;
+    return after;
+  });
   return { ...resource, ...revealOnce(caller, { secret }) };
 }
 
@@ -79,16 +74,11 @@ export function writeSecret(
 
 /** Deletes a webhook with its deliveries, also those that wait. @throws Refusal `not_found` */
 export async function deleteWebhook(parts: AdminParts, caller: Caller, text: string): Promise<void> {
-  const target = { type: 'webhook', id: text } as const;
-  await change(
-    parts,
-    caller,
-    { action: 'webhook.delete', target },
-    async ({ trx, caller, audit, checkPreconditions }) => {
-      const before = await holdWebhook(trx, caller.tenant, text);
-      checkPreconditions(webhookResource(before, caller.nowMs));
-      audit.before = webhookResource(before, caller.nowMs);
-      await deleteWebhookRow(trx, webhookIdOf(text));
-    },
-  );
+  const entry = { action: 'webhook.delete', target: { type: 'webhook', id: text } } as const;
+  await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const before = await holdWebhook(trx, caller.tenant, text);
+    checkPreconditions(webhookResource(before, caller.nowMs));
+    audit.before = webhookResource(before, caller.nowMs);
+    await deleteWebhookRow(trx, webhookIdOf(text));
+  });
 }

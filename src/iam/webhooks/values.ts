@@ -1,13 +1,16 @@
 /** Reads the values of a webhook from a request. */
 
 import type { FieldError } from '../../domain/problem-details.ts';
+import { writtenAddressProblem } from '../../outbound/written-address.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
-import { urlErrors } from './address.ts';
 import { patternProblem, selectsAudit } from './catalog.ts';
 import type { NewWebhook, WebhookChanges } from './entity.ts';
 import type { WebhookValues } from './queries.ts';
+
+/** The operator's setting for hosts with private addresses. */
+export const ALLOWED_HOSTS_SETTING = 'webhooks.allowed-hosts';
 
 /** @throws Refusal `invalid_field` */
 export function readNewWebhook(request: NewWebhook, allowedHosts: readonly string[]): WebhookValues {
@@ -30,6 +33,16 @@ export function readWebhookChanges(
   ]);
   const disabled_reason = enabled || request.enabled === false ? null : before.disabled_reason;
   return { url, events: [...new Set(events)], description, enabled, disabled_reason };
+}
+
+/** Returns an error for a text to which the server would not send anything. */
+export function urlErrors(url: string, allowedHosts: readonly string[]): readonly FieldError[] {
+  const message = writtenAddressProblem(url, {
+    hosts: allowedHosts,
+    setting: ALLOWED_HOSTS_SETTING,
+    refusesPrivate: true,
+  });
+  return message === undefined ? [] : [{ path: '/url', message }];
 }
 
 export function eventErrors(events: readonly string[], path = '/events'): readonly FieldError[] {
