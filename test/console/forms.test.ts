@@ -114,6 +114,31 @@ describe('every editor', () => {
     expect(outside).toEqual([]);
     expect(problems).toEqual([]);
   });
+
+  it('saves on top of a change that a button of the page made to other members, also before that change is read', async () => {
+    const tenant = 'form-buttons';
+    await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Of buttons' });
+    const budget = { name: 'switched', unit: 'money', limit: '100.00', period: 'month', applies_to: { tenant: true } };
+    const { body } = await done(http, 'POST', '/v1/iam/budgets', { token: stand.token, tenant, body: budget });
+    const { page, problems } = await stand.asAdmin({ path: `/console/budgets/${String(body['id'])}?tenant=${tenant}` });
+    await page.getByRole('button', { name: 'Disable' }).click();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/v1/iam/budgets/*', async (route) => {
+      if (route.request().method() === 'GET') await released;
+      await route.fallback();
+    });
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+    await page.getByRole('textbox', { name: 'Limit in USD' }).fill('200.00');
+    const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
+    await page.getByRole('button', { name: 'Save budget' }).click();
+    expect((await answered).status()).toBe(412);
+    release();
+    await page.getByRole('status').filter({ hasText: /^Saved\./ }).waitFor();
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Limit in USD' }).inputValue()).toBe('200.00');
+    expect(problems).toEqual([]);
+  });
 });
 
 describe('unsaved work', () => {

@@ -83,16 +83,25 @@ export function useEdit<T, F extends object>(options: EditOptions<T, F>): Edit<T
     setSeen(loaded);
     if (!isChanged) setState(() => ({ base: loaded, draft: fieldsOf(loaded.data) }));
   }
+  const send = async (how: SaveOptions): Promise<Tagged<T>> => {
+    try {
+      return await write(changes, base.etag, how);
+    } catch (error) {
+      // If the newest cannot be read either, the refusal itself is shown.
+      const found = isConflict(error) ? await read().catch(() => undefined) : undefined;
+      if (found === undefined) throw error;
+      // Only other members changed, for example because a button of the page disabled the resource.
+      if (!isDifferent(fieldsOf(base.data), fieldsOf(found.data))) return write(changes, found.etag, how);
+      setNewest(found);
+      throw error;
+    }
+  };
   const saving = useMutation({
-    mutationFn: (how: SaveOptions) => (isChanged ? write(changes, base.etag, how) : Promise.resolve(base)),
+    mutationFn: (how: SaveOptions) => (isChanged ? send(how) : Promise.resolve(base)),
     onSuccess: (saved) => {
       release();
       setState(() => ({ base: saved, draft: fieldsOf(saved.data) }));
       onSaved(saved.data);
-    },
-    onError: async (error) => {
-      // If the newest cannot be read either, the refusal itself is shown.
-      if (isConflict(error)) await read().then(setNewest, () => undefined);
     },
   });
   const continueWith = (next: Tagged<T>, kept: Partial<F>): void => {

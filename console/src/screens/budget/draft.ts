@@ -37,7 +37,8 @@ export interface BudgetFields {
   readonly action: (typeof ACTIONS)[number];
   /** Percent. */
   readonly alerts: readonly string[];
-  readonly enabled: boolean;
+  /** Only of a new budget. The page of a budget has a button for it. */
+  readonly enabled?: boolean;
 }
 
 export const NEW_BUDGET: BudgetFields = {
@@ -65,7 +66,7 @@ export function isBudgetName(name: string): boolean {
 }
 
 export function fieldsOf(budget: Budget): BudgetFields {
-  const { name, unit, limit, period, timezone, applies_to: to, per, models, action, alerts, enabled } = budget;
+  const { name, unit, limit, period, timezone, applies_to: to, per, models, action, alerts } = budget;
   return {
     name,
     amount: { unit, limit: String(limit) },
@@ -82,7 +83,6 @@ export function fieldsOf(budget: Budget): BudgetFields {
     models: models ?? [],
     action,
     alerts: alerts.map(percentOf),
-    enabled,
   };
 }
 

@@ -140,12 +140,14 @@ export function BudgetForm({ draft, set, error, isTaken, isNew }: BudgetFormProp
           hint={text.alertsHint}
           error={fieldError(error, '/alerts')}
         />
-        <div className={styles.choice}>
-          <Checkbox isSelected={enabled} onChange={(isOn) => set({ enabled: isOn })}>
-            {text.enabled}
-          </Checkbox>
-          <Small>{text.enabledHint}</Small>
-        </div>
+        {enabled === undefined ? null : (
+          <div className={styles.choice}>
+            <Checkbox isSelected={enabled} onChange={(isOn) => set({ enabled: isOn })}>
+              {text.enabled}
+            </Checkbox>
+            <Small>{text.enabledHint}</Small>
+          </div>
+        )}
       </section>
     </>
   );
