@@ -1,4 +1,5 @@
 import { afterAll, describe, expect } from 'vitest';
+import { summaryOf } from '../../console/src/screens/roles/summary.ts';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, cutTexts, faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -118,6 +119,19 @@ describe('a role with a pattern that nothing needs', () => {
     await page.getByText('Saved. It holds').waitFor();
     await expect.poll(() => page.getByText('rag:querry').count()).toBe(0);
     expect(problems).toEqual([]);
+  });
+});
+
+describe('the sentence of a role', () => {
+  it('names the resources that are given whole together, after the other rights', () => {
+    expect(summaryOf(['chat:*', 'models:read', 'embeddings:*', 'rag:*', 'chat:read'], {})).toBe(
+      'Users with this role may see models and do everything with chat, embeddings, and collections.',
+    );
+    expect(summaryOf(['chat:*'], { models: ['phi-*'] })).toBe(
+      'Users with this role may do everything with chat, only models phi-*.',
+    );
+    expect(summaryOf(['*', 'chat:*'], {})).toBe('Users with this role may do everything.');
+    expect(summaryOf([], {})).toBe('Users with this role may do nothing yet.');
   });
 });
 

@@ -141,6 +141,7 @@ describe('a server that answers late', () => {
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
     // Longer than each of the calls that the page makes one after the other may wait for.
     await page.clock.fastForward(8_000);
+    expect(await page.getByText('Postern does not answer.').count()).toBe(0);
     await release();
     await page.getByRole('row', { name: 'developer' }).waitFor();
     expect(problems).toEqual([]);

@@ -52,6 +52,17 @@ async function requestsOf(path: string): Promise<readonly string[]> {
   return asked;
 }
 
+/** More of each than a screen may send requests. */
+let population: Promise<unknown> | undefined;
+
+async function populate(): Promise<void> {
+  for (let i = 0; i < 7; i++) {
+    await makeTenant(`many-${i}`);
+    const { id: owner } = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
+    await makeKey(stand.server.http, stand.token, { owner, scopes: ['chat:*'] });
+  }
+}
+
 it.each([
   '',
   'usage',
@@ -71,7 +82,8 @@ it.each([
   'issuers',
   'directory',
 ])('the screen /console/%s asks the API at most 6 times', async (path) => {
-  for (let i = 0; i < 3; i++) await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
+  population ??= populate();
+  await population;
   const asked = await requestsOf(`/console/${path}`);
   expect(asked.length, asked.join('\n')).toBeLessThanOrEqual(6);
   expect(asked.length).toBeGreaterThan(0);

@@ -3,6 +3,7 @@ import { done } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { send } from '../support/http.ts';
 import { faultsInEveryLook, PHONE } from './support/browser.ts';
+import { makeSpender, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'halden';
@@ -98,14 +99,24 @@ describe('the screen of usage', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is sorted by a number in its head, for any days, and keeps both in the address', async () => {
-    const { page, problems } = await stand.asAdmin({ path: `${path}&by=model` });
+  it('is sorted by a number in its head, and keeps that in the address', async () => {
+    await makeSpender(stand, 'usage-sorted');
+    const { page, problems } = await stand.asAdmin({ path: '/console/usage?tenant=usage-sorted&by=model' });
+    const models = () => page.getByRole('grid', { name: 'Usage' }).getByRole('rowheader').allTextContents();
+    const downwards = ['gpt-4o', UNPRICED_MODEL, 'gpt-4o-mini'];
     const head = page.getByRole('columnheader', { name: 'Requests' });
     await head.click();
     await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('-requests');
     expect(await head.getAttribute('aria-sort')).toBe('descending');
+    await expect.poll(models).toEqual(downwards);
     await head.click();
     await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('requests');
+    await expect.poll(models).toEqual(downwards.toReversed());
+    expect(problems).toEqual([]);
+  });
+
+  it('has the usage of any days, and keeps them in the address', async () => {
+    const { page, problems } = await stand.asAdmin({ path });
     await page.getByRole('button', { name: 'Days', exact: true }).click();
     await page.getByRole('button', { name: 'Last 7 days' }).click();
     const today = new Date().toISOString().slice(0, 10);
@@ -115,6 +126,8 @@ describe('the screen of usage', () => {
     await page.getByRole('rowheader', { name: today }).waitFor();
     await page.getByRole('button', { name: 'Show a month again' }).click();
     await page.getByRole('button', { name: 'The month before' }).waitFor();
+    await page.goto(`${path}&from=2020-01-01&to=2020-01-07`);
+    await page.getByText(/^0 requests, /).waitFor();
     expect(problems).toEqual([]);
   });
 

@@ -7,6 +7,7 @@ import { type ConsoleStand, enter, it } from './support/stand.ts';
 /** As many as lock an account; the address may fail more often. */
 const FAILURES = 10;
 const PASSWORD = 'a sentence that is easy to remember';
+const BYSTANDER = `select role_names, status from users where name = 'Bystander'`;
 
 let stand: ConsoleStand;
 let http: string;
@@ -104,6 +105,44 @@ describe('the list of users', () => {
     await question.getByRole('button', { name: 'Deactivate 3 users' }).click();
     await question.waitFor({ state: 'detached' });
     for (const { id } of group) expect((await manage('GET', `/v1/iam/users/${id}`)).body['status']).toBe('deactivated');
+    expect(problems).toEqual([]);
+  });
+
+  it('is selected whole, also the users that are not loaded, to add a role, to remove it and to deactivate', async () => {
+    const tenant = 'whole-selection';
+    await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Whole selection' });
+    // More than a page has, by SQL because requests would cost more than the rest of the test.
+    await stand.db.knex.raw(
+      `insert into users (id, tenant_id, name)
+       select 'usr_' || lpad(n::text, 26, '0'), :tenant, case when n = 0 then 'Bystander' else 'Crowd ' || n end
+       from generate_series(0, 60) n`,
+      { tenant },
+    );
+    const changed = async (members: object): Promise<readonly unknown[]> => {
+      const query = new URLSearchParams({ count: 'true', limit: '1', ...members });
+      const { body } = await done(http, 'GET', `/v1/iam/users?${query}`, { token: stand.token, tenant });
+      return [body['total'], (await stand.db.query({ text: BYSTANDER }))[0]];
+    };
+    const untouched = { role_names: [], status: 'active' };
+    const { page, problems } = await stand.asAdmin({ path: `/console/users?tenant=${tenant}&q=crowd` });
+    const question = page.getByRole('alertdialog');
+    const act = async (action: string, confirmation: string, role?: RegExp): Promise<void> => {
+      await page.getByText('1–50 of 60').waitFor();
+      await page.getByRole('columnheader').first().locator('label').click();
+      await page.getByText('50 users selected').waitFor();
+      await page.getByRole('button', { name: 'Select all 60 that match' }).click();
+      await page.getByText('All 60 users that match are selected').waitFor();
+      await page.getByRole('button', { name: action }).click();
+      if (role !== undefined) await question.getByRole('option', { name: role }).click();
+      await question.getByRole('button', { name: confirmation }).click();
+      await question.waitFor({ state: 'detached' });
+    };
+    await act('Add a role', 'Add to 60 users', /^auditor\b/);
+    expect(await changed({ role: 'auditor' })).toEqual([60, untouched]);
+    await act('Remove a role', 'Remove from 60 users', /^auditor\b/);
+    expect(await changed({ role: 'auditor' })).toEqual([0, untouched]);
+    await act('Deactivate', 'Deactivate 60 users');
+    expect(await changed({ status: 'deactivated' })).toEqual([60, untouched]);
     expect(problems).toEqual([]);
   });
 

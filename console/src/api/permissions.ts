@@ -79,6 +79,27 @@ export function effective<R extends RoleLike>(
   return { granted: [...groups.values()], missing: known.filter((permission) => !has.has(permission)) };
 }
 
+const MAX_PHRASES = 8;
+
+/**
+ * Patterns as one phrase, to follow "may"; empty if there are none. Leaves out a pattern that another one contains.
+ * Resources that are given whole stand together at the end.
+ *
+ * @param meaning of a pattern, to follow "may"
+ */
+export function rightsPhrase(patterns: readonly string[], meaning: (pattern: string) => string): string {
+  const told = patterns.filter((one) => !patterns.some((other) => other !== one && coversAny([other], one)));
+  const isWhole = (pattern: string): boolean => /^[^*]+:\*$/.test(pattern);
+  const whole = told.filter(isWhole).map((pattern) => pattern.slice(0, -2));
+  const others = told.filter((pattern) => !isWhole(pattern));
+  const shown = others.slice(0, MAX_PHRASES);
+  return text.list([
+    ...shown.map(meaning),
+    ...(whole.length === 0 ? [] : [text.everythingWith(whole)]),
+    ...(shown.length < others.length ? [text.manyMore(others.length - shown.length)] : []),
+  ]);
+}
+
 /** The constraints that narrow something, one phrase for each kind. */
 export function constraintPhrases(constraints: ResourceConstraints): readonly string[] {
   return RESOURCE_KINDS.flatMap((kind) => {

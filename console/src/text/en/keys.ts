@@ -47,7 +47,6 @@ export const keys = {
   may: (what: string) => `A program with this key may ${what}`,
   could: (what: string) => `If it worked, a program with this key could ${what}`,
   withinOwner: 'and never more than its owner may',
-  manyMore: (n: number) => `${n} more`,
   end: '.',
   empty: 'There is no API key yet',
   emptySays: 'A program needs one to call the platform. Create the first one.',

@@ -66,9 +66,12 @@ export const permissions = {
     const [resource = '', action] = pattern.split(':');
     if (pattern === '*' || pattern === '*:*') return 'do everything';
     if (resource === '*') return `${action} everything`;
-    if (action === '*') return `do everything with ${RESOURCES[resource] ?? resource}`;
+    if (action === '*') return permissions.everythingWith([resource]);
     return MEANINGS[pattern];
   },
+  everythingWith: (resources: readonly string[]): string =>
+    `do everything with ${joined(resources.map((resource) => RESOURCES[resource] ?? resource))}`,
+  manyMore: (n: number) => `${n} more`,
   actions: (n: number, isPart: boolean) => `${isPart ? 'at least ' : ''}${n === 1 ? '1 action' : `${n} actions`}`,
   covers: (n: number, isPart: boolean) => {
     if (n === 0)

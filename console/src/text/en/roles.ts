@@ -47,7 +47,6 @@ export const roles = {
   givesNothing: 'Users with this role may do nothing yet.',
   narrowing: (phrases: string) => `, ${phrases}.`,
   end: '.',
-  manyMore: (n: number) => `${n} more`,
   save: 'Save role',
   creating: 'Create role',
   remove: 'Delete role',
