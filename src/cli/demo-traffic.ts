@@ -4,14 +4,19 @@
  * start adds the intervals since the last.
  */
 
+import { compileBudgets } from '../decision/budgets.ts';
 import { compilePrices, costOf, type PriceTable } from '../decision/prices.ts';
 import { CLIENTS, type Client, SLOT_MS, slotOf } from '../demo/traffic.ts';
 import type { TenantId } from '../domain/ids.ts';
+import type { TenantSettings } from '../domain/records.ts';
 import type { KeyRow } from '../iam/api-keys/entity.ts';
+import { budgetRecord } from '../iam/budgets/entity.ts';
+import { enabledBudgets } from '../iam/budgets/queries.ts';
 import type { AdminParts } from '../iam/caller/caller.ts';
 import { importPrices } from '../iam/prices/prices.ts';
 import { parsePrices } from '../iam/prices/rules.ts';
 import { findTenant } from '../iam/tenants/queries.ts';
+import { type ChargesOf, chargesOfEvents } from '../iam/usage/event-charges.ts';
 import { bookEvents, type EventId, takeEvents, type UsageEntry } from '../iam/usage/event-queries.ts';
 import { dayIn, momentOf } from '../iam/usage/period.ts';
 import { DecisionCounts } from '../store/decision-counts.ts';
@@ -34,8 +39,8 @@ export async function seedTraffic(parts: AdminParts): Promise<void> {
     const prices = await ensurePrices(parts);
     await withLongTimeout(parts.db, 1, async (longTimeoutDb) => {
       for (const tenant of [ACME, TRIAL]) {
-        const timezone = (await findTenant(parts.db.knex, tenant))?.settings.timezone;
-        const given = { timezone, keys, prices, nowMs: parts.now() };
+        const settings = (await findTenant(parts.db.knex, tenant))?.settings ?? {};
+        const given = { settings, keys, prices, nowMs: parts.now() };
         const slots = await transaction(longTimeoutDb, (trx) => writeSlots(trx, tenant, given));
         for (const [key, usedMs] of lastUses(slots, tenant, keys)) uses.note(key, usedMs);
       }
@@ -71,7 +76,7 @@ interface Written {
 }
 
 interface TrafficSource {
-  readonly timezone: string | undefined;
+  readonly settings: TenantSettings;
   readonly keys: readonly KeyRow[];
   readonly prices: PriceTable;
   readonly nowMs: number;
@@ -81,8 +86,9 @@ interface TrafficSource {
 async function writeSlots(
   trx: Transaction,
   tenant: TenantId,
-  { timezone, keys, prices, nowMs }: TrafficSource,
+  { settings, keys, prices, nowMs }: TrafficSource,
 ): Promise<readonly Written[]> {
+  const { timezone } = settings;
   const current = momentOf(timezone, nowMs).period;
   const starts = slotsUntil(nowMs).filter(
     (startMs) => startMs >= nowMs - WEEK_MS || momentOf(timezone, startMs).period === current,
@@ -103,7 +109,10 @@ async function writeSlots(
         slot: slotOf(client, startMs, moment.offset),
       }));
     });
-  await bookEvents(trx, tenant, usageOf(written, keys, prices));
+  const budgets = compileBudgets((await enabledBudgets(trx, tenant)).map(budgetRecord));
+  const callers = keys.map(({ id, user_id }) => ({ key_id: id, user_id, model: '', time: '' }));
+  const chargesOf = await chargesOfEvents(trx, { id: tenant, settings, budgets }, callers);
+  await bookEvents(trx, tenant, usageOf(written, keys, prices, chargesOf));
   await writeDecisions(
     trx,
     written.filter(({ startMs }) => startMs >= nowMs - WEEK_MS),
@@ -125,7 +134,12 @@ function markerOf(startMs: number): EventId {
 }
 
 /** One entry for each day and client. */
-function usageOf(written: readonly Written[], keys: readonly KeyRow[], prices: PriceTable): readonly UsageEntry[] {
+function usageOf(
+  written: readonly Written[],
+  keys: readonly KeyRow[],
+  prices: PriceTable,
+  chargesOf: ChargesOf,
+): readonly UsageEntry[] {
   const days = Map.groupBy(
     written.filter(({ slot }) => slot.allowed > 0),
     ({ client, day }) => `${client.key} ${day}`,
@@ -137,6 +151,7 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[], prices: P
     const requests = slots.reduce((sum, { slot }) => sum + slot.allowed, 0);
     const { model, prompt, completion } = first.client;
     const price = prices.of(model);
+    const time = new Date(first.startMs).toISOString();
     const spent = { prompt: requests * prompt, completion: requests * completion, cached: 0, cacheWrite: 0 };
     const total = spent.prompt + spent.completion;
     return {
@@ -152,7 +167,7 @@ function usageOf(written: readonly Written[], keys: readonly KeyRow[], prices: P
       total_tokens: total,
       cost: price === undefined ? 0 : costOf(price, { ...spent, total }),
       price_version: price?.version ?? 0,
-      charges: [],
+      charges: chargesOf({ key_id: key.id, user_id: key.user_id, model, time }),
     };
   });
 }

@@ -91,6 +91,26 @@ describe('the seed of the demo', () => {
     expect(sums).toEqual([{ daily: expected, by_model: expected, spent: expected }]);
   });
 
+  it('counts the usage in the budgets of the tenant, each in its own period and unit', async () => {
+    await seedDemo(partsAt(NOON));
+    const counted = await read(
+      `select b.name, count(*)::int as counters, sum(c.spent)::float8 as spent from budgets b
+       join token_budgets c on c.tenant_id = b.tenant_id and starts_with(c.period, b.id)
+       where case b.period when 'month' then c.period like '%2026-11%' when 'day' then c.period like '%2026-11-19%' else true end
+       group by b.name order by b.name`,
+    );
+    const [expected] = await read(
+      `select sum(cost)::float8 as acme, sum(requests) filter (where day = '2026-11-19')::float8 as each_key,
+         sum(total_tokens) filter (where k.name = 'support-desk')::float8 as support
+       from usage_daily u join api_keys k on k.id = u.key_id where u.tenant_id = 'acme' and day >= '2026-11-01'`,
+    );
+    expect(counted).toEqual([
+      { name: 'acme', counters: 1, spent: expected?.['acme'] },
+      { name: 'each-key', counters: 5, spent: expected?.['each_key'] },
+      { name: 'support', counters: 4, spent: expected?.['support'] },
+    ]);
+  });
+
   it('leaves the counters as they are at a second start in the same ten minutes', async () => {
     await seedDemo(partsAt(NOON));
     const before = await counters();

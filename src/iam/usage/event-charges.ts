@@ -75,12 +75,18 @@ interface Callers {
   readonly roles: ReadonlyMap<string, BudgetCaller['roles']>;
 }
 
+/** The members of an event that select budgets. */
+type ChargedEvent = Pick<UsageEvent, 'key_id' | 'user_id' | 'model' | 'time'>;
+
+/** Returns the budgets that an event counts in. */
+export type ChargesOf = (event: ChargedEvent) => readonly Charge[];
+
 /** Returns a function that finds the budgets of each event. It reads the keys and users of all events at once. */
 export async function chargesOfEvents(
   q: Queryable,
-  tenant: TenantView | undefined,
-  events: readonly UsageEvent[],
-): Promise<(event: UsageEvent) => readonly Charge[]> {
+  tenant: Pick<TenantView, 'id' | 'budgets' | 'settings'> | undefined,
+  events: readonly ChargedEvent[],
+): Promise<ChargesOf> {
   const { budgets } = tenant ?? {};
   if (tenant === undefined || budgets === undefined || budgets.size === 0) return () => [];
   const callers = await readCallers(q, tenant.id, events);
@@ -96,7 +102,7 @@ export async function chargesOfEvents(
   };
 }
 
-async function readCallers(q: Queryable, tenant: TenantId, events: readonly UsageEvent[]): Promise<Callers> {
+async function readCallers(q: Queryable, tenant: TenantId, events: readonly ChargedEvent[]): Promise<Callers> {
   const keyIds = new Set(events.flatMap(({ key_id: id }) => id ?? []));
   const keys = new Map((await readBudgetedKeys(q, tenant, [...keyIds])).map((key) => [key.id, key]));
   const userIds = new Set(events.flatMap((event) => userOf(event, keys) ?? []));
@@ -104,7 +110,7 @@ async function readCallers(q: Queryable, tenant: TenantId, events: readonly Usag
   return { keys, roles };
 }
 
-function callerOf(event: UsageEvent, { keys, roles }: Callers): BudgetCaller {
+function callerOf(event: ChargedEvent, { keys, roles }: Callers): BudgetCaller {
   const userId = userOf(event, keys);
   return {
     keyId: keyOf(event),
@@ -114,11 +120,11 @@ function callerOf(event: UsageEvent, { keys, roles }: Callers): BudgetCaller {
   };
 }
 
-function keyOf({ key_id: id }: UsageEvent): KeyId | undefined {
+function keyOf({ key_id: id }: ChargedEvent): KeyId | undefined {
   return id == null ? undefined : parseId('key', id);
 }
 
 /** Returns the user of an event: the one that it names, or the owner of its key. */
-function userOf({ key_id: key, user_id: id }: UsageEvent, keys: Callers['keys']): UserId | undefined {
+function userOf({ key_id: key, user_id: id }: ChargedEvent, keys: Callers['keys']): UserId | undefined {
   return id == null ? keys.get(key ?? '')?.owner : parseId('usr', id);
 }
