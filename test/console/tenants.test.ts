@@ -49,6 +49,9 @@ async function requestsOf(path: string): Promise<readonly string[]> {
   });
   await page.goto(path);
   await untilSettled(page);
+  // Rows request what they lack when they are in view, which the browser says after a frame.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+  await untilSettled(page);
   return asked;
 }
 

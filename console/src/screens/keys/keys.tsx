@@ -3,10 +3,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
-import { useList } from '../../api/list.ts';
-import { nameOf, Principal, shownKey, useName } from '../../api/principal.tsx';
+import { nameOf, shownKey, useName } from '../../api/principal.tsx';
 import { keySearch } from '../../api/search-text.ts';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { useDenied } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
@@ -24,12 +23,12 @@ import { MonthLine } from './budgets.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyDrawer } from './key-drawer.tsx';
 import styles from './keys.module.css';
+import { useKeys } from './queries.ts';
 import { RevokeSeveral } from './revoke-key.tsx';
 import { KEY_CARES, KEY_FILTERS, type KeysSearch, keysSearch } from './search.ts';
 import { ShownOnce } from './shown-once.tsx';
-import { KeyState, SOON_MS } from './state.tsx';
+import { KeyOwner, KeyState, SOON_MS } from './state.tsx';
 
-const PAGE = 50;
 const NEWEST_FIRST = '-created_at';
 const HOUR_MS = 3_600_000;
 const NONE: ReadonlySet<string> = new Set();
@@ -46,7 +45,7 @@ const COLUMNS: readonly ListColumn<ApiKey>[] = [
     id: 'owner',
     title: text.owner,
     rank: 'second',
-    cell: ({ user_id: owner }) => (owner === null ? text.tenantItself : <Principal type="user" id={owner} />),
+    cell: (key) => <KeyOwner apiKey={key} />,
   },
   { id: 'scopes', title: text.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
   { id: 'used', title: text.lastUse, sort: '-last_used_at', cell: (key) => <LastUse time={key.last_used_at} /> },
@@ -76,7 +75,6 @@ const COLUMNS: readonly ListColumn<ApiKey>[] = [
 ];
 
 export function Keys() {
-  const tenant = useTenant();
   const search = useSearch({ from: '/inside/keys' });
   const navigate = useNavigate({ from: '/keys' });
   const denied = useDenied('admin:keys');
@@ -101,12 +99,7 @@ export function Keys() {
   };
   const query = queryOf(search);
   const sort = search.sort ?? NEWEST_FIRST;
-  const list = useList<'/v1/iam/api-keys'>([tenant.id, 'keys', query, sort], (cursor, signal) =>
-    tenant.client.request('GET', '/v1/iam/api-keys', {
-      query: { ...query, sort, limit: PAGE, cursor, ...(cursor === undefined ? { count: true } : {}) },
-      signal,
-    }),
-  );
+  const list = useKeys({ ...query, sort });
   return (
     <Page
       title={text.title}

@@ -1,4 +1,5 @@
 import type { ApiKey } from '../../../../client/index.ts';
+import { Principal } from '../../api/principal.tsx';
 import { keys as text } from '../../text/en/keys.ts';
 import { State } from '../../ui/mark.tsx';
 import { useNow } from '../../ui/time.tsx';
@@ -14,4 +15,9 @@ export function KeyState({ apiKey }: { readonly apiKey: Pick<ApiKey, 'status' | 
     return <State tone="care">{text.filters.expiring}</State>;
   }
   return <State tone={TONES[status]}>{text.states[status]}</State>;
+}
+
+/** The owner of a key in a list. The list has its name, if the caller may see users. */
+export function KeyOwner({ apiKey: { user_id: id, owner } }: { readonly apiKey: Pick<ApiKey, 'user_id' | 'owner'> }) {
+  return id === null ? text.tenantItself : <Principal type="user" id={id} name={owner?.name ?? null} />;
 }

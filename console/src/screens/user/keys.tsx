@@ -3,19 +3,19 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { User } from '../../../../client/index.ts';
-import { useList } from '../../api/list.ts';
-import { nameOf, Principal, shownKey } from '../../api/principal.tsx';
-import { useDenied, useTenant } from '../../api/session.ts';
+import { nameOf, shownKey } from '../../api/principal.tsx';
+import { useDenied } from '../../api/session.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
 import { users as text } from '../../text/en/users.ts';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
 import { Empty, Id, State, Tags } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { Ago, Until } from '../../ui/time.tsx';
+import { useKeys } from '../keys/queries.ts';
 import type { KeysSearch } from '../keys/search.ts';
+import { KeyOwner } from '../keys/state.tsx';
 import styles from './user.module.css';
 
-const PAGE = 50;
 const TONES = { active: 'good', disabled: 'off', expired: 'off', revoked: 'deny' } as const;
 
 export function Keys({ user }: { readonly user: User }) {
@@ -52,10 +52,7 @@ interface KeyListProps {
 }
 
 function KeyList({ title, says, query, search, empty }: KeyListProps) {
-  const { id: tenant, client } = useTenant();
-  const list = useList<'/v1/iam/api-keys'>([tenant, 'keys', query], (cursor, signal) =>
-    client.request('GET', '/v1/iam/api-keys', { query: { ...query, limit: PAGE, cursor }, signal }),
-  );
+  const list = useKeys(query);
   return (
     <div className={styles.wide}>
       <SectionHead
@@ -96,7 +93,7 @@ function KeyList({ title, says, query, search, empty }: KeyListProps) {
             title: keyText.key,
             cell: (key) => <Id value={key.proof?.subject ?? key.prefix} shown={shownKey(key)} />,
           },
-          { id: 'owner', title: keyText.owner, rank: 'second', cell: ({ user_id: owner }) => <Owner id={owner} /> },
+          { id: 'owner', title: keyText.owner, rank: 'second', cell: (key) => <KeyOwner apiKey={key} /> },
           { id: 'scopes', title: keyText.scopes, rank: 'second', cell: (key) => <Tags values={key.scopes} /> },
           { id: 'used', title: keyText.lastUse, rank: 'phoneOff', cell: (key) => <Ago time={key.last_used_at} /> },
           { id: 'expires', title: keyText.expires, rank: 'phoneOff', cell: (key) => <Until time={key.expires_at} /> },
@@ -104,8 +101,4 @@ function KeyList({ title, says, query, search, empty }: KeyListProps) {
       />
     </div>
   );
-}
-
-function Owner({ id }: { readonly id: string | null }) {
-  return id === null ? keyText.tenantItself : <Principal type="user" id={id} />;
 }
