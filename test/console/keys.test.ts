@@ -3,6 +3,7 @@ import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { applyLook, DESKTOP, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { expectFocus, tabTo } from './support/keyboard.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -81,9 +82,12 @@ describe('a key', () => {
   });
 
   it('is made and revoked by the keyboard alone', async () => {
-    const { page, problems } = await stand.asAdmin({ path: '/console/keys?open=new' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys' });
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+    await tabTo(page, page.getByRole('button', { name: 'Create key' }));
+    await page.keyboard.press('Enter');
     const drawer = page.getByRole('dialog', { name: 'Create key' });
-    await drawer.getByRole('textbox', { name: 'Name' }).waitFor();
+    await expectFocus(drawer.getByRole('textbox', { name: 'Name' }));
     const press = (key: string) => page.keyboard.press(key);
     await page.keyboard.type('without mouse');
     await press('Tab');
@@ -95,20 +99,23 @@ describe('a key', () => {
     await expect.poll(() => page.evaluate('document.activeElement?.getAttribute("role")')).toBe('option');
     await press('Space');
     await drawer.getByRole('button', { name: 'Remove chat:read' }).waitFor();
-    await drawer.getByRole('button', { name: 'Create key' }).focus();
+    await tabTo(page, drawer.getByRole('button', { name: 'Create key' }));
     await press('Enter');
     const shown = page.getByRole('alertdialog');
     await shown.getByText(/^psk_\S+$/).waitFor();
+    await expectFocus(shown.getByRole('button', { name: 'Copy key' }));
     await press('Enter');
     await shown.getByText('Copied').waitFor();
-    await shown.getByRole('button', { name: 'I have saved it' }).focus();
+    await tabTo(page, shown.getByRole('button', { name: 'I have saved it' }));
     await press('Enter');
     const row = page.getByRole('row', { name: 'without mouse' });
     await row.waitFor();
-    await row.focus();
+    await tabTo(page, page.getByRole('grid', { name: 'API keys' }).locator('*'));
+    const focused = () => page.evaluate<string>('document.activeElement.closest("[role=row]").textContent');
+    while (!(await focused()).startsWith('without mouse')) await press('ArrowDown');
     await press('Enter');
     const open = page.getByRole('dialog', { name: 'without mouse' });
-    await open.getByRole('button', { name: 'Revoke' }).focus();
+    await tabTo(page, open.getByRole('button', { name: 'Revoke' }));
     await press('Enter');
     const question = page.getByRole('alertdialog');
     const wanted =
@@ -116,8 +123,9 @@ describe('a key', () => {
         .getByText(/^Type .{4} to confirm$/)
         .first()
         .textContent()) ?? '';
+    await expectFocus(question.getByRole('textbox'));
     await page.keyboard.type(wanted.slice(5, 9));
-    await question.getByRole('button', { name: 'Revoke' }).focus();
+    await tabTo(page, question.getByRole('button', { name: 'Revoke' }));
     await press('Enter');
     await question.waitFor({ state: 'detached' });
     await open.getByText('Revoked').waitFor();

@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import { PHONE } from './support/browser.ts';
+import { expectFocus, tabTo } from './support/keyboard.ts';
 import { ask, chooseAction, developerKey } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -271,23 +272,4 @@ async function drag(page: Page, from: Locator, ...via: readonly Locator[]): Prom
   await page.mouse.down();
   for (const place of via) await place.hover();
   await page.mouse.up();
-}
-
-const MAX_TABS = 120;
-
-/** Presses Tab until the element has the focus. */
-async function tabTo(page: Page, target: Locator): Promise<void> {
-  for (let pressed = 0; pressed < MAX_TABS; pressed++) {
-    if (await hasFocus(target)) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`Tab does not reach ${target}`);
-}
-
-async function hasFocus(target: Locator): Promise<boolean> {
-  return (await target.and(target.page().locator(':focus')).count()) > 0;
-}
-
-async function expectFocus(target: Locator): Promise<void> {
-  await expect.poll(() => hasFocus(target)).toBe(true);
 }
