@@ -1,7 +1,7 @@
 import { afterAll, describe, expect } from 'vitest';
 import { summaryOf } from '../../console/src/screens/roles/summary.ts';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, cutTexts, faultsInEveryLook, visit } from './support/browser.ts';
+import { accessibilityFaults, applyLook, cutTexts, DESKTOP, faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -43,6 +43,10 @@ describe('the permission picker', () => {
     await page.getByRole('option', { name: 'chat:write' }).waitFor();
     expect(await page.locator('[class*=error]').count()).toBe(0);
     expect(await cutTexts(page)).toEqual([]);
+    // In a window that is too narrow, the same check finds the placeholder.
+    await applyLook(page, { width: 160 });
+    await expect.poll(() => cutTexts(page)).toContain('Search by name or meaning, or write a pattern');
+    await applyLook(page, DESKTOP);
     await page.getByRole('button', { name: 'Create role' }).click();
     await page.getByText('This field is needed.').waitFor();
     expect(problems).toEqual([]);

@@ -278,17 +278,26 @@ function fitsScreen(page: Page): Promise<boolean> {
   })`);
 }
 
-/** The texts of the options, and the placeholders of the search fields, that are wider than their places. */
+/**
+ * The texts of the options, and the placeholders of the fields, that are wider than their places. An input does not say
+ * how wide its placeholder is, so that is measured in an element with the same text and font.
+ */
 export async function cutTexts(page: Page): Promise<readonly string[]> {
   return page.evaluate(`(() => {
     const isCut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
     const options = [...document.querySelectorAll('[role=listbox], [role=option], [role=option] *')];
-    const pen = document.createElement('canvas').getContext('2d');
-    const fields = [...document.querySelectorAll('input[type=search]')].filter((field) => {
-      const { font, paddingLeft, paddingRight } = getComputedStyle(field);
-      pen.font = font;
-      const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
-      return pen.measureText(field.placeholder).width > room;
+    const fields = [...document.querySelectorAll('input[placeholder]')].filter((field) => {
+      if (!field.checkVisibility()) return false;
+      const style = getComputedStyle(field, '::placeholder');
+      const text = document.createElement('span');
+      text.textContent = field.placeholder;
+      for (const name of style) if (/^(font|letter|word|text)-/.test(name)) text.style.setProperty(name, style.getPropertyValue(name));
+      Object.assign(text.style, { position: 'absolute', whiteSpace: 'pre' });
+      document.body.append(text);
+      const { width } = text.getBoundingClientRect();
+      text.remove();
+      const { paddingLeft, paddingRight } = getComputedStyle(field);
+      return width > field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
     });
     return [
       ...options.filter((one) => isCut(one) && getComputedStyle(one).overflowX !== 'visible').map((one) => one.textContent),
