@@ -134,7 +134,10 @@ describe('every editor', () => {
     await page.getByRole('button', { name: 'Save budget' }).click();
     expect((await answered).status()).toBe(412);
     release();
-    await page.getByRole('status').filter({ hasText: /^Saved\./ }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Saved\./ })
+      .waitFor();
     await page.getByRole('button', { name: 'Enable' }).waitFor();
     expect(await page.getByRole('textbox', { name: 'Limit in USD' }).inputValue()).toBe('200.00');
     expect(problems).toEqual([]);

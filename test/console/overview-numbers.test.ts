@@ -3,7 +3,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DecisionsOfMinute } from '../../client/types.ts';
+import { ACTIONS } from '../../console/src/screens/audit/actions.ts';
 import { decidedOf, SHOWN_REASONS, STEPS } from '../../console/src/screens/overview/decided.ts';
+import { overview as text } from '../../console/src/text/en/overview.ts';
 
 const FROM = Date.UTC(2026, 10, 20);
 const DAY = 86_400_000;
@@ -49,5 +51,12 @@ describe('the decisions of a day', () => {
         }
       }),
     );
+  });
+});
+
+describe('the last changes', () => {
+  it('have a verb for each action on a user, a role, a policy, a tenant or a key', () => {
+    const shown = ACTIONS.filter((action) => (action.split('.')[0] ?? '') in text.things);
+    expect(shown.filter((action) => text.did[action.split('.')[1] ?? ''] === undefined)).toEqual([]);
   });
 });

@@ -228,6 +228,9 @@ describe('a tenant without requests', () => {
     await page.getByRole('link', { name: 'Connect a client' }).last().waitFor();
     await page.getByText('A request with one of the active API keys shows here').waitFor();
     expect(await page.getByRole('link', { name: 'Create an API key' }).count()).toBe(0);
+    const auditor = await makeUser(http, stand.token, { tenant: 'quiet', roles: ['auditor'] });
+    const ofAuditor = await stand.signIn({ person: auditor });
+    await ofAuditor.page.getByText('You have no active API key.').waitFor();
     await page.getByRole('link', { name: 'Look at another tenant' }).click();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/tenants');
     expect(problems).toEqual([]);

@@ -7,6 +7,8 @@ import { makeSpender, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'halden';
+/** It uses more than the other, and its id and name come later. */
+const SPENDER = 'spender';
 
 let stand: ConsoleStand;
 const manage = async (method: string, path: string, body?: object) =>
@@ -37,6 +39,7 @@ it.beforeAll(async ({ stand: shared }) => {
     });
     return status;
   };
+  await makeSpender(stand, SPENDER);
   for (let i = 0; i < 3; i++) expect(await ask(20)).toBe(200);
   for (let i = 0; i < 2; i++) expect(await ask(600)).toBe(400);
   await becomes(
@@ -100,8 +103,7 @@ describe('the screen of usage', () => {
   });
 
   it('is sorted by a number in its head, and keeps that in the address', async () => {
-    await makeSpender(stand, 'usage-sorted');
-    const { page, problems } = await stand.asAdmin({ path: '/console/usage?tenant=usage-sorted&by=model' });
+    const { page, problems } = await stand.asAdmin({ path: `/console/usage?tenant=${SPENDER}&by=model` });
     const models = () => page.getByRole('grid', { name: 'Usage' }).getByRole('rowheader').allTextContents();
     const downwards = ['gpt-4o', UNPRICED_MODEL, 'gpt-4o-mini'];
     const head = page.getByRole('columnheader', { name: 'Requests' });
@@ -136,6 +138,12 @@ describe('the screen of usage', () => {
     await page.getByRole('radio', { name: 'Tenant' }).click();
     const row = page.getByRole('row', { name: /Halden/ });
     await expect.poll(() => row.textContent()).toContain('halden3');
+    const names = await page
+      .getByRole('grid', { name: 'Usage' })
+      .getByRole('rowheader')
+      .getByRole('link')
+      .allTextContents();
+    expect(names.filter((name) => ['Halden', SPENDER].includes(name))).toEqual([SPENDER, 'Halden']);
     await row.getByRole('link', { name: 'Halden' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe(TENANT);
     expect(problems).toEqual([]);

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useMe, useTenant } from '../../api/session.ts';
+import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Empty } from '../../ui/mark.tsx';
 import styles from './overview.module.css';
@@ -11,6 +11,7 @@ import type { Span } from './search.ts';
 export function NoRequests({ span }: { readonly span: Span }) {
   const { id, client } = useTenant();
   const { platform_admin: isPlatformAdmin } = useMe();
+  const isOwnOnly = useDenied('admin:keys') !== undefined;
   const keys = useQuery({
     queryKey: [id, 'keys', 'any active'],
     queryFn: ({ signal }) =>
@@ -36,7 +37,7 @@ export function NoRequests({ span }: { readonly span: Span }) {
           </div>
         }
       >
-        {hasKey ? text.hasKeys : text.noKey}
+        {hasKey ? text.hasKeys : isOwnOnly ? text.noOwnKey : text.noKey}
       </Empty>
     </div>
   );

@@ -10,7 +10,7 @@ export const directory = {
     unknown: 'No login needed it since this server started. The test shows whether it answers.',
   },
   test: 'Test a login',
-  testSays: 'Goes through a login step by step. Nobody is signed in or made.',
+  testSays: 'Goes through a login step by step. It signs no user in and creates none.',
   username: 'User name',
   usernameHint: 'As the person types it, such as alice or alice@corp.example.',
   password: 'Password',

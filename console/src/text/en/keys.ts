@@ -89,7 +89,7 @@ export const keys = {
   resets: 'resets',
   connect: 'Connect a client',
   shownTitle: (name: string) => `The key “${name}”`,
-  shownOnce: 'This is the only time that the key is shown. Nobody can show it again; a lost key is rotated.',
+  shownOnce: 'This is the only time that the key is shown. Rotate a key that was lost.',
   shownLost: 'The answer that held the key was lost. Rotate the key to get a new secret.',
   copyKey: 'Copy key',
   download: 'Download .env',

@@ -7,7 +7,7 @@ export const users = {
   status: 'Status',
   statuses: { all: 'All', active: 'Active', locked: 'Locked', deactivated: 'Deactivated' },
   locked: 'Locked',
-  lockedSays: 'Too many logins with a wrong password. Nobody signs in to this account until',
+  lockedSays: 'Too many logins with a wrong password. This account cannot sign in until',
   notLocked: 'no',
   lockedKeys: 'Sessions and keys keep working.',
   unlock: 'Unlock',
