@@ -4767,7 +4767,7 @@ export interface Paths {
         /** Only the usage of this API key, in the total and in each group. */
         readonly key_id?: string | undefined;
         /** The order of the rows; `-` sorts downwards. Rows without a value come last in both directions. Default: `id`. */
-        readonly sort?: 'id' | '-id' | 'cost' | '-cost' | 'requests' | '-requests' | 'prompt_tokens' | '-prompt_tokens' | 'completion_tokens' | '-completion_tokens' | 'cached_tokens' | '-cached_tokens' | 'total_tokens' | '-total_tokens' | 'estimated_tokens' | '-estimated_tokens' | undefined;
+        readonly sort?: 'id' | '-id' | 'cost' | '-cost' | 'unpriced_requests' | '-unpriced_requests' | 'requests' | '-requests' | 'prompt_tokens' | '-prompt_tokens' | 'completion_tokens' | '-completion_tokens' | 'cached_tokens' | '-cached_tokens' | 'total_tokens' | '-total_tokens' | 'estimated_tokens' | '-estimated_tokens' | undefined;
         /** `names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids. */
         readonly include?: 'names' | undefined;
       } | undefined;

@@ -274,7 +274,8 @@ describe('a sorted list', () => {
   test.each(['model', 'key', 'user', 'day'])(
     'by %s has the order of each number in both directions, over pages too',
     async (group) => {
-      for (const number of NUMBERS) {
+      const isPriced = group === 'model' || group === 'day';
+      for (const number of isPriced ? [...NUMBERS, 'unpriced_requests'] : NUMBERS) {
         for (const sort of [number, `-${number}`]) {
           const seen: Json[] = [];
           let cursor = '';
@@ -292,6 +293,14 @@ describe('a sorted list', () => {
           );
         }
       }
+    },
+  );
+
+  test.each(['group_by=key', 'group_by=user', `group_by=model&key_id=${KEY(1)}`])(
+    'of rows without unpriced_requests is not sorted by it: %s',
+    async (query) => {
+      expect(rows(await early(`&${query}`))[0]).not.toHaveProperty('unpriced_requests');
+      expect(outcome(await early(`&${query}&sort=unpriced_requests`))).toBe('400 invalid_parameter');
     },
   );
 

@@ -18,6 +18,8 @@ export interface StoredSums extends Pick<UsageSums, (typeof SUMS)[number]> {
 export interface UsageGroupRow extends StoredSums {
   /** A model, the id of a key, user or tenant, or a day; empty = none. */
   readonly member: string;
+  /** Requests that named a model without a price. Absent if `countsUnpriced` is false. */
+  readonly unpriced_requests?: number;
 }
 
 /** Days, the first and the last included: `2026-11-01`. */
@@ -45,12 +47,6 @@ export interface UsageGroups {
   readonly order: ListOrder<UsageOrder>;
 }
 
-interface UnpricedCount {
-  readonly span: DaySpan;
-  readonly group: PricedGroup | undefined;
-  readonly members: readonly string[] | undefined;
-}
-
 /** The largest number of rows of a total or of few groups. A sum of this size takes about half a second. */
 const MAX_SUMMED_ROWS = 500_000;
 /** The largest number of rows of groups by key or user, of which each row may be a group: about a second. */
@@ -59,6 +55,7 @@ const MAX_GROUPED_ROWS = 200_000;
 // The sum of a bigint is numeric, which the driver returns as text: the cost of all tenants may exceed an exact number.
 const SUMMED = `${SUMS.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(', ')}, coalesce(sum(cost), 0) as cost`;
 const COLUMNS = [...SUMS, 'cost'].join(', ');
+const NOTHING = [...SUMS, 'cost'].map(() => '0').join(', ');
 const NEGATED = [...SUMS, 'cost'].map((name) => `-${name} as ${name}`).join(', ');
 
 /** The few rows of each model and day, or those of each key and user. */
@@ -70,8 +67,10 @@ const MEMBERS = {
   user: { table: 'by_month', member: 'user_id' },
 } as const satisfies Readonly<Record<UsageGroup, object>>;
 
-/** The groups of which the database knows the requests with a price. */
-type PricedGroup = Extract<UsageGroup, 'model' | 'day' | 'tenant'>;
+/** Reports whether the database knows the requests with a price of these groups. */
+export function countsUnpriced({ group, key }: Pick<UsageGroups, 'group' | 'key'>): boolean {
+  return key === undefined && MEMBERS[group].table === 'by_model';
+}
 
 /** Returns the largest number of rows that one answer sums. @param group undefined = in total */
 export function mostRowsOf(group: UsageGroup | undefined): number {
@@ -108,23 +107,13 @@ export async function sumUsage(
   return count > MAX_SUMMED_ROWS ? undefined : sums;
 }
 
-/**
- * Counts the requests that named a model without a price, by the models, days or tenants of a page.
- * @param members undefined = in total, as the only member `''`
- */
-export async function countUnpriced(
-  q: Queryable,
-  scope: TenantScope,
-  { span, group, members }: UnpricedCount,
-): Promise<ReadonlyMap<string, number>> {
-  const member = group === undefined ? `''` : MEMBERS[group].member;
-  const within = `${inDays(scope)}${members === undefined ? '' : ` and ${member} = any(:members)`}`;
-  const { rows } = await q.raw<{ rows: UnpricedRow[] }>(unpricedRows(member, within), {
+/** Counts the requests that named a model without a price. */
+export async function countUnpriced(q: Queryable, scope: TenantScope, span: DaySpan): Promise<number> {
+  const { rows } = await q.raw<{ rows: UnpricedRow[] }>(unpricedRows(`''`, inDays(scope)), {
     ...scopeBinding(scope),
     ...span,
-    ...(members === undefined ? {} : { members }),
   });
-  return new Map(rows.map((row) => [row.member, row.requests]));
+  return rows[0]?.requests ?? 0;
 }
 
 /** Returns the models with the most requests that had no price. */
@@ -169,8 +158,11 @@ export async function listUsage(
   const { order, sql, bindings } = orderOf(groups.order, page);
   const read = { ...scopeBinding(scope), ...bindingsOf(groups) };
   if (await isTooMuch(q, rowsOf(scope, groups), read, mostRowsOf(groups.group))) return undefined;
+  const sums = countsUnpriced(groups)
+    ? `${SUMMED}, cast(sum(unpriced_requests) as bigint) as unpriced_requests`
+    : SUMMED;
   const { rows } = await q.raw<{ rows: UsageGroupRow[] }>(
-    `select * from (select member, ${SUMMED} from (${rowsOf(scope, groups)}) usage group by member) groups
+    `select * from (select member, ${sums} from (${rowsOf(scope, groups)}) usage group by member) groups
      where (requests, total_tokens) <> (0, 0) and ${sql} order by ${order} limit :take`,
     { ...read, ...bindings, take: page.take },
   );
@@ -243,7 +235,11 @@ function rowsOf(scope: TenantScope, { group, key, monthly: { months, added, remo
     const name = table === 'by_month' ? `${member} collate "C"` : member;
     return `select ${name} as member, ${COLUMNS} from usage_daily where ${ofKey(scope)}`;
   }
-  if (table === 'by_model') return `select ${member} as member, ${COLUMNS} from usage_by_model where ${inDays(scope)}`;
+  if (table === 'by_model') {
+    return `select ${member} as member, ${COLUMNS}, case when model = '' then 0 else requests end as unpriced_requests
+       from usage_by_model where ${inDays(scope)}
+     union all select ${member}, ${NOTHING}, -requests from usage_by_price where ${inDays(scope)}`;
+  }
   const within = scopeCondition(scope, 'tenant_id');
   const daily = (columns: string, name: string) => (_: DaySpan, i: number) =>
     `select ${member} collate "C" as member, ${columns} from usage_daily

@@ -10,6 +10,7 @@ import { paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { dayIn, daysIn, momentOf, monthlySpan, spanOfPeriod, UTC } from './period.ts';
 import {
+  countsUnpriced,
   countUnpriced,
   type DaySpan,
   listUsage,
@@ -47,9 +48,9 @@ export async function readUsage(
     (row) => rowOf(row, groups?.group),
   );
   const sums = await readTotal(knex, caller, span, key);
-  const total = { ...shownSums(sums), ...(await unpricedInTotal(knex, caller, span, key)) };
-  const counted = await withUnpriced(knex, caller, groups, data);
-  const rows = query.include === 'names' ? await withNames(parts, caller, counted, groups?.group) : [...counted];
+  const unpriced = key === undefined ? { unpriced_requests: await countUnpriced(knex, scopeOf(caller), span) } : {};
+  const total = { ...shownSums(sums), ...unpriced };
+  const rows = query.include === 'names' ? await withNames(parts, caller, data, groups?.group) : [...data];
   return { period, ...span, timezone, tenant_id: tenantLabel(caller), total, data: rows, has_more, next_cursor };
 }
 
@@ -82,12 +83,16 @@ export function requestedUsage(caller: Caller, query: UsageQuery): RequestedUsag
   const span = period === null ? spanOf(query, dayIn(now)) : spanOfPeriod(period);
   const ordered = usageOrders.inOrder(query);
   const key = keyOf(query);
+  const order = usageOrders.orderOf(ordered);
+  if (group !== undefined && order.member === 'unpriced_requests' && !countsUnpriced({ group, key })) {
+    throw invalid('sort', 'The rows of keys and users, and those of one key, have no unpriced_requests.');
+  }
   return {
     timezone,
     period,
     span,
     key,
-    groups: group && { group, key, span, monthly: monthlySpan(span), order: usageOrders.orderOf(ordered) },
+    groups: group && { group, key, span, monthly: monthlySpan(span), order },
     query: period === null ? { ...ordered, ...span } : { ...ordered, period },
   };
 }
@@ -132,7 +137,7 @@ function bounded<T>(summed: T | undefined, group: UsageGroup | undefined): T {
   throw invalid('from', detail);
 }
 
-function invalid(param: 'period' | 'from' | 'to' | 'group_by' | 'key_id', detail: string): Refusal {
+function invalid(param: 'period' | 'from' | 'to' | 'group_by' | 'key_id' | 'sort', detail: string): Refusal {
   return new Refusal('invalid_parameter', detail, { param });
 }
 
@@ -151,32 +156,6 @@ function shownSums(sums: StoredSums): UsageSums {
 
 export function costText({ cost }: StoredSums): string {
   return formatMoney(BigInt(cost));
-}
-
-async function unpricedInTotal(
-  q: Queryable,
-  caller: Caller,
-  span: DaySpan,
-  key: KeyId | undefined,
-): Promise<Pick<UsageSums, 'unpriced_requests'>> {
-  if (key !== undefined) return {};
-  const counts = await countUnpriced(q, scopeOf(caller), { span, group: undefined, members: undefined });
-  return { unpriced_requests: counts.get('') ?? 0 };
-}
-
-/** Adds the requests without a price to the rows of models, days and tenants. */
-async function withUnpriced(
-  q: Queryable,
-  caller: Caller,
-  groups: UsageGroups | undefined,
-  rows: readonly UsageRow[],
-): Promise<readonly UsageRow[]> {
-  if (groups === undefined || groups.key !== undefined || rows.length === 0) return rows;
-  const { group, span } = groups;
-  if (group === 'key' || group === 'user') return rows;
-  const members = rows.map((row) => row[group] ?? '');
-  const counts = await countUnpriced(q, scopeOf(caller), { span, group, members });
-  return rows.map((row, i) => ({ ...row, unpriced_requests: counts.get(members[i] ?? '') ?? 0 }));
 }
 
 async function withNames(

@@ -18,10 +18,10 @@ export const SUMS = [
   'total_tokens',
   'estimated_tokens',
 ] as const;
-export type UsageOrder = 'id' | 'cost' | (typeof SUMS)[number];
+export type UsageOrder = 'id' | 'cost' | 'unpriced_requests' | (typeof SUMS)[number];
 
 /** `id`: the model, key, user, day or tenant. */
-export const usageOrders = ordersBy<UsageOrder>(['id', 'cost', ...SUMS], 'id');
+export const usageOrders = ordersBy<UsageOrder>(['id', 'cost', 'unpriced_requests', ...SUMS], 'id');
 
 /** The most days of one answer. */
 export const MAX_DAYS = 366;
