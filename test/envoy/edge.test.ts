@@ -420,6 +420,21 @@ describe('CORS', () => {
     expect([...sent].filter((name) => !allowed.has(name))).toEqual([]);
   });
 
+  it('lets a page send every header of a request to the API, and read every header of an answer', async () => {
+    const answer = await send(edge.url, { method: 'OPTIONS', path: '/v1/iam/api-keys', headers: preflight });
+    expect(String(answer.headers['access-control-allow-headers']).split(/, */)).toEqual(
+      expect.arrayContaining(['idempotency-key', 'if-match', 'if-none-match', 'prefer', 'x-tenant-id']),
+    );
+    const { headers } = await send(edge.url, { path: '/v1/models', headers: { origin: preflight.origin } });
+    const limits = ['requests', 'tokens'].flatMap((unit) =>
+      ['limit', 'remaining', 'reset'].map((number) => `x-ratelimit-${number}-${unit}`),
+    );
+    const applied = ['preference-applied', 'x-postern-pending-replicas'];
+    expect(String(headers['access-control-expose-headers']).split(/, */)).toEqual(
+      expect.arrayContaining(['etag', 'location', 'x-postern-budget-remaining', ...applied, ...limits]),
+    );
+  });
+
   it('asks Postern about a preflight of an origin that is not allowed', async () => {
     checks.answer = () => ({ kind: 'deny', status: 403, body: '{}' });
     const answer = await send(edge.url, {
