@@ -3,26 +3,19 @@
  * page costs the same for tenants of any size. Rows that are not candidates count as well.
  */
 
-import type { KeyId, PolicyName, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import type { ResourceConstraints } from '../../domain/records.ts';
+import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { KeyRow } from '../api-keys/entity.ts';
+import type { UserRow } from '../users/entity.ts';
 
-export interface CandidateUser {
-  readonly id: UserId;
-  readonly tenant_id: TenantId;
-  readonly email: string | null;
-  readonly name: string;
+export interface CandidateUser extends Pick<UserRow, 'id' | 'tenant_id' | 'email' | 'name'> {
   /** Assigned through the API or by a directory. */
   readonly roles: readonly RoleName[];
 }
 
-export interface CandidateKey {
-  readonly id: KeyId;
-  readonly description: string;
-  readonly scopes: readonly string[];
-  readonly resource_constraints: ResourceConstraints;
-  readonly expires_at: Date | null;
-  readonly user_id: UserId | null;
+type ShownOfKey = 'id' | 'description' | 'scopes' | 'resource_constraints' | 'expires_at' | 'user_id';
+
+export interface CandidateKey extends Pick<KeyRow, ShownOfKey> {
   /** The roles of the owner. */
   readonly roles: readonly RoleName[] | null;
 }
@@ -39,11 +32,11 @@ export interface Scanned<T> {
 
 type Nullable<T, K extends keyof T> = Omit<T, K> & { readonly [Name in K]: T[Name] | null };
 
-type UserRow = Nullable<CandidateUser, 'roles'>;
-type KeyRow = Nullable<CandidateKey, 'scopes'>;
+type ScannedUser = Nullable<CandidateUser, 'roles'>;
+type ScannedKey = Nullable<CandidateKey, 'scopes'>;
 
-const isUser = (row: UserRow): row is CandidateUser => row.roles !== null;
-const isKey = (row: KeyRow): row is CandidateKey => row.scopes !== null;
+const isUser = (row: ScannedUser): row is CandidateUser => row.roles !== null;
+const isKey = (row: ScannedKey): row is CandidateKey => row.scopes !== null;
 
 async function scan<Row extends { readonly id: string }, T extends Row>(
   q: Queryable,

@@ -1,13 +1,11 @@
 /** References to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
 
 import type { IssuerId, KeyDigest, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { KeyRow } from '../api-keys/entity.ts';
 
 /** The permissions of keys that an issuer's tokens prove. */
-interface ProvedGrant {
-  readonly scopes: readonly string[];
-  readonly resource_constraints: ResourceConstraints;
+interface ProvedGrant extends Pick<KeyRow, 'scopes' | 'resource_constraints'> {
   /** The roles of the keys' owner. Null: the tenant owns the keys. */
   readonly roles: readonly RoleName[] | null;
 }

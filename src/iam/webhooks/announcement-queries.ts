@@ -1,9 +1,10 @@
 /** Statements that take what is to be announced, and mark it, in the transaction of its audit rows. */
 
-import type { IssuerId, KeyId, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerId, TenantId } from '../../domain/ids.ts';
 import type { BudgetRecord } from '../../domain/records.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import type { KeyRow } from '../api-keys/entity.ts';
 
 export interface BudgetAlert {
   readonly tenant_id: TenantId;
@@ -48,12 +49,7 @@ export async function holdKeyEnds(trx: Queryable): Promise<readonly KeyEndCursor
   return rows;
 }
 
-export interface EndingKey {
-  readonly id: KeyId;
-  readonly tenant_id: TenantId;
-  readonly user_id: UserId | null;
-  readonly name: string | null;
-  readonly prefix: string;
+export interface EndingKey extends Pick<KeyRow, 'id' | 'tenant_id' | 'user_id' | 'name' | 'prefix'> {
   readonly expires_at: Date;
   readonly revoked: boolean;
 }
