@@ -17,6 +17,8 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // More than there are cores, because a test that drives a browser or several servers also waits for them.
     maxWorkers: 4,
+    // A worker ends its browser and its servers, and a slow machine may need longer for that than the usual 10 s.
+    teardownTimeout: 120_000,
     sequence: { sequencer: PartsInOrder },
     projects: PARTS.map(({ name }) => ({
       extends: true,
