@@ -1592,6 +1592,7 @@ export type MonthlyLimit = {
   readonly limit: number | null;
   /** Null: the usage is not counted. */
   readonly used: number | null;
+  /** The part of `remaining` that is set aside for requests in progress and fetched ahead of need. */
   readonly reserved: number;
   /** How much is left. */
   readonly remaining: number | null;

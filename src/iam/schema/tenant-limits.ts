@@ -8,16 +8,12 @@ import { oneOf } from './schemas.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
+const RESERVED = 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.';
+
 const limit = {
   limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
   used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
-  reserved: nullable(
-    Type.Integer({
-      minimum: 0,
-      description:
-        'The part of `remaining` that is set aside for requests in progress and fetched ahead of need. Null: the usage is not counted.',
-    }),
-  ),
+  reserved: nullable(Type.Integer({ minimum: 0, description: `${RESERVED} Null: the usage is not counted.` })),
   remaining: nullable(count),
   resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
@@ -30,7 +26,7 @@ export const MonthlyLimit = component(
   'MonthlyLimit',
   Type.Object({
     ...limit,
-    reserved: count,
+    reserved: Type.Integer({ minimum: 0, description: RESERVED }),
     runs_out_at: nullable(
       Type.String({
         format: 'date-time',
