@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles } from '../scripts/imports.ts';
 import { checkImports } from '../scripts/lib/import-rules.ts';
@@ -8,6 +10,24 @@ it('every import of the project points the allowed way', async () => {
   const files = await sourceFiles(ROOT);
   expect(files.length).toBeGreaterThan(10);
   expect(checkImports(files)).toEqual([]);
+});
+
+it('a gate loads no schemas, no validator, no HTTP framework and no password hashing', async () => {
+  const program = `
+    const packages = new Set();
+    require('node:module').registerHooks({
+      resolve(specifier, context, next) {
+        const found = next(specifier, context);
+        packages.add(/node_modules.((?:@[^/]+.)?[^/]+)/.exec(found.url)?.[1]);
+        return found;
+      },
+    });
+    import('${ROOT}src/server/gate.ts').then(() => console.log(JSON.stringify([...packages])));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=commonjs', '--eval', program]);
+  const packages: unknown = JSON.parse(stdout);
+  expect(packages).toContain('pg');
+  for (const name of ['typebox', 'ajv', 'fastify', '@node-rs/argon2', 'openid-client', 'ldapts'])
+    expect(packages).not.toContain(name);
 });
 
 describe('a planted violation is found', () => {

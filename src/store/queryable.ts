@@ -8,6 +8,11 @@ import { Fault } from '../domain/errors.ts';
  */
 export type Queryable = Knex;
 
+/** Returns a value for a JSON column. pg itself writes a list as an array of PostgreSQL. */
+export function jsonb(q: Queryable, value: unknown): Knex.Raw {
+  return q.raw('cast(? as jsonb)', [value === null ? null : JSON.stringify(value)]);
+}
+
 /** Returns the row that a statement has written. Throws a Fault if it wrote none. */
 export function writtenRow<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new Fault('a statement that writes a row returned none');

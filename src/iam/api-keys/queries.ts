@@ -12,11 +12,10 @@ import {
 import type { ClaimRule } from '../../domain/records.ts';
 import type { makeApiKey } from '../../identity/api-keys.ts';
 import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
-import type { Queryable } from '../../store/queryable.ts';
+import { jsonb, type Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
 import { columnsOf } from '../schema/entity.ts';
-import { rateLimitsColumn } from '../schema/rate-limits.ts';
 import { apiKey, type KeyRow, type KeyTable } from './entity.ts';
 import type { RequestedColumns } from './request.ts';
 
@@ -139,19 +138,17 @@ const INSERTED_TOGETHER = 100;
 export async function insertNewKeys(q: Queryable, added: readonly NewKeyRow[]): Promise<readonly KeyRow[]> {
   const inserted: KeyRow[] = [];
   for (let from = 0; from < added.length; from += INSERTED_TOGETHER) {
-    const rows = added
-      .slice(from, from + INSERTED_TOGETHER)
-      .map(({ digest, at, proof, rate_limits: rates, ...columns }) => {
-        const time = q.raw('cast(? as timestamptz)', [at.text]);
-        return {
-          ...columns,
-          ...proofColumns(proof),
-          rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
-          digest: bytesOf(digest),
-          created_at: time,
-          updated_at: time,
-        };
-      });
+    const rows = added.slice(from, from + INSERTED_TOGETHER).map(({ digest, at, proof, rate_limits, ...columns }) => {
+      const time = q.raw('cast(? as timestamptz)', [at.text]);
+      return {
+        ...columns,
+        ...proofColumns(proof),
+        rate_limits: jsonb(q, rate_limits),
+        digest: bytesOf(digest),
+        created_at: time,
+        updated_at: time,
+      };
+    });
     inserted.push(...(await keys(q).insert(rows).onConflict('digest').ignore().returning<KeyRow[]>(keyRowColumns(q))));
   }
   return inserted;
@@ -186,7 +183,7 @@ function proofColumns(proof: StoredProof | undefined) {
 export async function replaceColumns(
   q: Queryable,
   { id, tenant_id }: KeyRef,
-  { rate_limits: rates, ...columns }: RequestedColumns & Pick<KeyRow, 'expires_at'>,
+  { rate_limits, ...columns }: RequestedColumns & Pick<KeyRow, 'expires_at'>,
   proof?: StoredProof,
 ): Promise<KeyRow> {
   const [row] = await keys(q)
@@ -194,7 +191,7 @@ export async function replaceColumns(
     .update({
       ...columns,
       ...proofColumns(proof),
-      rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+      rate_limits: jsonb(q, rate_limits),
       updated_at: q.raw('clock_timestamp()'),
     })
     .returning<KeyRow[]>(keyRowColumns(q));

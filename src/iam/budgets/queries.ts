@@ -11,7 +11,7 @@ import {
   type TenantScope,
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
-import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
 import { columnsOf } from '../schema/entity.ts';
 import { type BudgetRow, type BudgetValues, budget } from './entity.ts';
 
@@ -172,10 +172,8 @@ export async function sizeOfBudgets(
   return rows[0] ?? { all: 0, enabled: 0, octets: 0 };
 }
 
-/** pg writes a list as an array of PostgreSQL, so the values of JSON columns are written as text. */
 function written(q: Queryable, { applies_to, alerts, ...columns }: BudgetValues): Record<string, unknown> {
-  const json = (value: unknown) => q.raw('cast(? as jsonb)', [JSON.stringify(value)]);
-  return { ...columns, applies_to: json(applies_to), alerts: json(alerts) };
+  return { ...columns, applies_to: jsonb(q, applies_to), alerts: jsonb(q, alerts) };
 }
 
 /** Throws an error of the constraint `budgets_by_name` if the name is taken. */

@@ -11,7 +11,7 @@ import {
   type TenantScope,
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
-import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
 import { columnsOf } from '../schema/entity.ts';
 import { type IssuerRow, type IssuerTable, issuer } from './entity.ts';
 
@@ -175,13 +175,9 @@ export interface IssuerColumns extends Omit<IssuerRow, 'id' | 'tenant_id' | 'cre
   readonly sso_secret_sealed?: Buffer | null | undefined;
 }
 
-/** pg writes a list as an array of PostgreSQL, so the lists and objects of JSON columns are written as text. */
 function written(q: Queryable, { sso_secret_sealed, ...columns }: Partial<IssuerColumns>): Record<string, unknown> {
   const json = new Set(['jwks', 'required_claims', 'users', 'sso', 'earlier']);
-  const entries = Object.entries(columns).map(([name, value]) => [
-    name,
-    json.has(name) && value !== null ? q.raw('cast(? as jsonb)', [JSON.stringify(value)]) : value,
-  ]);
+  const entries = Object.entries(columns).map(([name, value]) => [name, json.has(name) ? jsonb(q, value) : value]);
   return { ...Object.fromEntries(entries), ...(sso_secret_sealed === undefined ? {} : { sso_secret_sealed }) };
 }
 

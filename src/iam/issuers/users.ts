@@ -5,7 +5,7 @@ import type { FieldError } from '../../domain/problem-details.ts';
 import type { IssuerUsers } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { findRoles, lockRoles } from '../roles/queries.ts';
+import { lockRoles } from '../roles/lock-queries.ts';
 import { claimErrors, claimRuleErrors } from './claim-rules.ts';
 
 export function usersOf(request: Partial<IssuerUsers> | null): IssuerUsers | null {
@@ -43,8 +43,7 @@ export async function unknownRoles(
     .map(parseRoleName)
     .filter((name) => name !== undefined && !isBuiltinRole(name))
     .filter((name) => name !== undefined);
-  await lockRoles(trx, tenant, named, 'share');
-  const found = new Set<string>((await findRoles(trx, tenant, named)).map(({ name }) => name));
+  const found: ReadonlySet<string> = await lockRoles(trx, tenant, named, 'share');
   const places = [
     ...users.roles.flatMap(({ roles }, i) =>
       roles.map((role, at) => ({ role, path: `/users/roles/${i}/roles/${at}` })),

@@ -4,7 +4,7 @@ import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { change } from '../change/change.ts';
-import { lockRoles } from '../roles/queries.ts';
+import { lockRoles } from '../roles/lock-queries.ts';
 import { policyResource } from './entity.ts';
 import { existingRole } from './read.ts';
 import { attachableRoles } from './rules.ts';

@@ -72,22 +72,6 @@ export async function findRoles(
   return roles(q).where('tenant_id', tenant).whereIn('name', custom).orderByRaw(BY_NAME).select(COLUMNS);
 }
 
-/** Locks the rows until the transaction ends: `update` to change a role, `share` to depend on it. */
-export async function lockRoles(
-  q: Queryable,
-  tenant: TenantId,
-  names: readonly RoleName[],
-  mode: 'update' | 'share',
-): Promise<void> {
-  if (names.length === 0) return;
-  const rows = roles(q)
-    .where('tenant_id', tenant)
-    .whereIn('name', [...names])
-    .orderByRaw(BY_NAME)
-    .select('name');
-  await (mode === 'update' ? rows.forUpdate() : rows.forShare());
-}
-
 /** Throws an error of the constraint `roles_pkey` if the name is taken. */
 export async function insertRole(q: Queryable, values: RoleValues): Promise<RoleRow> {
   const now = q.raw('statement_timestamp()');

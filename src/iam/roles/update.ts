@@ -13,7 +13,8 @@ import { issuersMapping, updateIssuerRow } from '../issuers/queries.ts';
 import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
 import { isRoleGiven } from '../users/queries.ts';
 import { type RoleChanges, type RoleResource, type RoleRow, roleRecord, roleResource } from './entity.ts';
-import { deleteRoleRow, findRole, lockRoles, updateRoleRow } from './queries.ts';
+import { lockRoles } from './lock-queries.ts';
+import { deleteRoleRow, findRole, updateRoleRow } from './queries.ts';
 import { roleNameOf } from './read.ts';
 
 /** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */

@@ -83,11 +83,6 @@ export function storedRateLimits(rules: readonly RateLimitRule[] | null): readon
   return rules === null || rules.length === 0 ? null : rules;
 }
 
-/** Returns the value of the column for a statement, because drivers write lists as arrays of PostgreSQL. */
-export function rateLimitsColumn(rules: readonly RateLimitRule[] | null): string | null {
-  return rules === null ? null : JSON.stringify(rules);
-}
-
 export function sameRateLimits(a: readonly RateLimitRule[] | null, b: readonly RateLimitRule[] | null): boolean {
   return isDeepStrictEqual(a, b);
 }

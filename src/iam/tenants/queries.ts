@@ -4,7 +4,7 @@
  */
 
 import type { TenantId } from '../../domain/ids.ts';
-import { type Prepared, runPrepared } from '../../store/prepared.ts';
+import { runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { deleteIssuersOfTenant } from '../issuers/reference-queries.ts';
@@ -15,14 +15,11 @@ export const COLUMNS = columnsOf(tenant);
 
 const tenants = (q: Queryable) => q<TenantRow & { readonly deleted_at: Date | null }>('tenants');
 
-const STATEMENTS = {
-  lockPlaces: { name: 'lock_places', text: 'select pg_advisory_xact_lock(726543485, hashtext($1))' },
-  shareNow: {
-    name: 'share_tenant_now',
-    text: `select ${COLUMNS.join(', ')}, now::text as now_text, now as now_date from tenants cross join clock_timestamp() now
-      where id = $1 and deleted_at is null for share of tenants`,
-  },
-} as const satisfies Readonly<Record<string, Prepared>>;
+const SHARE_NOW = {
+  name: 'share_tenant_now',
+  text: `select ${COLUMNS.join(', ')}, now::text as now_text, now as now_date from tenants cross join clock_timestamp() now
+    where id = $1 and deleted_at is null for share of tenants`,
+};
 
 export function findTenant(q: Queryable, id: TenantId): Promise<TenantRow | undefined> {
   return tenants(q).where({ id, deleted_at: null }).first(COLUMNS);
@@ -44,16 +41,8 @@ export async function shareTenantNow(
   q: Queryable,
   id: TenantId,
 ): Promise<{ readonly tenant: TenantRow; readonly at: DatabaseTime } | undefined> {
-  const [row] = await runPrepared<TenantRow & { now_text: string; now_date: Date }>(q, STATEMENTS.shareNow, [id]);
+  const [row] = await runPrepared<TenantRow & { now_text: string; now_date: Date }>(q, SHARE_NOW, [id]);
   return row && { tenant: row, at: { text: row.now_text, date: row.now_date } };
-}
-
-/**
- * Locks the number of active users of a tenant until the transaction ends. The tenant's row cannot serve as the lock:
- * each change already holds it `for share`, so two changes would block each other.
- */
-export async function lockPlaces(q: Queryable, id: TenantId): Promise<void> {
-  await runPrepared(q, STATEMENTS.lockPlaces, [id]);
 }
 
 /** Throws an error of the constraint `tenants_pkey` if the id belongs to an existing or deleted tenant. */

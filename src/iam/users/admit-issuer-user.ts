@@ -17,10 +17,10 @@ import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
-import { findTenant } from '../tenants/queries.ts';
+import { shareTenant } from '../tenants/lock-queries.ts';
 import { partitionKnownRoles, reserveSeat, sortedRoles } from './checks.ts';
 import { isEmailTaken } from './directory-queries.ts';
-import { type UserResource, userResource } from './entity.ts';
+import type { UserResource } from './entity.ts';
 import {
   findSubject,
   giveIssuerRoles,
@@ -95,7 +95,7 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
 
   async #create(trx: Transaction, identity: IssuerIdentity, person: AdmittedIssuerUser): Promise<Admission> {
     const { tenantId, name: issuer } = person.issuer;
-    if ((await findTenant(trx, tenantId))?.status !== 'active') return refused('no_principal');
+    if ((await shareTenant(trx, tenantId))?.status !== 'active') return refused('no_principal');
     const email = usableEmail(person.email);
     if (email !== undefined && (await isEmailTaken(trx, email))) return refused('email_in_use');
     const { known, unknown } = await partitionKnownRoles(trx, tenantId, sortedRoles(person.roles));
@@ -202,10 +202,12 @@ async function replaceRoles(
   await auditChange(trx, 'user.update', before, await resource(trx, tenantId, id), person, unknown);
 }
 
+/** Returns what `userResource` returns, without the definition of a user: a gate loads no schemas. */
 async function resource(trx: Transaction, tenant: TenantId, id: UserId): Promise<UserResource> {
   const user = await findUser(trx, tenant, id);
   if (user === undefined) throw new Fault('a user whose row is locked does not exist');
-  return userResource(user);
+  const { directory_status, email_conflict, ...members } = user;
+  return directory_status === null ? members : { ...members, directory_status, email_conflict };
 }
 
 async function auditChange(

@@ -12,7 +12,7 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, refusalIn } from '../caller/refusals.ts';
 import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
-import { findRoles, lockRoles } from '../roles/queries.ts';
+import { lockRoles } from '../roles/lock-queries.ts';
 import { endSessionsOfUsers } from '../sessions/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';
@@ -73,10 +73,7 @@ export async function changeSeveralUsers(
 
 /** Locks the role, so that it is not deleted while it is given. @throws Refusal `invalid_field`, `escalation` */
 async function mayAdd(trx: Transaction, caller: HeldCaller, role: RoleName): Promise<void> {
-  if (!isBuiltinRole(role)) {
-    await lockRoles(trx, caller.tenant, [role], 'share');
-    if ((await findRoles(trx, caller.tenant, [role])).length === 0) throw unknownRole();
-  }
+  if (!isBuiltinRole(role) && !(await lockRoles(trx, caller.tenant, [role], 'share')).has(role)) throw unknownRole();
   await mayGiveRoles(trx, caller, [role]);
 }
 

@@ -6,8 +6,8 @@ import { isBuiltinRole } from '../../domain/roles.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { tenantGone, throwIfInvalid } from '../caller/refusals.ts';
-import { findRoles, lockRoles } from '../roles/queries.ts';
-import { lockPlaces, lockTenant } from '../tenants/queries.ts';
+import { lockRoles } from '../roles/lock-queries.ts';
+import { lockPlaces, shareTenant } from '../tenants/lock-queries.ts';
 import { countActiveUsers } from './queries.ts';
 
 /**
@@ -48,8 +48,7 @@ export async function knownRoles(
 ): Promise<readonly RoleName[]> {
   const parsed = names.map(parseRoleName);
   const custom = parsed.filter((name) => name !== undefined).filter((name) => !isBuiltinRole(name));
-  await lockRoles(trx, tenant, custom, 'share');
-  const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
+  const found = await lockRoles(trx, tenant, custom, 'share');
   const known = parsed.map((name) =>
     name !== undefined && (isBuiltinRole(name) || found.has(name)) ? name : undefined,
   );
@@ -72,8 +71,7 @@ export async function partitionKnownRoles(
 ): Promise<{ readonly known: readonly RoleName[]; readonly unknown: readonly RoleName[] }> {
   const custom = names.filter((name) => !isBuiltinRole(name));
   if (custom.length === 0) return { known: names, unknown: [] };
-  await lockRoles(trx, tenant, custom, 'share');
-  const found = new Set((await findRoles(trx, tenant, custom)).map((role) => role.name));
+  const found = await lockRoles(trx, tenant, custom, 'share');
   const isKnown = (name: RoleName): boolean => isBuiltinRole(name) || found.has(name);
   return { known: names.filter(isKnown), unknown: names.filter((name) => !isKnown(name)) };
 }
@@ -85,7 +83,7 @@ export async function partitionKnownRoles(
  * @throws Refusal `quota_exceeded`, or `tenant_mismatch` if the tenant is deleted
  */
 export async function reserveSeat(trx: Transaction, tenant: TenantId): Promise<void> {
-  const held = await lockTenant(trx, tenant, 'share');
+  const held = await shareTenant(trx, tenant);
   if (held === undefined) throw tenantGone();
   const limit = held.quotas.max_users;
   if (limit === undefined) return;

@@ -6,10 +6,9 @@
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { type TenantScope, within } from '../../store/paging.ts';
 import { runPrepared } from '../../store/prepared.ts';
-import type { Queryable } from '../../store/queryable.ts';
+import { jsonb, type Queryable } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { LOCKED_UNTIL } from '../auth/failure-queries.ts';
-import { rateLimitsColumn } from '../schema/rate-limits.ts';
 import type { UserRow, UserTable } from './entity.ts';
 import { putPasswordSetup, type TokenMaker } from './password-queries.ts';
 
@@ -98,7 +97,7 @@ export async function insertUser(q: Queryable, added: AddedUser, at?: DatabaseTi
   const time = at === undefined ? q.raw('clock_timestamp()') : q.raw('cast(? as timestamptz)', [at.text]);
   await users(q).insert({
     ...columns,
-    rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+    rate_limits: jsonb(q, rates),
     password_changed_at: columns.password_hash === null ? null : time,
     // The roles that are inserted next. Their trigger then has nothing to change here.
     role_names: q.raw('array(select distinct name from unnest(cast(:roles as text[])) name order by name)', { roles }),
@@ -128,7 +127,7 @@ export async function updateUserRow(
     .where({ tenant_id, id })
     .update({
       ...columns,
-      rate_limits: q.raw('cast(? as jsonb)', [rateLimitsColumn(rates)]),
+      rate_limits: jsonb(q, rates),
       updated_at: q.raw('clock_timestamp()'),
     });
 }
