@@ -33,7 +33,7 @@ import {
 } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
-const MIN_TENANTS = 1000;
+const MIN_INTERNED = 1000;
 /** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
 const RULES_BYTES_PER_CREDENTIAL = 1280;
 /** Enough for several tenants with the largest possible rules. */
@@ -45,7 +45,7 @@ export interface MapsParts {
   readonly builtinRoles: BuiltinRoles;
   readonly issuers: IssuersParts;
   readonly feed: FeedClock;
-  /** The capacity for keys, and likewise for users and for sessions; tenants have a tenth of it. */
+  /** The capacity for keys, and likewise for users and for sessions. The rules of tenants have 1,280 bytes for each. */
   readonly maxCredentials: number;
   /** `performance.now()`: the clock of `feed.polledAtMs`. */
   readonly monotonicMs: () => number;
@@ -70,14 +70,12 @@ export interface IssuersParts {
 export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
   const { rules, known, unseen, known_token, unseen_token } = limiters;
   const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
-  const maxTenants = Math.max(MIN_TENANTS, Math.ceil(maxCredentials / 10));
   const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
   const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
-  const interner = new Interner(maxTenants);
+  const interner = new Interner(Math.max(MIN_INTERNED, maxCredentials / 10));
   const common = { monotonicMs, maxTombstones };
   const credentials = {
     ...common,
-    maxEntries: maxCredentials,
     maxWeight: maxCredentials,
     runner: AT_ONCE,
     limiter: known,
@@ -85,7 +83,6 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
   const issuers: Maps['issuers'] = new ReadThroughCache({
     ...credentials,
     unseen: { known: knownIssuers(), limiter: unseen },
-    maxEntries: maxTenants,
     maxWeight: maxRulesBytes,
     load: (value, isKnown) => source.issuer(value, isKnown),
     compile: (record) => inOneStep(() => ({ value: record, weight: weightOfIssuer(record) })),
@@ -124,7 +121,7 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
       compile: (record, id) =>
         inOneStep(() => ({ value: toCachedSession(record, id), weight: weightOfSession(record) })),
     }),
-    ...rulesMaps(source, { ...common, runner, limiter: rules, maxEntries: maxTenants, maxWeight: maxRulesBytes }),
+    ...rulesMaps(source, { ...common, runner, limiter: rules, maxWeight: maxRulesBytes }),
     links: new ReadThroughCache({
       ...credentials,
       load: (key) => source.link(...partsOfLink(key)),
@@ -144,7 +141,7 @@ function rulesMaps(
   source: CacheLoader,
   common: Pick<
     ConstructorParameters<typeof ReadThroughCache>[0],
-    'monotonicMs' | 'maxTombstones' | 'runner' | 'limiter' | 'maxEntries' | 'maxWeight'
+    'monotonicMs' | 'maxTombstones' | 'runner' | 'limiter' | 'maxWeight'
   >,
 ): Pick<Maps, 'tenants' | 'globals'> {
   return {
@@ -160,7 +157,6 @@ function rulesMaps(
     }),
     globals: new ReadThroughCache({
       ...common,
-      maxEntries: 1,
       load: () => source.globalPolicies(),
       *compile(reading) {
         const records = yield* reading;

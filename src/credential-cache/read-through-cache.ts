@@ -64,7 +64,6 @@ interface Compiled<Value> {
 }
 
 interface ReadThroughCacheParts<Key extends string, Stored, Value> {
-  readonly maxEntries: number;
   /** The capacity of the cache. An entry larger than it gets the full capacity. */
   readonly maxWeight: number;
   /** @param known whether the key was loaded and found before */
@@ -137,11 +136,8 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
 
   constructor(parts: ReadThroughCacheParts<Key, Stored, Value>) {
     this.#parts = parts;
-    this.#entries = new LRUCache({
-      max: parts.maxEntries,
-      maxSize: parts.maxWeight,
-      dispose: (entry) => entry.release(),
-    });
+    // With `max`, lru-cache would allocate the places of all entries at once.
+    this.#entries = new LRUCache({ maxSize: parts.maxWeight, dispose: (entry) => entry.release() });
     this.#tombstones = new Tombstones(parts.maxTombstones);
   }
 

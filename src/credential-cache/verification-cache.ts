@@ -40,7 +40,7 @@ export abstract class VerificationCache<Entry extends VerificationEntry> {
 
   constructor(parts: VerificationCacheParts) {
     this.#parts = parts;
-    this.#entries = new LRUCache({ max: parts.capacity });
+    this.#entries = new LRUCache({ maxSize: parts.capacity, sizeCalculation: () => 1 });
     this.#known = new KnownCredentials(parts.capacity);
   }
 

@@ -53,6 +53,12 @@ describe('tombstones', () => {
   });
 });
 
+test('an empty cache takes less than 4 MB of heap for a million credentials', () => {
+  const before = process.memoryUsage().heapUsed;
+  aLive(undefined, { maxCredentials: 1_000_000 });
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(4_000_000);
+});
+
 describe('keys with many scopes', () => {
   test('weigh as much as several entries, so that keys cannot fill the memory, and each of them still authenticates', async () => {
     const scopes = Array.from({ length: 1000 }, (_, n) => `chat:action-${n}`);

@@ -41,7 +41,6 @@ function aMap({
   const limiter = new LoadLimiter({ permits: maxFills, maxWaiting: 2, monotonicMs: () => clock.nowMs });
   const loads: PromiseWithResolvers<Loaded<string | undefined>>[] = [];
   const map = new ReadThroughCache<string, string, Value>({
-    maxEntries: capacity,
     maxWeight: capacity,
     runner,
     cooldown,

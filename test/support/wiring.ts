@@ -28,8 +28,6 @@ const QUIET = {
   POSTERN_HTTP_LISTEN: '127.0.0.1:0',
   POSTERN_GRPC_LISTEN: '127.0.0.1:0',
   POSTERN_SECRET_KEY: SECRET_KEY,
-  // The cache reserves its places when it is made, a tenth of a second for the usual number.
-  POSTERN_CACHE_CREDENTIALS: '5000',
 } satisfies Settings;
 
 /** The store closes with the stack. */

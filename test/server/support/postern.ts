@@ -110,8 +110,6 @@ function startProcess(folder: string, args: readonly string[], env: NodeJS.Proce
       POSTERN_HTTP_LISTEN: anywhere,
       POSTERN_GRPC_LISTEN: anywhere,
       POSTERN_ADMIN_LISTEN: anywhere,
-      // The cache reserves its places when it is made, a tenth of a second for the usual number in each process.
-      POSTERN_CACHE_CREDENTIALS: '5000',
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
