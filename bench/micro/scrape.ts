@@ -8,6 +8,8 @@
 import { Budgets } from '../../src/metering/budgets.ts';
 import type { HoldBatch, HoldGrant, HoldRequest } from '../../src/metering/ports.ts';
 import { newCounts } from '../../src/telemetry/metering-counts.ts';
+import { watchMetering } from '../../src/telemetry/metering-metrics.ts';
+import { watchQuotas } from '../../src/telemetry/state-metrics.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 const BUDGETS = Number(process.argv[2] ?? 200_000);
@@ -67,19 +69,17 @@ await Promise.all(waiting);
 const stepsMs: number[] = [];
 for (let i = 0; i < (3 * BUDGETS) / 2000 + 10; i++) stepsMs.push(await tick());
 
-const telemetry = createTelemetry({ level: 'silent', namesTenants: true });
+const { metrics } = createTelemetry({ level: 'silent' });
 const { stats } = budgets;
 const rest = { ...newCounts(), settlementsWaiting: 0, changesWaiting: 0, unreported: 0 };
-telemetry.watchMetering(
-  () => ({ ...rest, rates: { subjects: 0, held: 0, waiting: 0, isOffline: false }, budgets: budgets.stats }),
-  () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
-);
-telemetry.watchQuotas(() => budgets.quotas);
-for (let i = 0; i < SCRAPES; i++) await telemetry.metrics();
+const rates = { subjects: 0, held: 0, waiting: 0, isOffline: false };
+watchMetering(metrics, () => ({ ...rest, rates, budgets: budgets.stats }));
+watchQuotas(metrics, true, () => budgets.quotas);
+for (let i = 0; i < SCRAPES; i++) await metrics.exposition();
 const scrapesMs: number[] = [];
 for (let i = 0; i < SCRAPES; i++) {
   const beganMs = performance.now();
-  await telemetry.metrics();
+  await metrics.exposition();
   scrapesMs.push(performance.now() - beganMs);
 }
 const quantile = (values: readonly number[], q: number): string =>

@@ -35,7 +35,7 @@ export async function startAlone(
       listen: loaded.config.admin.listen,
       ready: server.ready,
       warnings: server.warnings,
-      metrics: telemetry.metrics,
+      metrics: () => telemetry.metrics.exposition(),
     }),
   );
   boundHeapGrowth();

@@ -43,7 +43,7 @@ export async function serveAsChild(kind: ProcessKind, loaded: LoadedConfig, tele
   // Ctrl-C at a terminal reaches the whole process group, but only the supervisor's order stops this process.
   void stopSignal();
   const orders = takeOrders();
-  telemetry.answerCluster();
+  telemetry.metrics.answerCluster();
   report({ kind: 'hello' });
   try {
     const order = await Promise.race([orders.start, orders.drain]);
@@ -85,7 +85,7 @@ async function api(wiring: ProcessWiring, orders: Orders): Promise<RunningServer
   giveWay();
   const gates = supervisedGates(report);
   orders.onApplied = (answer) => gates.answered(answer);
-  wiring.telemetry.watchLocalGates(() => gates.timeouts);
+  wiring.telemetry.metrics.show('postern_local_apply_timeouts_total', () => gates.timeouts);
   return startApiProcess(wiring, gates);
 }
 

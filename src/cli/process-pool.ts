@@ -67,11 +67,6 @@ interface PoolState {
   readonly warnings: readonly string[];
 }
 
-export interface Restarts {
-  readonly kind: ProcessKind;
-  readonly count: number;
-}
-
 export class ProcessPool {
   readonly #options: ProcessPoolOptions;
   readonly #children = new Map<number, Child>();
@@ -156,8 +151,9 @@ export class ProcessPool {
     return this.#stopping.signal.aborted;
   }
 
-  get restarts(): readonly Restarts[] {
-    return [...this.#restarts].map(([kind, count]) => ({ kind, count }));
+  /** The number of processes that ended by themselves and were replaced. */
+  get restarts(): ReadonlyMap<ProcessKind, number> {
+    return this.#restarts;
   }
 
   /** Orders all processes to drain. Resolves when all have ended. */

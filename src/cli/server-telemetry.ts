@@ -16,7 +16,6 @@ export async function serverTelemetry({
   const otlp = otlpTarget(config, secrets);
   return createTelemetry({
     level: config.log.level,
-    namesTenants: config.metrics.tenantLabel,
     decisions: { target: decisionTarget(config, otlp), allowOneIn: config.log.decisions.allowOneIn },
     tracing: await tracingOf(config, otlp),
   });

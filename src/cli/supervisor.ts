@@ -61,10 +61,8 @@ export async function startSupervised(
       );
     },
   });
-  telemetry.watchProcesses(
-    () => [...kinds].map((kind) => ({ kind, ready: pool.state(kind).ready })),
-    () => pool.restarts,
-  );
+  telemetry.metrics.show('postern_processes_ready', () => kinds.map((kind) => [kind, pool.state(kind).ready]));
+  telemetry.metrics.show('postern_process_restarts_total', () => pool.restarts);
   let begun = false;
   const unready = (): readonly string[] => reasons(pool, config.workers, begun);
   const health = await listening(
@@ -74,7 +72,7 @@ export async function startSupervised(
       listen: config.admin.listen,
       ready: async () => unready(),
       warnings: () => warnings(pool, kinds, begun),
-      metrics: telemetry.clusterMetrics(),
+      metrics: telemetry.metrics.cluster(),
     }),
   );
   starting.defer(() => health.close());

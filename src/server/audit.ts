@@ -3,6 +3,7 @@
 import { macUnder } from '../identity/seal.ts';
 import type { Mac } from '../store/audit-chain.ts';
 import { AuditSealer } from '../store/audit-sealer.ts';
+import { sealingReports } from '../telemetry/state-metrics.ts';
 import type { Store } from './store.ts';
 import type { WiringContext } from './wiring-context.ts';
 
@@ -18,7 +19,7 @@ export function otherAuditMac({ otherSecretKey }: Pick<Store, 'otherSecretKey'>)
 
 export function auditSealer({ config, store, telemetry }: WiringContext): AuditSealer {
   const log = telemetry.log.child({ part: 'audit' });
-  const sealing = telemetry.sealing();
+  const sealing = sealingReports(telemetry.metrics);
   return new AuditSealer({
     db: store.db,
     mac: auditMac(store),

@@ -18,6 +18,7 @@ import { ChangeFeed, type FlushReason } from '../store/feed.ts';
 import { issuerKeyRequests } from '../store/issuer-key-requests.ts';
 import { installationIssuer } from '../store/meta.ts';
 import { signingKeyStore } from '../store/signing-keys.ts';
+import { watchSigningKey } from '../telemetry/state-metrics.ts';
 import { Prices } from './prices.ts';
 import { tracedSource } from './traced.ts';
 import type { WiringContext } from './wiring-context.ts';
@@ -103,7 +104,7 @@ export async function startCredentialCache(
   stack.defer(() => prices.close());
   listeners.push(live, keys, prices);
   telemetry.watch({ live: () => live.stats(), feedAgeMs: () => monotonicMs() - feed.polledAtMs, now });
-  telemetry.watchSigningKey(() => keys.ageMs());
+  watchSigningKey(telemetry.metrics, () => keys.ageMs());
   await feed.start();
   await keys.start();
   await prices.start();

@@ -10,6 +10,9 @@ import { type CheckHandler, createCheckHandler } from '../extauthz/check-handler
 import { limiterOver, readingLimiter, settlingWith } from '../extauthz/limiter.ts';
 import { type ExtAuthzOptions, type ExtAuthzServer, startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
+import { watchCalls } from '../telemetry/grpc-metrics.ts';
+import { watchAccessLog, watchMetering } from '../telemetry/metering-metrics.ts';
+import { certificateEnd, watchQuotas } from '../telemetry/state-metrics.ts';
 import { startCredentialCache } from './credential-cache.ts';
 import { limitReadings, limitWarnings, startLimits } from './limits.ts';
 import { keyUses, otherGateDenials, startDecisionWriters, startReplica } from './store-jobs.ts';
@@ -60,7 +63,7 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const uses = keyUses(wiring, starting);
   startDecisionWriters(wiring, starting);
   const otherGate = otherGateDenials(wiring, services.now, starting);
-  telemetry.watchOtherGate(() => otherGate.dropped);
+  telemetry.metrics.show('postern_other_gate_denials_dropped_total', () => otherGate.dropped);
   const limits = await startLimits(wiring, services, starting);
 
   const gate = createCheckHandler({
@@ -84,12 +87,10 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   });
   const grpc = await startListener(wiring, gate, { listener: settlingWith(limits), otherGate });
   starting.defer(() => grpc.drain(DRAIN_MS));
-  telemetry.watchMetering(
-    () => limits.stats,
-    () => grpc.accessLog,
-  );
-  telemetry.watchCalls(() => grpc.calls);
-  telemetry.watchQuotas(() => limits.quotas);
+  watchMetering(telemetry.metrics, () => limits.stats);
+  watchAccessLog(telemetry.metrics, () => grpc.accessLog);
+  watchCalls(telemetry.metrics, () => grpc.calls);
+  watchQuotas(telemetry.metrics, config.metrics.tenantLabel, () => limits.quotas);
 
   const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
   await updateHealth();
@@ -130,7 +131,7 @@ function startListener(
     transport,
     tls,
     onTlsReload: telemetry.tlsReload,
-    onCertificate: tls === undefined ? undefined : telemetry.certificate(),
+    onCertificate: tls === undefined ? undefined : certificateEnd(telemetry.metrics),
     shared: sharesAddress,
     maxBodyBytes: config.inspect.maxBodyBytes,
   });

@@ -8,7 +8,7 @@ import {
   type RefreshReport,
   startKeyRefresh,
 } from '../iam/issuers/refresh-keys.ts';
-import type { IssuerKeyReports } from '../telemetry/issuer-metrics.ts';
+import { type IssuerKeyReports, issuerKeyReports } from '../telemetry/issuer-metrics.ts';
 import type { WiringContext } from './wiring-context.ts';
 
 const COUNT_EVERY_MS = 15_000;
@@ -23,7 +23,7 @@ export interface IssuerKeys extends KeyRefreshParts {
 
 export function issuerKeyRefresh({ config, store, telemetry }: WiringContext): IssuerKeys {
   const { allowedHosts, maxStalenessMs } = config.issuers;
-  const reports = telemetry.issuerKeys();
+  const reports = issuerKeyReports(telemetry.metrics);
   const stop = new AbortController();
   return {
     db: store.db,

@@ -7,7 +7,7 @@ import type { SendParts } from '../iam/webhooks/attempt.ts';
 import { webhookBacklog } from '../iam/webhooks/delivery-queries.ts';
 import { fillOutbox } from '../iam/webhooks/outbox.ts';
 import { startSender, webhookTurns } from '../iam/webhooks/sender.ts';
-import type { WebhookReports } from '../telemetry/webhook-metrics.ts';
+import { type WebhookReports, webhookReports } from '../telemetry/webhook-metrics.ts';
 import type { WiringContext } from './wiring-context.ts';
 
 const OUTBOX_EVERY_MS = 1_000;
@@ -23,7 +23,7 @@ export interface Webhooks extends SendParts {
 }
 
 export function webhookSending({ config, store, telemetry }: WiringContext): Webhooks {
-  const reports = telemetry.webhooks();
+  const reports = webhookReports(telemetry.metrics);
   const stop = new AbortController();
   const { secretKey, otherSecretKey } = store;
   return {

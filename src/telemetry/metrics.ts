@@ -42,10 +42,12 @@ export class Metrics {
     this.#logins.set(outcome, (this.#logins.get(outcome) ?? 0) + 1);
   }
 
+  /** Counts a refresh token that was used twice. */
   refreshReuse(): void {
     this.#refreshReuses++;
   }
 
+  /** Counts an API request whose client disconnected before it was complete. */
   abortedUpload(): void {
     this.#abortedUploads++;
   }

@@ -10,15 +10,14 @@ export interface SealingReports {
   readonly onBroken: () => void;
 }
 
-/** @param monotonicMs `performance.now()` */
-export function sealingReports(metrics: Metrics, monotonicMs: () => number): SealingReports {
-  let turnMs = monotonicMs();
+export function sealingReports(metrics: Metrics): SealingReports {
+  let turnMs = performance.now();
   let broken = 0;
-  metrics.show('postern_audit_seal_age_seconds', () => (monotonicMs() - turnMs) / 1000);
+  metrics.show('postern_audit_seal_age_seconds', () => (performance.now() - turnMs) / 1000);
   metrics.show('postern_audit_chain_breaks_total', () => broken);
   return {
     onTurn: () => {
-      turnMs = monotonicMs();
+      turnMs = performance.now();
     },
     onBroken: () => {
       broken += 1;

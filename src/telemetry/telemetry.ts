@@ -10,24 +10,13 @@ import { DecisionLog } from './decision-log.ts';
 import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
-import { type CallStats, type TlsReload, tlsReloads, watchCalls } from './grpc-metrics.ts';
+import { type TlsReload, tlsReloads } from './grpc-metrics.ts';
 import { type AnsweredRequest, httpRefusals, httpRequests } from './http-metrics.ts';
-import { type IssuerKeyReports, issuerKeyReports } from './issuer-metrics.ts';
 import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
-import { type AccessLogStats, type MeteringStats, watchAccessLog, watchMetering } from './metering-metrics.ts';
-import { type LoginOutcome, Metrics } from './metrics.ts';
+import { Metrics } from './metrics.ts';
 import { RecentDecisions } from './recent-decisions.ts';
-import {
-  certificateEnd,
-  type QuotaUse,
-  type SealingReports,
-  sealingReports,
-  watchQuotas,
-  watchSigningKey,
-} from './state-metrics.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 import { TrialDecisions } from './trial-decisions.ts';
-import { type WebhookReports, webhookReports } from './webhook-metrics.ts';
 
 /** Events of the change feed. */
 interface FeedReports {
@@ -52,6 +41,8 @@ export interface Watched {
 
 export interface Telemetry {
   readonly log: Log;
+  /** A part that is created later adds its metrics. */
+  readonly metrics: Metrics;
   /** The gate's observer. */
   readonly observer: CheckObserver;
   /** The gate's decision counts, until a writer takes them. */
@@ -62,52 +53,16 @@ export interface Telemetry {
   readonly shadowTally: DecisionTally;
   readonly trial: TrialDecisions;
   readonly feedEvents: FeedReports;
-  readonly login: (outcome: LoginOutcome) => void;
-  /** Counts a refresh token that was used twice. */
-  readonly refreshReuse: () => void;
   readonly httpRequest: (request: AnsweredRequest) => void;
   /** Counts an API request that was answered 401 or 403. */
   readonly httpRefusal: (code: ErrorCode) => void;
   readonly database: DatabaseReports;
-  /** Counts an API request whose client disconnected before it was complete. */
-  readonly abortedUpload: () => void;
   /** Counts the outcome of each request to a directory. */
   readonly directory: (report: DirectoryReport) => void;
-  /** Adds the metrics of parts that are created later. Must be called at most once. */
+  /** Adds the metrics of the caches and the feed. Must be called at most once. */
   readonly watch: (watched: Watched) => void;
-  /** Adds the metrics of limits and of reported ends of requests. */
-  readonly watchMetering: (metering: () => MeteringStats, accessLog: () => AccessLogStats) => void;
-  /** Adds the number of another gate's denials that were not stored. */
-  readonly watchOtherGate: (dropped: () => number) => void;
-  /** Adds the metrics of a supervisor's processes: ready processes and restarts by kind. */
-  readonly watchProcesses: (
-    ready: () => readonly { readonly kind: string; readonly ready: number }[],
-    restarts: () => readonly { readonly kind: string; readonly count: number }[],
-  ) => void;
-  /** Adds the metric of writes that were answered before every gate of this server had applied them. */
-  readonly watchLocalGates: (timeouts: () => number) => void;
-  readonly watchCalls: (calls: () => CallStats) => void;
-  /** Adds the age of the current signing key, undefined before the first one. */
-  readonly watchSigningKey: (ageMs: () => number | undefined) => void;
-  /** Adds the token quotas: the tenants nearest to the end of their quotas, the nearest first. */
-  readonly watchQuotas: (quotas: () => readonly QuotaUse[]) => void;
-  /** Adds the metrics of the process that seals the audit log, and returns its reports. */
-  readonly sealing: () => SealingReports;
-  /** Adds the metrics of the keys of issuers, and returns their reports. */
-  readonly issuerKeys: () => IssuerKeyReports;
-  /** Adds the metrics of webhooks, and returns their reports. */
-  readonly webhooks: () => WebhookReports;
-  /** Adds the expiry of a certificate, and returns the function that sets it in milliseconds since the epoch. */
-  readonly certificate: () => (endMs: number) => void;
   /** Called when TLS files have changed on disk. */
   readonly tlsReload: (reload: TlsReload) => void;
-  readonly metrics: () => Promise<string>;
-  /**
-   * For a supervisor, before it starts its processes: returns the function that aggregates their metrics with its own.
-   */
-  readonly clusterMetrics: () => () => Promise<string>;
-  /** For a worker process: lets the supervisor request these metrics. */
-  readonly answerCluster: () => void;
   /** Undefined unless traces are configured. */
   readonly tracing: Tracing | undefined;
   /**
@@ -127,8 +82,6 @@ interface DecisionLogOptions {
 }
 
 export interface TelemetryOptions extends LogOptions {
-  /** True if metrics may name tenants. Default: false. */
-  readonly namesTenants?: boolean;
   /** Default: standard output, with one allow in 1000. */
   readonly decisions?: DecisionLogOptions;
   /** Creates the recorder of traces. Default: no traces. */
@@ -140,7 +93,7 @@ type TracingReports = Pick<TracingOptions, 'onLost' | 'warn'>;
 const DEFAULT_DECISIONS: DecisionLogOptions = { target: { kind: 'stdout' }, allowOneIn: 1000 };
 
 export function createTelemetry(options: TelemetryOptions): Telemetry {
-  const { namesTenants = false, decisions: decisionOptions, tracing: makeTracing, ...logOptions } = options;
+  const { decisions: decisionOptions, tracing: makeTracing, ...logOptions } = options;
   const logging = startLogging(logOptions);
   const { log, dropped, flush } = logging;
   const metrics = new Metrics();
@@ -165,6 +118,7 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   metrics.show('postern_log_dropped_total', dropped);
   return {
     log,
+    metrics,
     observer: checkObserver(metrics.checks, tally, decisions, recent, {
       meter: shadowMeter,
       tally: shadowTally,
@@ -175,39 +129,16 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
     shadowTally,
     trial,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
-    login: (outcome) => metrics.login(outcome),
-    refreshReuse: () => metrics.refreshReuse(),
     httpRequest: httpRequests(metrics),
     httpRefusal: httpRefusals(metrics),
     database: databaseReports(metrics),
-    abortedUpload: () => metrics.abortedUpload(),
     directory: directoryReports(metrics),
     watch: ({ live, feedAgeMs, now: storeNow }) => {
       now = storeNow;
       watchCaches(metrics, live);
       metrics.show('postern_feed_age_seconds', () => feedAgeMs() / 1000);
     },
-    watchMetering: (metering, accessLog) => {
-      watchMetering(metrics, metering);
-      watchAccessLog(metrics, accessLog);
-    },
-    watchOtherGate: (dropped) => metrics.show('postern_other_gate_denials_dropped_total', dropped),
-    watchProcesses: (ready, restarts) => {
-      metrics.show('postern_processes_ready', () => ready().map(({ kind, ready: count }) => [kind, count]));
-      metrics.show('postern_process_restarts_total', () => restarts().map(({ kind, count }) => [kind, count]));
-    },
-    watchLocalGates: (timeouts) => metrics.show('postern_local_apply_timeouts_total', timeouts),
-    watchCalls: (calls) => watchCalls(metrics, calls),
-    watchSigningKey: (ageMs) => watchSigningKey(metrics, ageMs),
-    watchQuotas: (quotas) => watchQuotas(metrics, namesTenants, quotas),
-    sealing: () => sealingReports(metrics, () => performance.now()),
-    issuerKeys: () => issuerKeyReports(metrics),
-    webhooks: () => webhookReports(metrics),
-    certificate: () => certificateEnd(metrics),
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
-    metrics: () => metrics.exposition(),
-    clusterMetrics: () => metrics.cluster(),
-    answerCluster: () => metrics.answerCluster(),
     tracing,
     openDecisionLog: async () => decisions?.open(),
     flush: async () => {

@@ -10,6 +10,7 @@ import { parse, stringify } from 'yaml';
 import { run } from '../../scripts/lib/tools/cache.ts';
 import { manifestsOf } from '../../scripts/lib/tools/manifests.ts';
 import { findPromtool } from '../../scripts/lib/tools/promtool.ts';
+import { watchQuotas } from '../../src/telemetry/state-metrics.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 import { at, only } from '../helm/objects.ts';
 import { CHART, helm, MINIMAL } from '../helm/support.ts';
@@ -200,9 +201,9 @@ describe('the dashboard', () => {
 it('tenants are named by metrics only where the configuration says so, and a hundred at most', async () => {
   const quotas = Array.from({ length: 150 }, (_, i) => ({ tenant: `tenant-${i}`, ratio: i / 150 })).reverse();
   const shown = async (namesTenants: boolean): Promise<readonly string[]> => {
-    const telemetry = createTelemetry({ level: 'silent', namesTenants });
-    telemetry.watchQuotas(() => quotas);
-    return (await telemetry.metrics()).split('\n').filter((line) => line.startsWith('postern_quota_used_ratio'));
+    const { metrics } = createTelemetry({ level: 'silent' });
+    watchQuotas(metrics, namesTenants, () => quotas);
+    return (await metrics.exposition()).split('\n').filter((line) => line.startsWith('postern_quota_used_ratio'));
   };
   expect(await shown(false)).toEqual([`postern_quota_used_ratio ${149 / 150}`]);
   const named = await shown(true);

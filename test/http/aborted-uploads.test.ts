@@ -34,7 +34,7 @@ async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>)
       now: Date.now,
       random: (size) => new Uint8Array(size),
       trusted: trustProxies([]),
-      onAbortedUpload: telemetry.abortedUpload,
+      onAbortedUpload: () => telemetry.metrics.abortedUpload(),
       log: telemetry.log,
     },
     routes,
@@ -51,7 +51,7 @@ async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>)
     port: address.port,
     lines,
     begun: () => begun,
-    counted: async () => /^postern_http_aborted_uploads_total (\d+)$/m.exec(await telemetry.metrics())?.[1],
+    counted: async () => /^postern_http_aborted_uploads_total (\d+)$/m.exec(await telemetry.metrics.exposition())?.[1],
   };
 }
 

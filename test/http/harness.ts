@@ -176,7 +176,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     tokens,
     keys: joined.keys,
     webhooks,
-    metrics: wiring.telemetry.metrics,
+    metrics: () => wiring.telemetry.metrics.exposition(),
     port: Number(new URL(url).port),
     db,
     databaseUrl: fresh.url,

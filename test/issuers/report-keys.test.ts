@@ -61,7 +61,7 @@ test('the log has the first failure, stale keys once, and the recovery', () => {
 
 test('the job of the API process fetches the keys of a new issuer, and metrics count fetches and issuers', async () => {
   const counted = async (outcome: string) => {
-    const text = await wiring.telemetry.metrics();
+    const text = await wiring.telemetry.metrics.exposition();
     const [, count] =
       new RegExp(`^postern_issuer_key_fetches_total{outcome="${outcome}"} (\\d+)$`, 'm').exec(text) ?? [];
     return Number(count);
@@ -93,7 +93,7 @@ test('the job of the API process fetches the keys of a new issuer, and metrics c
   }
   keys.reports.counted({ current: 1, failing: 0, stale: 1 });
   expect([await counted('success'), await counted('failure')]).toEqual(before.map((count) => count + 1));
-  const metrics = await wiring.telemetry.metrics();
+  const metrics = await wiring.telemetry.metrics.exposition();
   expect(metrics).toContain('postern_issuers{keys="current"} 1');
   expect(metrics).toContain('postern_issuers{keys="stale"} 1');
 });

@@ -2,9 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { watchCalls } from '../../src/telemetry/grpc-metrics.ts';
+import { issuerKeyReports } from '../../src/telemetry/issuer-metrics.ts';
 import { newCounts } from '../../src/telemetry/metering-counts.ts';
+import { watchAccessLog, watchMetering } from '../../src/telemetry/metering-metrics.ts';
 import { METRICS } from '../../src/telemetry/metric-catalog.ts';
+import { certificateEnd, sealingReports, watchQuotas, watchSigningKey } from '../../src/telemetry/state-metrics.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
+import { webhookReports } from '../../src/telemetry/webhook-metrics.ts';
 
 test('a process shows every metric of the catalog, with its type and its help, and no other', async () => {
   const telemetry = createTelemetry({ level: 'silent', stream: { write: () => undefined } });
@@ -21,32 +26,29 @@ test('a process shows every metric of the catalog, with its type and its help, a
     feedAgeMs: () => 0,
     now: Date.now,
   });
-  telemetry.watchMetering(
-    () => ({
-      ...newCounts(),
-      settlementsWaiting: 0,
-      changesWaiting: 0,
-      unreported: 0,
-      rates: { subjects: 0, held: 0, waiting: 0, isOffline: false },
-      budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, isOffline: false },
-    }),
-    () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }),
-  );
-  telemetry.watchOtherGate(() => 0);
-  telemetry.watchProcesses(
-    () => [],
-    () => [],
-  );
-  telemetry.watchLocalGates(() => 0);
+  const { metrics } = telemetry;
+  watchMetering(metrics, () => ({
+    ...newCounts(),
+    settlementsWaiting: 0,
+    changesWaiting: 0,
+    unreported: 0,
+    rates: { subjects: 0, held: 0, waiting: 0, isOffline: false },
+    budgets: { budgets: 0, held: 0, reserved: 0, outstanding: 0, waiting: 0, isOffline: false },
+  }));
+  watchAccessLog(metrics, () => ({ streams: 0, entries: 0, running: 0, broken: 0, unreadable: 0, failed: 0 }));
+  metrics.show('postern_other_gate_denials_dropped_total', () => 0);
+  metrics.show('postern_processes_ready', () => []);
+  metrics.show('postern_process_restarts_total', () => []);
+  metrics.show('postern_local_apply_timeouts_total', () => 0);
   const calls = { open: 0, unfinished: 0, unfinishedBytes: 0, refused: 0, expired: 0, cancelled: 0 };
-  telemetry.watchCalls(() => ({ ...calls, refusedStreams: 0, endedConnections: 0, faults: 0 }));
-  telemetry.watchSigningKey(() => 0);
-  telemetry.watchQuotas(() => []);
-  telemetry.sealing();
-  telemetry.issuerKeys();
-  telemetry.webhooks();
-  telemetry.certificate();
-  const text = await telemetry.metrics();
+  watchCalls(metrics, () => ({ ...calls, refusedStreams: 0, endedConnections: 0, faults: 0 }));
+  watchSigningKey(metrics, () => 0);
+  watchQuotas(metrics, false, () => []);
+  sealingReports(metrics);
+  issuerKeyReports(metrics);
+  webhookReports(metrics);
+  certificateEnd(metrics);
+  const text = await metrics.exposition();
   const shown = [...text.matchAll(/^# HELP (postern_\w+) (.*)\n# TYPE \w+ (\w+)$/gm)];
   const expected = Object.entries(METRICS).map(([name, { help, type }]) => [name, { help, type }]);
   expect(Object.fromEntries(shown.map(([, name, help, type]) => [name, { help, type }]))).toEqual(

@@ -10,7 +10,7 @@ import { createTelemetry, type Telemetry } from '../../src/telemetry/telemetry.t
 import { freshDatabase } from '../support/database.ts';
 
 async function samples(telemetry: Telemetry, start: string): Promise<readonly string[]> {
-  return (await telemetry.metrics()).split('\n').filter((line) => line.startsWith(start));
+  return (await telemetry.metrics.exposition()).split('\n').filter((line) => line.startsWith(start));
 }
 
 it('the API counts requests by the template of their route, and paths of clients make no series', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { newCounts } from '../../src/telemetry/metering-counts.ts';
+import { watchAccessLog, watchMetering } from '../../src/telemetry/metering-metrics.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 function started() {
@@ -30,7 +31,7 @@ describe('telemetry of a server', () => {
     telemetry.feedEvents.onPoll(0);
     telemetry.feedEvents.onPoll(30);
     telemetry.feedEvents.onFlush('epoch');
-    telemetry.login('failure');
+    telemetry.metrics.login('failure');
     telemetry.observer.observe({
       code: 'allow',
       requestId: 'req_1',
@@ -41,7 +42,7 @@ describe('telemetry of a server', () => {
       error: undefined,
       tookMs: 1,
     });
-    const text = await telemetry.metrics();
+    const text = await telemetry.metrics.exposition();
     for (const line of [
       'postern_cache_entries{cache="keys",kind="tombstone"} 3',
       'postern_cache_lookups_total{cache="keys",result="miss"} 5',
@@ -77,27 +78,26 @@ describe('telemetry of a server', () => {
     const { telemetry } = started();
     let gathered = 0;
     const zeros = newCounts();
-    telemetry.watchMetering(
-      () => {
-        gathered++;
-        return {
-          ...zeros,
-          rateRefused: 2,
-          tokensReserved: 300,
-          duplicates: 4,
-          estimated: 1,
-          unknownCharges: 5,
-          settlementLagMs: 250,
-          settlementsWaiting: 7,
-          changesWaiting: 0,
-          unreported: 12,
-          rates: { subjects: 1, held: 9, waiting: 0, isOffline: false },
-          budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, isOffline: true },
-        };
-      },
-      () => ({ streams: 2, entries: 10, running: 3, broken: 1, unreadable: 4, failed: 0 }),
-    );
-    const lines = (await telemetry.metrics()).split('\n');
+    watchMetering(telemetry.metrics, () => {
+      gathered++;
+      return {
+        ...zeros,
+        rateRefused: 2,
+        tokensReserved: 300,
+        duplicates: 4,
+        estimated: 1,
+        unknownCharges: 5,
+        settlementLagMs: 250,
+        settlementsWaiting: 7,
+        changesWaiting: 0,
+        unreported: 12,
+        rates: { subjects: 1, held: 9, waiting: 0, isOffline: false },
+        budgets: { budgets: 1, held: 50, reserved: 20, outstanding: 3, waiting: 0, isOffline: true },
+      };
+    });
+    const accessLog = { streams: 2, entries: 10, running: 3, broken: 1, unreadable: 4, failed: 0 };
+    watchAccessLog(telemetry.metrics, () => accessLog);
+    const lines = (await telemetry.metrics.exposition()).split('\n');
     expect(gathered).toBe(1);
     for (const line of [
       'postern_rate_limited_checks_total{outcome="refused"} 2',
@@ -118,7 +118,7 @@ describe('telemetry of a server', () => {
       expect(lines).toContain(line);
     }
     await new Promise(setImmediate);
-    await telemetry.metrics();
+    await telemetry.metrics.exposition();
     expect(gathered).toBe(2);
   });
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createTelemetry } from '../../../src/telemetry/telemetry.ts';
 
 if (cluster.isPrimary) {
-  const metrics = createTelemetry({ level: 'silent' }).clusterMetrics();
+  const metrics = createTelemetry({ level: 'silent' }).metrics.cluster();
   const workers = [cluster.fork(), cluster.fork()];
   await Promise.all(workers.map((worker) => once(worker, 'message')));
   process.stdout.write(await metrics());
@@ -38,6 +38,6 @@ if (cluster.isPrimary) {
     error: undefined,
     tookMs: 1,
   });
-  telemetry.answerCluster();
+  telemetry.metrics.answerCluster();
   process.send?.('ready');
 }
