@@ -17,7 +17,7 @@ export interface Arguments {
 }
 
 /** @param readsWords whether the command accepts other words than options */
-export function parseArguments(argv: readonly string[], names: OptionNames, readsWords = false): Arguments {
+export function parseArguments(argv: readonly string[], names: OptionNames, readsWords: boolean): Arguments {
   const options = Object.fromEntries(
     Object.entries(names).map(([name, kind]) => [
       name,

@@ -9,8 +9,8 @@ export interface Command {
   readonly summary: string;
   /** Whether it creates and migrates a database (`makes`), needs one that is `ready` (default), or uses `none`. */
   readonly database?: 'makes' | 'ready' | 'none';
-  /** True if the command accepts other words than options. */
-  readonly readsWords?: boolean;
+  /** True if the command itself rejects other words than options. */
+  readonly readsWords?: true;
   /** The exit code for wrong usage or a wrong configuration. Default: 2. */
   readonly refused?: number;
   readonly run: (args: Arguments) => Promise<number>;
@@ -70,7 +70,6 @@ export const COMMANDS: readonly Command[] = [
       '[NAMESPACE/GATEWAY...] [--dump FILE|-] [--kubeconfig FILE] [--context NAME] [--address LIST] [--public LIST] [--ca FILE] [--insecure] [--timeout DURATION]',
     summary:
       "Sends one request without a credential for each match of the cluster's routes, and lists those that Postern does not answer with 401, and the policies that remove the check. Exits with 1 if there are any.",
-    readsWords: true,
     run: async (args) => (await import('./gateway-verify.ts')).gatewayVerifyCommand(args),
   },
   {
@@ -92,7 +91,6 @@ export const COMMANDS: readonly Command[] = [
     words: ['policy', 'disable'],
     takes: 'NAME [--tenant T]',
     summary: 'Disables a policy. Use it when a policy locks its author out.',
-    readsWords: true,
     run: async (args) => (await import('./policy-disable.ts')).disablePolicyCommand(args),
   },
   {
@@ -106,14 +104,12 @@ export const COMMANDS: readonly Command[] = [
     takes: 'NAME [--tenant T]',
     summary:
       'Tests a token at an issuer and reports each step. Reads the token from the terminal or standard input. Exits with 1 if it would be refused.',
-    readsWords: true,
     run: async (args) => (await import('./issuer.ts')).issuerTestCommand(args),
   },
   {
     words: ['issuer', 'refresh'],
     takes: 'NAME [--tenant T]',
     summary: 'Fetches the keys of an issuer now.',
-    readsWords: true,
     run: async (args) => (await import('./issuer.ts')).issuerRefreshCommand(args),
   },
   {
@@ -121,7 +117,6 @@ export const COMMANDS: readonly Command[] = [
     takes: 'NAME [--time T] [--tenant T]',
     summary:
       'Refuses the tokens of an issuer that were issued before a time (default: now), and ends the sessions that began with its tokens.',
-    readsWords: true,
     run: async (args) => (await import('./issuer.ts')).issuerRevokeBeforeCommand(args),
   },
   {
@@ -135,7 +130,6 @@ export const COMMANDS: readonly Command[] = [
     takes: '[FILE|-] [--provider ID] [--models TEXT] [--replace] [--apply]',
     summary:
       'Compares the prices of a file, or of the table that the release ships, with the list in force. --apply adds them to the list, and --replace also removes all others.',
-    readsWords: true,
     run: async (args) => (await import('./prices.ts')).pricesImportCommand(args),
   },
   {
@@ -148,42 +142,36 @@ export const COMMANDS: readonly Command[] = [
     words: ['webhook', 'create'],
     takes: 'URL EVENT... --tenant T [--description TEXT]',
     summary: 'Creates a webhook, and prints its id and its secret once.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookCreateCommand(args),
   },
   {
     words: ['webhook', 'test'],
     takes: 'ID',
     summary: 'Sends the event webhook.test to a webhook. Exits with 1 if the receiver does not accept it.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookTestCommand(args),
   },
   {
     words: ['webhook', 'rotate'],
     takes: 'ID',
     summary: 'Gives a webhook a new secret, and prints it once. For 24 hours, the former one signs as well.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookRotateCommand(args),
   },
   {
     words: ['webhook', 'deliveries'],
     takes: 'ID',
     summary: 'Lists the 50 newest deliveries of a webhook.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookDeliveriesCommand(args),
   },
   {
     words: ['webhook', 'replay'],
     takes: 'ID DELIVERY',
     summary: 'Sends a delivery of a webhook again.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookReplayCommand(args),
   },
   {
     words: ['webhook', 'delete'],
     takes: 'ID',
     summary: 'Deletes a webhook with its deliveries.',
-    readsWords: true,
     run: async (args) => (await import('./webhook.ts')).webhookDeleteCommand(args),
   },
   {
@@ -196,35 +184,30 @@ export const COMMANDS: readonly Command[] = [
     words: ['budget', 'get'],
     takes: 'NAME [--tenant T]',
     summary: 'Prints a budget as JSON, with what was spent of it, and by which keys, users and models.',
-    readsWords: true,
     run: async (args) => (await import('./budget.ts')).budgetGetCommand(args),
   },
   {
     words: ['budget', 'create'],
     takes: 'JSON --tenant T',
     summary: 'Creates a budget from a JSON object with the members of the API, and prints it.',
-    readsWords: true,
     run: async (args) => (await import('./budget.ts')).budgetCreateCommand(args),
   },
   {
     words: ['budget', 'update'],
     takes: 'NAME JSON [--tenant T]',
     summary: 'Changes the members of the JSON object, and prints the budget.',
-    readsWords: true,
     run: async (args) => (await import('./budget.ts')).budgetUpdateCommand(args),
   },
   {
     words: ['budget', 'reset'],
     takes: 'NAME --reason TEXT [--tenant T]',
     summary: 'Begins a new amount in the current period. The audit log keeps the reason.',
-    readsWords: true,
     run: async (args) => (await import('./budget.ts')).budgetResetCommand(args),
   },
   {
     words: ['budget', 'delete'],
     takes: 'NAME [--tenant T]',
     summary: 'Deletes a budget.',
-    readsWords: true,
     run: async (args) => (await import('./budget.ts')).budgetDeleteCommand(args),
   },
   {
@@ -240,7 +223,6 @@ export const COMMANDS: readonly Command[] = [
       'FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
       'Changes tenants, roles, policies, issuers, webhooks and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
-    readsWords: true,
     run: async (args) => (await import('./apply.ts')).applyCommand(args),
   },
   {
@@ -276,7 +258,6 @@ export const COMMANDS: readonly Command[] = [
     database: 'none',
     takes: '[--directory NAME] USERNAME',
     summary: 'Tests a directory login and reports each step. Reads the password from the terminal or standard input.',
-    readsWords: true,
     run: async (args) => (await import('./ldap-test.ts')).ldapTestCommand(args),
   },
   {
@@ -302,17 +283,23 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-/**
- * Reads the options of the usage text: `--name WORD` and `-n WORD` take a value, `--name` is a flag. All have `--config`.
- */
+/** An option of the usage text: `--name WORD` and `-n WORD` take a value, `--name` is a flag. */
+const OPTION = /(?:--([a-z-]+)|(?<![\w-])-([a-z]))( [A-Za-z][^\s\]]*)?/g;
+
+/** Returns the options of the usage text, and `--config`, which all commands have. */
 export function optionsOf({ takes }: Pick<Command, 'takes'>): OptionNames {
-  const names = [...takes.matchAll(/(?:--([a-z-]+)|(?<![\w-])-([a-z]))( [A-Za-z])?/g)];
+  const names = [...takes.matchAll(OPTION)];
   return {
     config: 'value',
     ...Object.fromEntries(
       names.map(([, long, short = '', value]) => [long ?? short, value === undefined ? 'flag' : 'value'] as const),
     ),
   };
+}
+
+/** Reports whether a command gets other words than options, which its usage text has in capitals. */
+export function readsWords({ takes, readsWords: own }: Pick<Command, 'takes' | 'readsWords'>): boolean {
+  return own === true || /[A-Z]/.test(takes.replaceAll(OPTION, ''));
 }
 
 export function usage(commands: readonly Command[] = COMMANDS): string {

@@ -5,7 +5,7 @@ import { didYouMean } from '../config/config-error.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
-import { COMMANDS, type Command, optionsOf, usage } from './commands.ts';
+import { COMMANDS, type Command, optionsOf, readsWords, usage } from './commands.ts';
 import { InvalidConfigError } from './configuration.ts';
 
 const OK = 0;
@@ -40,7 +40,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const given = argv.slice(command.words.length);
   if (given.some(isHelp)) return shown(usage([command]));
   try {
-    return await command.run(parseArguments(given, optionsOf(command), command.readsWords));
+    return await command.run(parseArguments(given, optionsOf(command), readsWords(command)));
   } catch (error) {
     const code = command.refused ?? REFUSED;
     if (error instanceof UsageError) return refused(error.message, [command], code);

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { parseArguments, UsageError } from '../../src/cli/arguments.ts';
-import { COMMANDS, optionsOf, usage } from '../../src/cli/commands.ts';
+import { COMMANDS, optionsOf, readsWords, usage } from '../../src/cli/commands.ts';
 
 it('an option that the usage text shows with a word takes a value, and another one is a flag', () => {
   expect(optionsOf({ takes: 'FILE|- [--dry-run [--exit-code]] [--only gate|api] --notice DURATION [--yes]' })).toEqual({
@@ -13,6 +13,17 @@ it('an option that the usage text shows with a word takes a value, and another o
     notice: 'value',
     yes: 'flag',
   });
+});
+
+it.each([
+  ['FILE|- [--dry-run] [--yes]', true],
+  ['[--directory NAME] USERNAME', true],
+  ['[NAMESPACE/GATEWAY...] [--dump FILE|-]', true],
+  ['-f FILE|- [--prune]', false],
+  ['[--only gate|api] --admin HOST:PORT', false],
+  ['--subject WHO | --credential TEXT, --method M', false],
+])('a command with the usage text %s accepts other words than options: %s', (takes, accepts) => {
+  expect(readsWords({ takes })).toBe(accepts);
 });
 
 it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
@@ -27,9 +38,9 @@ it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
     expect(inSummary.filter((name) => !(name in options))).toEqual([]);
     for (const [name, kind] of Object.entries(options)) {
       const dashed = name.length === 1 ? `-${name}` : `--${name}`;
-      const args = parseArguments(kind === 'value' ? [dashed, 'x'] : [dashed], options);
+      const args = parseArguments(kind === 'value' ? [dashed, 'x'] : [dashed], options, false);
       expect(kind === 'value' ? args.value(name) : args.flag(name)).toBe(kind === 'value' ? 'x' : true);
     }
-    expect(() => parseArguments(['--unknown'], options)).toThrow(UsageError);
+    expect(() => parseArguments(['--unknown'], options, false)).toThrow(UsageError);
   },
 );
