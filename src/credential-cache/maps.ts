@@ -5,7 +5,6 @@ import { compilePoliciesInSteps, compileTenantInSteps } from '../decision/compil
 import { inOneStep } from '../domain/steps.ts';
 import { Admissions } from './admissions.ts';
 import { Cooldown } from './cooldown.ts';
-import { Interner } from './interner.ts';
 import { IssuerTokens } from './issuer-tokens.ts';
 import { knownIssuers, partsOfLink, weightOfIssuer, weightOfLink } from './issuer-values.ts';
 import { KnownCredentials } from './known-credentials.ts';
@@ -33,7 +32,6 @@ import {
 } from './values.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 
-const MIN_INTERNED = 1000;
 /** Memory for the compiled rules of all cached tenants: 244 MiB for the default of 200,000 credentials. */
 const RULES_BYTES_PER_CREDENTIAL = 1280;
 /** Enough for several tenants with the largest possible rules. */
@@ -72,7 +70,6 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
   const { source, verifier, maxCredentials, monotonicMs, maxTombstones = MAX_TOMBSTONES } = parts;
   const maxRulesBytes = Math.max(MIN_RULES_BYTES, maxCredentials * RULES_BYTES_PER_CREDENTIAL);
   const runner = parts.runner ?? new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
-  const interner = new Interner(Math.max(MIN_INTERNED, maxCredentials / 10));
   const common = { monotonicMs, maxTombstones };
   const credentials = {
     ...common,
@@ -107,13 +104,12 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
       ...credentials,
       unseen: { known: new KnownCredentials(maxCredentials), limiter: unseen },
       load: (digest, isKnown) => source.key(digest, isKnown),
-      compile: (record) => inOneStep(() => ({ value: toCachedKey(record, interner), weight: weightOfKey(record) })),
+      compile: (record) => inOneStep(() => ({ value: toCachedKey(record), weight: weightOfKey(record) })),
     }),
     users: new ReadThroughCache({
       ...credentials,
       load: (id) => source.user(id),
-      compile: (record, id) =>
-        inOneStep(() => ({ value: toCachedUser(record, id, interner), weight: weightOfUser(record) })),
+      compile: (record, id) => inOneStep(() => ({ value: toCachedUser(record, id), weight: weightOfUser(record) })),
     }),
     sessions: new ReadThroughCache({
       ...credentials,

@@ -1,13 +1,13 @@
 /** Cached keys, users and sessions. There are many, so they are small. */
 
 import { compileGrant } from '../decision/compile.ts';
+import { interned } from '../decision/interned.ts';
 import type { KeyOwner, KeyPrincipal, Principal, Snapshot, TenantView, UserPrincipal } from '../decision/model.ts';
 import { narrowedUser } from '../decision/narrowing.ts';
 import { compilePatterns, type PatternSet } from '../decision/permissions.ts';
-import type { IssuerId, KeyId, SessionId, TenantId, UserId } from '../domain/ids.ts';
+import type { IssuerId, KeyId, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { KeyRecord, SessionRecord, UserRecord } from '../domain/records.ts';
 import { ADMIN } from '../domain/roles.ts';
-import type { Interner } from './interner.ts';
 import type { CachedResolution } from './resolution.ts';
 
 /**
@@ -63,12 +63,24 @@ export interface CachedTenant {
   home: Snapshot | undefined;
 }
 
-export function toCachedKey(record: KeyRecord, interner: Interner): CachedKey {
+const MAX_INTERNED = 20_000;
+const tenantOf = interned(
+  MAX_INTERNED,
+  (id: TenantId) => id,
+  (id) => id,
+);
+const rolesOf = interned(
+  MAX_INTERNED,
+  (roles: readonly RoleName[]) => roles.join(),
+  (roles): readonly RoleName[] => Object.freeze([...roles]),
+);
+
+export function toCachedKey(record: KeyRecord): CachedKey {
   const { id, userId, expiresAtMs, graceUntilMs, revoked, disabled, rateLimitRpm, rateLimits, metadata } = record;
   const principal: KeyPrincipal = Object.freeze({
     kind: 'api_key',
     id,
-    tenantId: interner.tenant(record.tenantId),
+    tenantId: tenantOf(record.tenantId),
     grant: compileGrant(record.scopes, record.constraints),
     owner: undefined,
     rateLimitRpm,
@@ -102,13 +114,13 @@ export function weightOfUser({ rateLimits = [] }: UserRecord): number {
 }
 
 /** @param id the requested id, so that the row's copy of it need not be kept */
-export function toCachedUser(record: UserRecord, id: UserId, interner: Interner): CachedUser {
-  const roles = interner.roles(record.roles);
+export function toCachedUser(record: UserRecord, id: UserId): CachedUser {
+  const roles = rolesOf(record.roles);
   return Object.freeze({
     owner: Object.freeze(
       record.rateLimits === undefined ? { id, roles } : { id, roles, rateLimits: record.rateLimits },
     ),
-    tenantId: interner.tenant(record.tenantId),
+    tenantId: tenantOf(record.tenantId),
     active: record.status === 'active',
     platformAdmin: roles.includes(ADMIN),
   });

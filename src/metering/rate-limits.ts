@@ -6,7 +6,6 @@
 import type { MeteringCounts } from '../telemetry/metering-counts.ts';
 import type { Account } from './account.ts';
 import type { AdmissionRequest, ModelLimit, RateRefusal } from './admission.ts';
-import { RateAccount } from './rate-account.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
 import type { PlannedRate } from './rate-plans.ts';
 import type { RateState } from './rate-state.ts';
@@ -88,10 +87,8 @@ export class RateLimits {
   }
 
   #accountOf(windows: readonly RateWindow[]): Account {
-    return new RateAccount(
-      this.#leases,
-      windows.filter(({ subject }) => subject.unit === 'tokens'),
-    );
+    const ofTokens = windows.filter(({ subject }) => subject.unit === 'tokens');
+    return { unit: 'tokens', release: (amount, spent) => this.#leases.correct(ofTokens, amount - spent) };
   }
 
   #refuse(

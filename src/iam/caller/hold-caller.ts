@@ -11,7 +11,6 @@ import {
   sessionInvalidReason,
   userInvalidReason,
 } from '../../credential-cache/credential-status.ts';
-import { Interner } from '../../credential-cache/interner.ts';
 import {
   type CachedUser,
   keySessionPrincipal,
@@ -100,12 +99,9 @@ function credentialOf({ principal, keyDigest }: Caller): HeldCredential {
   }
 }
 
-/** Interns one value at a time, because callers do not share values here. */
-const interner = new Interner(1);
-
 /** Step 8 of the decision, by the same rules as for a check. */
 function principalOf(credential: HeldCredential, { key, session: row, user, nowMs }: HeldRows): Principal {
-  const owner = user && toCachedUser(user, user.id, interner);
+  const owner = user && toCachedUser(user, user.id);
   const session = row && toCachedSession(row, row.id);
   if (credential.key !== undefined) {
     const principal = keyPrincipalOf(key, owner, nowMs);
@@ -122,7 +118,7 @@ function principalOf(credential: HeldCredential, { key, session: row, user, nowM
 
 function keyPrincipalOf(key: KeyRecord | undefined, owner: CachedUser | undefined, nowMs: number): KeyPrincipal {
   if (key === undefined) throw invalidCredential('unknown');
-  const known = toCachedKey(key, interner);
+  const known = toCachedKey(key);
   refuse(keyInvalidReason(known, nowMs));
   if (known.ownerId === undefined) {
     refuseRotated(known.memo.principal);
