@@ -3,6 +3,7 @@
  * is permitted if the principal has a permission that the scope covers as well.
  */
 
+import { compareTexts } from '../domain/text.ts';
 import type { Permission, Principal, UserPrincipal } from './model.ts';
 import { covers, type PatternSet, patternIntersection } from './permissions.ts';
 
@@ -22,5 +23,5 @@ export function narrowedPatterns(patterns: readonly string[], scope: PatternSet 
     scope === undefined
       ? patterns
       : patterns.flatMap((pattern) => [...scope.texts].flatMap((narrow) => patternIntersection(pattern, narrow) ?? []));
-  return [...new Set(kept)].sort((a, b) => (a < b ? -1 : 1));
+  return [...new Set(kept)].sort(compareTexts);
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { AndFilter, EqualityFilter, ExtensibleFilter, OrFilter } from 'ldapts';
 import { Fault } from '../domain/errors.ts';
+import { compareTexts } from '../domain/text.ts';
 import type { LdapConnection } from './connection.ts';
 import type { DirectoryReader } from './directory.ts';
 import { normaliseDn } from './dn.ts';
@@ -59,7 +60,7 @@ class GroupSet {
 
   /** Normalised and sorted. */
   list(): readonly string[] {
-    return [...this.#dns.keys()].toSorted((a, b) => (a < b ? -1 : 1));
+    return [...this.#dns.keys()].toSorted(compareTexts);
   }
 }
 

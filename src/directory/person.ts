@@ -1,6 +1,7 @@
 /** Turns an entry and its groups into the person that Postern knows. */
 
 import type { RoleName, TenantId } from '../domain/ids.ts';
+import { compareTexts } from '../domain/text.ts';
 import { firstText, type LdapEntry } from './entry.ts';
 import { readId } from './ids.ts';
 import type { DirectoryPerson } from './model.ts';
@@ -68,7 +69,7 @@ export function mapGroupsToRoles(
   { groupRoles }: Pick<DirectorySettings, 'groupRoles'>,
 ): readonly RoleName[] {
   const roles = new Set(groups.flatMap((group) => groupRoles.get(group) ?? []));
-  return [...roles].toSorted((a, b) => (a < b ? -1 : 1));
+  return [...roles].toSorted(compareTexts);
 }
 
 /** The first entry of the mapping whose group has the person decides. @param groups normalised */

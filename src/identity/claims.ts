@@ -9,6 +9,7 @@ import type { RoleName } from '../domain/ids.ts';
 import { isObject } from '../domain/json.ts';
 import { type ClaimRule, type IssuerUsers, MAX_SUBJECT_LENGTH } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
+import { compareTexts } from '../domain/text.ts';
 
 /** The payload of a token, with each member once. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -77,7 +78,7 @@ function valuesOf(rule: ClaimRule): NameSet {
 export function mappedRoles(users: IssuerUsers, claims: Claims): readonly RoleName[] {
   const work = ruleWork();
   const given = users.roles.filter((rule) => matchesRule(claims, rule, work)).flatMap((rule) => rule.roles);
-  return [...new Set([...users.default_roles, ...given])].toSorted((left, right) => (left < right ? -1 : 1));
+  return [...new Set([...users.default_roles, ...given])].toSorted(compareTexts);
 }
 
 /**

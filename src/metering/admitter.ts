@@ -1,6 +1,6 @@
 /** Admits or rejects a check by the limits: rates first, then budgets, or the quota of collections. */
 
-import type { Price } from '../decision/prices.ts';
+import { costOf, type Price } from '../decision/prices.ts';
 import type { Account, Amounts } from './account.ts';
 import {
   type AdmissionRequest,
@@ -11,7 +11,6 @@ import {
 } from './admission.ts';
 import type { Budgets } from './budgets.ts';
 import { Calendar, type ZonedMinute } from './calendar.ts';
-import { estimatedCost } from './cost-estimate.ts';
 import { type Hold, refuseFor, scarcestOf } from './hold.ts';
 import type { AdmittedRequest, OpenRequests } from './open-requests.ts';
 import type { SharedParts } from './parts.ts';
@@ -187,7 +186,10 @@ export class Admitter {
 
 /** Returns the amounts that a request reserves, at least one of each. */
 export function amountsOf(reserved: ReservedTokens, price: Price | undefined): Amounts {
-  const money = Math.max(LEAST, price === undefined ? 0 : estimatedCost(price, reserved));
+  const money = Math.max(
+    LEAST,
+    price === undefined ? 0 : costOf(price, { prompt: reserved.prompt, completion: reserved.answer }),
+  );
   return { tokens: tokensOf(reserved), money };
 }
 

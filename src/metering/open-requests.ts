@@ -8,10 +8,10 @@
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
+import { costOf } from '../decision/prices.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import type { Charges } from './charge-text.ts';
 import { chargedBatch } from './charged-batch.ts';
-import { estimatedCost } from './cost-estimate.ts';
 import type { SharedParts } from './parts.ts';
 import type { OpenRequest, OpenRequestNote, OpenRequestStore } from './ports.ts';
 import { MAX_PROMPT_TOKENS } from './reservation-ids.ts';
@@ -144,7 +144,7 @@ function openRequest({ minute, offset, charges, counter, tenant, key, user, prom
   return {
     ...{ counter, tenant, key, user, prompt: estimate },
     ...{ period: periodOf(minute, offset), day: dayOf(minute, offset) },
-    cost: price === undefined ? 0 : estimatedCost(price, { prompt: estimate, answer: 0 }),
+    cost: price === undefined ? 0 : costOf(price, { prompt: estimate, completion: 0 }),
     priceVersion: price?.version ?? 0,
     charges: charges.charges,
   };

@@ -17,7 +17,7 @@ const price = (members: Partial<Price> = {}): Price => ({
 });
 
 /** Prices each token by itself, and rounds the sum of millionths up. */
-function naiveCost(of: Price, { prompt, completion, cached, cacheWrite, total }: PricedTokens): bigint {
+function naiveCost(of: Price, { prompt, completion, cached, cacheWrite, total }: Required<PricedTokens>): bigint {
   let millionths = 0n;
   for (let token = 0; token < prompt; token++) {
     const kind = token < cached ? of.cachedInput : token < cached + cacheWrite ? of.cacheWrite : of.input;
@@ -44,6 +44,18 @@ describe('the cost of a request', () => {
           expect(BigInt(costOf(price(amounts), tokens))).toBe(expected > most ? most : expected);
         },
       ),
+      { numRuns: runs(2000) },
+    );
+  });
+
+  test('is exact for every price and every number of tokens', () => {
+    const many = fc.oneof(fc.nat(100_000), fc.nat(), fc.maxSafeNat());
+    fc.assert(
+      fc.property(amount, amount, many, many, (input, output, prompt, completion) => {
+        const millionths = BigInt(prompt) * BigInt(input) + BigInt(completion) * BigInt(output);
+        const [cost, most] = [(millionths + 999_999n) / 1_000_000n, BigInt(Number.MAX_SAFE_INTEGER)];
+        expect(BigInt(costOf(price({ input, output }), { prompt, completion }))).toBe(cost > most ? most : cost);
+      }),
       { numRuns: runs(2000) },
     );
   });

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { costOf } from '../../src/decision/prices.ts';
 import { makeId } from '../../src/domain/ids.ts';
 import { BUDGET_PERIODS, BUDGET_UNITS } from '../../src/domain/records.ts';
 import { counterName, periodAt } from '../../src/metering/budget-periods.ts';
 import { chargeText, MAX_CHARGES_TEXT, readCharges } from '../../src/metering/charge-text.ts';
-import { estimatedCost } from '../../src/metering/cost-estimate.ts';
 import { runs } from '../support/properties.ts';
 
 const amount = fc.oneof(fc.nat({ max: 3 }), fc.nat(), fc.maxSafeNat());
@@ -75,15 +73,4 @@ describe('the text of charges', () => {
       { numRuns: runs(1000) },
     );
   });
-});
-
-test('the estimated cost is exact without large integers, for every price and every number of tokens', () => {
-  const tokens = fc.oneof(fc.nat({ max: 100_000 }), fc.nat(), fc.maxSafeNat());
-  fc.assert(
-    fc.property(prices, tokens, tokens, (price, prompt, answer) => {
-      const spent = { prompt, completion: answer, cached: 0, cacheWrite: 0, total: prompt + answer };
-      expect(estimatedCost(price, { prompt, answer })).toBe(costOf(price, { ...spent, total: 0 }));
-    }),
-    { numRuns: runs(2000) },
-  );
 });

@@ -5,7 +5,7 @@
  */
 
 import type { Steps } from '../../domain/steps.ts';
-import { CONTROL } from '../../domain/text.ts';
+import { CONTROL, compareTexts } from '../../domain/text.ts';
 import type { NameSet } from '../globs.ts';
 import { MAX_RESOURCE_NAME } from '../limits.ts';
 import { GlobAutomaton, OTHER_CHARACTER, type State } from './automaton.ts';
@@ -220,7 +220,7 @@ function cover(wanted: bigint, patterns: readonly Chosen[]): Cover {
 }
 
 function textsOf({ used }: Cover): readonly string[] {
-  return used.map(({ text }) => text).sort((a, b) => (a < b ? -1 : 1));
+  return used.map(({ text }) => text).sort(compareTexts);
 }
 
 /**

@@ -3,10 +3,10 @@
 import { budgetCallerOf, budgetsOf } from '../../decision/budgets.ts';
 import type { ExplainedBudget } from '../../decision/explain-steps.ts';
 import type { Allow, Identity, TenantView } from '../../decision/model.ts';
+import { costOf } from '../../decision/prices.ts';
 import type { RouteMatch } from '../../decision/routes.ts';
 import type { BudgetUnit } from '../../domain/records.ts';
 import { reservationAmount } from '../../metering/admission.ts';
-import { estimatedCost } from '../../metering/cost-estimate.ts';
 import { shownOf } from '../budgets/entity.ts';
 import { instantOf, type SpentBudget, spentOf } from '../budgets/state.ts';
 import type { ExplainParts } from './resolve.ts';
@@ -45,13 +45,13 @@ function amountsOf(
   { metering, priceTable }: Pick<ExplainParts, 'metering' | 'priceTable'>,
 ): Readonly<Record<BudgetUnit, number>> {
   if (!route.tokens) return { money: 1, tokens: 1, requests: 1 };
-  const reserved = reservationAmount(
+  const { prompt, answer } = reservationAmount(
     { ...asked, maxTokensPerRequest: tenant.settings.max_tokens_per_request },
     metering,
   );
   const price = model === undefined ? undefined : priceTable().of(model);
-  const money = price === undefined ? 1 : Math.max(1, estimatedCost(price, reserved));
-  return { money, tokens: reserved.prompt + reserved.answer, requests: 1 };
+  const money = price === undefined ? 1 : Math.max(1, costOf(price, { prompt, completion: answer }));
+  return { money, tokens: prompt + answer, requests: 1 };
 }
 
 function explained({ budget, share, spent, held, endsMs }: SpentBudget, needed: number): ExplainedBudget {

@@ -3,6 +3,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
+import { compareTexts } from '../../domain/text.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { tenantGone, throwIfInvalid } from '../caller/refusals.ts';
@@ -31,7 +32,7 @@ export async function withUniqueEmail<T>(statement: Promise<T>): Promise<T> {
 
 /** Returns each role once, in the order in which the database returns them. */
 export function sortedRoles(roles: readonly RoleName[]): readonly RoleName[] {
-  return [...new Set(roles)].sort((left, right) => (left < right ? -1 : 1));
+  return [...new Set(roles)].sort(compareTexts);
 }
 
 /**
