@@ -12,7 +12,7 @@ import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
-import type { CacheLoadStats } from '../telemetry/cache-metrics.ts';
+import type { CacheLoadStats, CacheStats } from '../telemetry/cache-metrics.ts';
 import { Freshness } from './freshness.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
 import type { Patience } from './load-limiter.ts';
@@ -21,7 +21,7 @@ import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener } from './ports.ts';
 import type { MapStats } from './read-through-cache.ts';
 import { INVALID, MISSING, type Resolution } from './resolution.ts';
-import { WaitingResolutions, type WaitingStats } from './waiting.ts';
+import { WaitingResolutions } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
 
@@ -55,16 +55,9 @@ const VERIFICATIONS: readonly LimitedClass[] = [
   'unseen_issuer_token',
 ];
 
-interface CredentialCacheStats {
+interface CredentialCacheStats extends CacheStats {
   readonly maps: { readonly [Name in CachedKind]: MapStats };
-  readonly fillsInFlight: number;
-  readonly verificationsInFlight: number;
-  readonly waiting: number;
   readonly loads: { readonly [Name in LimitedClass]: CacheLoadStats };
-  /** Resolutions rejected because too many were waiting. */
-  readonly rejectedResolutions: WaitingStats;
-  /** Estimated bytes of the compiled rules of tenants and of the global policies. */
-  readonly rulesBytes: number;
 }
 
 export class CredentialCache implements ChangeListener {

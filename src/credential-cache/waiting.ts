@@ -1,18 +1,13 @@
 /** Counts and bounds the resolutions that wait: those of unseen credentials apart from all others, and by client. */
 
 import { Fault } from '../domain/errors.ts';
+import type { CacheStats } from '../telemetry/cache-metrics.ts';
 
 const MAX_WAITING_KNOWN = 10_000;
 /** Resolutions of credentials that were never valid in this process that may wait. */
 const MAX_WAITING_UNSEEN = 20_000;
 /** The part of MAX_WAITING_UNSEEN that one client may use. */
 const MAX_WAITING_OF_CLIENT = 10_000;
-
-/** Resolutions rejected since the start. */
-export interface WaitingStats {
-  readonly known: number;
-  readonly unseen: number;
-}
 
 export class WaitingResolutions {
   readonly #ofClient = new Map<string, number>();
@@ -25,7 +20,7 @@ export class WaitingResolutions {
     return this.#known + this.#unseen;
   }
 
-  stats(): WaitingStats {
+  stats(): CacheStats['rejectedResolutions'] {
     return { known: this.#rejectedKnown, unseen: this.#rejectedUnseen };
   }
 

@@ -4,13 +4,14 @@ import { BODY_SETTING } from '../decision/body.ts';
 import type { Allow, Decision, PublicAllow, Route, Snapshot } from '../decision/model.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
+import type { CheckObserver } from '../telemetry/check-observer.ts';
+import type { CheckCode } from '../telemetry/check-outcome.ts';
 import type { Span } from '../telemetry/tracing.ts';
 import type { CheckRequest } from './check-input.ts';
 import { type AdmittedLimits, type AllowWriter, createAllowWriter } from './check-response.ts';
 import { createDenialWriter, type Denial, writeShadowDenial } from './denied-response.ts';
 import type { UnaryCall } from './grpc/methods.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
-import type { Observer, Outcome } from './ports.ts';
 import type { RandomPool } from './random-pool.ts';
 
 export interface CheckAttempt {
@@ -33,7 +34,7 @@ export interface CheckAttempt {
 }
 
 interface CheckAnswersParts {
-  readonly observer: Observer;
+  readonly observer: CheckObserver;
   readonly forwardCredential: boolean;
   readonly tokenHeader: UpstreamTokenHeader | undefined;
   readonly random: RandomPool;
@@ -50,7 +51,7 @@ const NO_REQUEST = Object.freeze({ input: undefined, clientRequestId: undefined 
 export const LAST_RESORT: Buffer = createDenialWriter()(UNAVAILABLE, 'req_00000000000000000000000000', false);
 
 export class CheckAnswers {
-  readonly #observer: Observer;
+  readonly #observer: CheckObserver;
   readonly #monotonicMs: () => number;
   readonly #allows: AllowWriter;
   readonly #writeDenial = createDenialWriter();
@@ -119,7 +120,7 @@ export class CheckAnswers {
     return write(denial, requestId, isMessages);
   }
 
-  #report(attempt: CheckAttempt, code: Outcome['code'], decision: Decision | undefined, error: unknown): void {
+  #report(attempt: CheckAttempt, code: CheckCode, decision: Decision | undefined, error: unknown): void {
     try {
       const { requestId, startedAtMs, request, shadow, span } = attempt;
       const tookMs = this.#monotonicMs() - attempt.cameAtMs;

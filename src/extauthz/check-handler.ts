@@ -21,6 +21,7 @@ import { matchRoute, type RouteMatch, type RouteTable } from '../decision/routes
 import { Fault } from '../domain/errors.ts';
 import { readCredential } from '../identity/credential.ts';
 import type { BudgetState, LimitDecision } from '../metering/admission.ts';
+import type { CheckObserver } from '../telemetry/check-observer.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type BodyRateOptions, BodyRates } from './body-rates.ts';
 import { DEFAULT_MAX_BODY_BYTES } from './bounds.ts';
@@ -31,7 +32,7 @@ import { readCheckRequest } from './check-request.ts';
 import type { Denial } from './denied-response.ts';
 import { traceparentOf } from './draft.ts';
 import type { UnaryCall } from './grpc/methods.ts';
-import type { Limiter, Observer } from './ports.ts';
+import type { Limiter } from './ports.ts';
 import { createRandomPool, type RandomPool } from './random-pool.ts';
 import { createRequestIds } from './request-id.ts';
 import type { UpstreamHeaders } from './upstream-headers.ts';
@@ -51,7 +52,7 @@ export interface CheckHandlerParts {
   readonly shadow?: ShadowParts;
   /** Whether checks in shadow mode are decided; false: each is denied. Default: true. */
   readonly acceptsShadow?: boolean;
-  readonly observer: Observer;
+  readonly observer: CheckObserver;
   /** Trusted proxies in front of Envoy that write `X-Forwarded-For`; 0 = the connection's peer is the client. */
   readonly trustedHops: number;
   /** Whether the upstream gets the headers that carry a credential. */

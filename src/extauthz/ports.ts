@@ -1,11 +1,8 @@
 /** The services that a check handler uses. `src/server` wires them. */
 
 import type { Allow } from '../decision/model.ts';
-import type { RequestId } from '../domain/ids.ts';
 import type { LimitDecision } from '../metering/admission.ts';
 import type { FinishedUsage } from '../metering/settlement.ts';
-import type { CheckOutcome } from '../telemetry/check-outcome.ts';
-import type { DenialCode } from './denied-response.ts';
 
 /** The steps rate limit and quota, which are no pure function because they count. */
 export interface Limiter {
@@ -44,17 +41,4 @@ export interface OtherGateListener {
   reported(): void;
   /** @param requestId Envoy's `x-request-id` of a denied request */
   denied(requestId: string): void;
-}
-
-/** The outcome of one check. */
-export interface Outcome extends CheckOutcome {
-  readonly code: 'allow' | 'public' | DenialCode;
-  readonly requestId: RequestId;
-  readonly traceId: string | undefined;
-  readonly shadow: boolean;
-}
-
-/** Counts and logs outcomes. Called after the answer is written. Its errors are ignored. */
-export interface Observer {
-  observe(outcome: Outcome): void;
 }

@@ -2,6 +2,7 @@
 
 import type { Principal, TenantView } from '../decision/model.ts';
 import type { BudgetId } from '../domain/ids.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { BudgetPeriod, BudgetUnit } from '../domain/records.ts';
 import type { RateState } from './rate-state.ts';
 
@@ -80,13 +81,7 @@ export interface RateRefusal {
   /** Set if `rate` is undefined. */
   readonly retryAfterSeconds?: number;
   /** The limit by model that is the cause. Absent: another limit is. */
-  readonly limit?: ModelLimit | undefined;
-}
-
-export interface ModelLimit {
-  readonly level: 'tenant' | 'key' | 'user';
-  readonly models: readonly string[];
-  readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
+  readonly limit?: RateLimitMember | undefined;
 }
 
 /** A budget at the time of a check, as this process knows it. */

@@ -24,8 +24,8 @@
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
-import type { ModelLimit } from './admission.ts';
 import { Outage, type SharedParts } from './parts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
 import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
@@ -124,7 +124,7 @@ export class RateLeases {
   }
 
   /** Returns a subject for the next check. @param id unique among the subjects of the kind */
-  subject(kind: SubjectKind, id: string, label: ModelLimit, limit: number, now: number): RateSubject {
+  subject(kind: SubjectKind, id: string, label: RateLimitMember, limit: number, now: number): RateSubject {
     const subject = this.#subjects.find(kind, id, label, now);
     subject.limit = limit;
     return subject;

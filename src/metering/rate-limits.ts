@@ -3,9 +3,10 @@
  * tenant, the user or owner, and the key. A request consumes units of all of them, or of none.
  */
 
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { MeteringCounts } from '../telemetry/metering-counts.ts';
 import type { Account } from './account.ts';
-import type { AdmissionRequest, ModelLimit, RateRefusal } from './admission.ts';
+import type { AdmissionRequest, RateRefusal } from './admission.ts';
 import type { RateLeases, RateResult, RateStates, Subjects } from './rate-leases.ts';
 import type { PlannedRate } from './rate-plans.ts';
 import type { RateState } from './rate-state.ts';
@@ -29,8 +30,8 @@ const NO_LIMITS: RateOutcome = Object.freeze({
 
 /** Requests per minute of all models, and of requests without a model. */
 const ALL = { models: ['*'], dimension: 'requests_per_minute' } as const;
-const OF_TENANT: ModelLimit = { level: 'tenant', ...ALL };
-const OF_KEY: ModelLimit = { level: 'key', ...ALL };
+const OF_TENANT: RateLimitMember = { level: 'tenant', ...ALL };
+const OF_KEY: RateLimitMember = { level: 'key', ...ALL };
 
 export class RateLimits {
   readonly #leases: RateLeases;
@@ -141,7 +142,7 @@ function isSome(subjects: readonly RateSubject[]): subjects is Subjects {
   return subjects.length > 0;
 }
 
-function holderOf({ level }: ModelLimit, keyId: string | undefined): string {
+function holderOf({ level }: RateLimitMember, keyId: string | undefined): string {
   switch (level) {
     case 'tenant':
       return 'This tenant';

@@ -2,13 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import type { ModelRate } from '../decision/model-rates.ts';
-import type { ModelLimit } from './admission.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { RateSubject } from './rate-subjects.ts';
 
 /** A limit by model and the subject that counts it, which is found when the limit first counts a request. */
 export interface PlannedRate {
   readonly limit: number;
-  readonly label: ModelLimit;
+  readonly label: RateLimitMember;
   /** The name of the subject. */
   readonly name: string;
   subject: RateSubject | undefined;

@@ -1,6 +1,6 @@
 /** The subjects of rate limits that this process knows, a bounded number, and the windows of each. */
 
-import type { ModelLimit } from './admission.ts';
+import type { RateLimitMember } from '../domain/problem-details.ts';
 import { Demand } from './demand.ts';
 import { newRateWindow, type RateWindow } from './rate-window.ts';
 
@@ -13,7 +13,7 @@ const MAX_WINDOWS = 3;
 export class RateSubject {
   readonly name: string;
   /** The limit as a refusal names it. */
-  readonly label: ModelLimit;
+  readonly label: RateLimitMember;
   readonly unit: 'requests' | 'tokens';
   readonly demand: Demand;
   /** The limit sent with the last check. Every check carries the limit, so a raised limit takes effect at once. */
@@ -34,7 +34,7 @@ export class RateSubject {
   /** @param onStranded called with the unused units of a window that is dropped */
   constructor(
     name: string,
-    label: ModelLimit,
+    label: RateLimitMember,
     nowMs: number,
     onStranded: (subject: RateSubject, units: number) => void,
   ) {
@@ -115,7 +115,7 @@ export class RateSubjects {
   }
 
   /** @param id unique among the subjects of the kind */
-  find(kind: SubjectKind, id: string, label: ModelLimit, now: number): RateSubject {
+  find(kind: SubjectKind, id: string, label: RateLimitMember, now: number): RateSubject {
     const { subjects } = this.#kinds[kind];
     const known = subjects.get(id);
     if (known !== undefined) return known;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BodyRates } from '../../src/extauthz/body-rates.ts';
 import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import type { Outcome } from '../../src/extauthz/ports.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { runs } from '../support/properties.ts';
 import { type Answer, readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID } from './support/little-world.ts';
@@ -66,7 +66,7 @@ describe('the rates of bodies', () => {
 
 describe('a check beyond the rate of bodies', () => {
   const world = littleWorld();
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckOutcome[] = [];
   let nowMs = 0;
   const gateWith = (callerRate: number, tenantRate: number): CheckHandler =>
     createCheckHandler({

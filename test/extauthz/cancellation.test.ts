@@ -5,9 +5,9 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Resolution } from '../../src/credential-cache/resolution.ts';
 import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { frame } from '../../src/extauthz/grpc/messages.ts';
-import type { Outcome } from '../../src/extauthz/ports.ts';
 import { type ExtAuthzServer, startExtAuthz } from '../../src/extauthz/server.ts';
 import type { LimitDecision } from '../../src/metering/admission.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld } from './support/little-world.ts';
 import { CHECK_PATH, call, connectRaw, endOf, openCall } from './support/raw-peer.ts';
@@ -41,13 +41,13 @@ interface Stage {
   readonly outstanding: Set<string>;
   /** Returns the number of requests to the limits. */
   asked(): number;
-  readonly outcomes: Outcome[];
+  readonly outcomes: CheckOutcome[];
 }
 
 /** @param hold what an admission waits for; default: nothing */
 async function stage(parts: Partial<CheckHandlerParts> = {}, hold?: Promise<void>): Promise<Stage> {
   const outstanding = new Set<string>();
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckOutcome[] = [];
   let asked = 0;
   const admit = (): LimitDecision => {
     const reservation = String(asked).padStart(46, '0');

@@ -7,8 +7,9 @@ import { Fault } from '../../src/domain/errors.ts';
 import { makeId } from '../../src/domain/ids.ts';
 import { type CheckHandler, type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { UnaryCall } from '../../src/extauthz/grpc/methods.ts';
-import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
+import type { Limiter } from '../../src/extauthz/ports.ts';
 import type { BudgetState, LimitDecision } from '../../src/metering/admission.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS, OWNED_KEY_ID, TENANT_KEY, USER_ID } from './support/little-world.ts';
@@ -19,11 +20,11 @@ const routes = builtinRoutes();
 
 interface Watched {
   readonly gate: CheckHandler;
-  readonly outcomes: Outcome[];
+  readonly outcomes: CheckOutcome[];
 }
 
 function watched(parts: Partial<CheckHandlerParts> = {}): Watched {
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckOutcome[] = [];
   const gate = createCheckHandler({
     routes,
     resolver: world.resolver,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildRouteTable } from '../../src/decision/routes.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import type { Outcome } from '../../src/extauthz/ports.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { reportedEffect } from '../../src/telemetry/check-outcome.ts';
 import {
   extraLines,
@@ -27,7 +27,7 @@ const { table: routes } = built;
 const ZEROS = { take: (count: number) => new Uint8Array(count) };
 
 function answered(world: RandomWorld, principal: RandomPrincipal, request: RandomRequest) {
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckOutcome[] = [];
   const gate = createCheckHandler({
     routes,
     resolver: {

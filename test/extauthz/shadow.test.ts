@@ -3,8 +3,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
+import type { Limiter } from '../../src/extauthz/ports.ts';
 import type { LimitDecision } from '../../src/metering/admission.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { builtinRoutes, littleWorld, NOW_MS } from './support/little-world.ts';
@@ -22,7 +23,7 @@ const REFUSED: LimitDecision = {
 const ADMITTED: LimitDecision = { kind: 'admitted', reservation: undefined, rate: undefined };
 
 const taken: string[] = [];
-const outcomes: Outcome[] = [];
+const outcomes: CheckOutcome[] = [];
 let limited: LimitDecision = ADMITTED;
 
 /** Enforced checks and checks in shadow mode have the same limits, but only enforced ones take something. */
@@ -107,7 +108,7 @@ describe('a check in shadow mode', () => {
   });
 
   test('is denied and recorded where the server accepts none, and enforced checks are decided as before', () => {
-    const outcomes: Outcome[] = [];
+    const outcomes: CheckOutcome[] = [];
     const refusing = createCheckHandler({
       routes: builtinRoutes(),
       resolver: world.resolver,

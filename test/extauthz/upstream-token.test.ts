@@ -6,10 +6,11 @@ import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/
 import { Fault } from '../../src/domain/errors.ts';
 import { parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import type { Limiter, Outcome } from '../../src/extauthz/ports.ts';
+import type { Limiter } from '../../src/extauthz/ports.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { UpstreamHeaders, type UpstreamHeadersParts } from '../../src/extauthz/upstream-headers.ts';
 import { OPTIONAL_CLAIMS, UpstreamTokens } from '../../src/identity/upstream-token.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { type SigningRing, signingRing } from '../identity/support/signing-ring.ts';
 import { readAnswer } from './support/definition.ts';
 import {
@@ -72,12 +73,12 @@ interface Stand {
   /** Whether a check waits for something. */
   readonly waits: (spec?: RequestSpec) => boolean;
   readonly time: { nowMs: number };
-  readonly outcomes: Outcome[];
+  readonly outcomes: CheckOutcome[];
 }
 
 function stand(upstreamHeaders: UpstreamHeaders, parts: Partial<CheckHandlerParts> = {}): Stand {
   const time = { nowMs: NOW_MS };
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckOutcome[] = [];
   const gate = createCheckHandler({
     routes: builtinRoutes(),
     resolver: world.resolver,

@@ -2,7 +2,7 @@
 
 import type { Principal } from '../../src/decision/model.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
-import type { Outcome } from '../../src/extauthz/ports.ts';
+import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { readAnswer } from '../extauthz/support/definition.ts';
 import { checkRequest } from '../extauthz/support/requests.ts';
 import type { Harness } from './harness.ts';
@@ -23,7 +23,7 @@ export type Gate = (
 ) => Promise<Decided>;
 
 export function gateOf({ platformRoutes, live }: Harness): Gate {
-  const seen: Outcome[] = [];
+  const seen: CheckOutcome[] = [];
   const handle = createCheckHandler({
     routes: platformRoutes,
     resolver: live,
