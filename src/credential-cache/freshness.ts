@@ -1,5 +1,6 @@
 /** The staleness bound: how long cached data is trusted without a successful poll of the change feed. */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { FeedClock } from './ports.ts';
 
@@ -11,7 +12,7 @@ interface FreshnessParts {
 
 export class Freshness {
   readonly #parts: FreshnessParts;
-  #catchingUp: Promise<void> | undefined;
+  readonly #catchUps = new SingleFlight(() => this.#catchUp());
 
   constructor(parts: FreshnessParts) {
     this.#parts = parts;
@@ -27,13 +28,7 @@ export class Freshness {
    * @throws Fault (by rejecting) if the feed cannot be read, or is still stale
    */
   async restore(): Promise<void> {
-    const attempt = this.#catchingUp ?? this.#catchUp();
-    this.#catchingUp = attempt;
-    try {
-      await attempt;
-    } finally {
-      if (this.#catchingUp === attempt) this.#catchingUp = undefined;
-    }
+    await this.#catchUps.run();
     if (!this.holds(this.#parts.monotonicMs()))
       throw new Fault('the change feed is too far behind to trust what is cached');
   }

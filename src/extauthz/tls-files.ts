@@ -8,6 +8,7 @@
 
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { TlsReload } from '../telemetry/grpc-metrics.ts';
 import type { Ticking } from './grpc/call-stats.ts';
 import type { TlsMaterial } from './http2/listener.ts';
@@ -65,7 +66,6 @@ export function watchTlsFiles({
   let current = inUse;
   /** The rejected content, or the error of reading it. It is reported once. */
   let refused: TlsMaterial | string | undefined;
-  let reading = false;
   let stopped = false;
 
   async function look(): Promise<void> {
@@ -101,13 +101,8 @@ export function watchTlsFiles({
     onReload({ kind: 'refused', problem });
   }
 
-  const stopTicking = ticking(() => {
-    if (reading) return;
-    reading = true;
-    void look().finally(() => {
-      reading = false;
-    });
-  });
+  const looks = new SingleFlight(look);
+  const stopTicking = ticking(() => void looks.run());
   return () => {
     stopped = true;
     stopTicking();

@@ -6,6 +6,7 @@
  */
 
 import { inTime } from '../concurrency/in-time.ts';
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { Fault } from '../domain/errors.ts';
 import { hex, type Mac } from './audit-chain.ts';
 import { removeBatch, type SealBatchResult, type SealedTo, sealBatch } from './audit-seal.ts';
@@ -53,7 +54,8 @@ export class AuditSealer {
   readonly #events: SealerEvents;
   #newest: SealedTo | undefined;
   #reportedAnchor: SealedTo | undefined;
-  #turn: Promise<void> | undefined;
+  /** Skips a turn while another one runs. */
+  readonly #turns = new SingleFlight(() => this.#reporting(() => this.#takeTurn()));
   #upkeepDue = true;
   #timers: NodeJS.Timeout[] = [];
 
@@ -66,7 +68,7 @@ export class AuditSealer {
   start(): void {
     const { intervalMs = 1000 } = this.#options;
     this.#timers = [
-      setInterval(() => this.#takeTurn(), intervalMs),
+      setInterval(() => void this.#turns.run(), intervalMs),
       setInterval(() => {
         this.#upkeepDue = true;
       }, UPKEEP_MS),
@@ -97,7 +99,7 @@ export class AuditSealer {
   }
 
   async #lastTurn(): Promise<void> {
-    await this.#turn;
+    await this.#turns.idle();
     await this.#reporting(() => this.seal());
     this.#reportAnchor();
   }
@@ -113,18 +115,13 @@ export class AuditSealer {
     return total;
   }
 
-  /** Skips a turn while another one runs. */
-  #takeTurn(): void {
-    this.#turn ??= this.#reporting(async () => {
-      await this.seal();
-      this.#events.onTurn?.();
-      if (!this.#upkeepDue) return;
-      this.#upkeepDue = false;
-      this.#reportAnchor();
-      await this.removeExpired();
-    }).finally(() => {
-      this.#turn = undefined;
-    });
+  async #takeTurn(): Promise<void> {
+    await this.seal();
+    this.#events.onTurn?.();
+    if (!this.#upkeepDue) return;
+    this.#upkeepDue = false;
+    this.#reportAnchor();
+    await this.removeExpired();
   }
 
   async #reporting(work: () => Promise<unknown>): Promise<void> {

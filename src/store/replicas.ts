@@ -13,6 +13,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { Database } from './database.ts';
 
 export const REPORT_CHANNEL = 'postern_report';
@@ -63,8 +64,8 @@ const REPORT = {
 
 export class Replica {
   readonly #options: ReplicaOptions;
+  readonly #reports = new SingleFlight(() => this.#reportAll());
   #timer: NodeJS.Timeout | undefined;
-  #reporting: Promise<void> | undefined;
   #isRequested = false;
   #stopped = false;
 
@@ -76,28 +77,22 @@ export class Replica {
   async start(): Promise<void> {
     this.#options.feed.onReportRequest(() => this.report());
     await this.#write();
-    this.#timer = setInterval(() => this.#report(), this.#options.heartbeatMs ?? HEARTBEAT_MS);
+    this.#timer = setInterval(() => void this.#reports.run(), this.#options.heartbeatMs ?? HEARTBEAT_MS);
     this.#timer.unref();
   }
 
   /** Reads the feed and reports the position; requests during a report share the next one. Never rejects. */
   report(): void {
     this.#isRequested = true;
-    this.#report();
+    void this.#reports.run();
   }
 
   /** Removes the row. Never rejects: a row that stays is forgotten later. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    await this.#reporting;
+    await this.#reports.idle();
     await removeReplica(this.#options.db, this.#options.id).catch((error: unknown) => this.#options.onError?.(error));
-  }
-
-  #report(): void {
-    this.#reporting ??= this.#reportAll().finally(() => {
-      this.#reporting = undefined;
-    });
   }
 
   async #reportAll(): Promise<void> {

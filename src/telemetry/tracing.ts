@@ -10,6 +10,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
 import { inTime } from '../concurrency/in-time.ts';
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { maskText } from './masking.ts';
 import { OtlpExporter, type OtlpTarget } from './otlp/exporter.ts';
@@ -131,8 +132,9 @@ class SpanExport {
   readonly #options: TracingOptions;
   readonly #exporter: OtlpExporter;
   readonly #waiting = new BoundedQueue<string>(MAX_WAITING);
+  /** Never rejects. */
+  readonly #sending = new SingleFlight(() => this.#sendAll());
   #timer: NodeJS.Timeout | undefined;
-  #sending: Promise<void> | undefined;
   #isLosing = false;
   dropped = 0;
 
@@ -148,22 +150,14 @@ class SpanExport {
     }
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#send();
+      void this.#sending.run();
     }, EXPORT_EVERY_MS).unref();
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    await inTime(this.#send(), CLOSE_TIMEOUT_MS, () => undefined);
+    await inTime(this.#sending.run(), CLOSE_TIMEOUT_MS, () => undefined);
     this.#exporter.close();
-  }
-
-  /** Sends the waiting spans. Never rejects. */
-  #send(): Promise<void> {
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
-    return this.#sending;
   }
 
   async #sendAll(): Promise<void> {
