@@ -6,9 +6,6 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Arguments } from './arguments.ts';
 
-/** `unasked`: there is no terminal to ask at, and no `--yes`. */
-type Agreement = 'agreed' | 'declined' | 'unasked';
-
 /** The exit code of a command that changed nothing because the operator declined. */
 const DECLINED = 1;
 /** The exit code of a command that changed nothing because it could not ask; as for wrong usage. */
@@ -20,37 +17,24 @@ export function hasTerminal(): boolean {
 }
 
 /**
- * Asks the operator before a command changes anything. `--yes` agrees in advance.
+ * Asks the operator before a command changes anything. `--yes` agrees in advance. Returns undefined after a yes;
+ * otherwise prints why and returns the exit code.
  * @param effect a sentence that says what the command does
  * @param asks default: there is a terminal
  */
-async function agreementTo(effect: string, args: Arguments, asks = hasTerminal()): Promise<Agreement> {
-  if (args.flag('yes')) return 'agreed';
-  if (!asks) return 'unasked';
-  return (await isAgreed(process.stdin, process.stdout, effect)) ? 'agreed' : 'declined';
-}
-
-/** Asks like `agreementTo`. Returns undefined after a yes; otherwise prints why and returns the exit code. */
 export async function stoppedBefore(
   effect: string,
   args: Arguments,
   asks = hasTerminal(),
 ): Promise<number | undefined> {
-  const agreement = await agreementTo(effect, args, asks);
-  switch (agreement) {
-    case 'agreed':
-      return undefined;
-    case 'declined':
-      process.stdout.write('\nNothing was changed.\n');
-      return DECLINED;
-    case 'unasked':
-      process.stderr.write(
-        `${effect} Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n`,
-      );
-      return UNASKED;
-    default:
-      return agreement satisfies never;
+  if (args.flag('yes')) return undefined;
+  if (!asks) {
+    process.stderr.write(`${effect} Nothing was changed. Run the command at a terminal to confirm it, or add --yes.\n`);
+    return UNASKED;
   }
+  if (await isAgreed(process.stdin, process.stdout, effect)) return undefined;
+  process.stdout.write('\nNothing was changed.\n');
+  return DECLINED;
 }
 
 /** Asks at a terminal. Every answer except `yes` declines, and so do the end of the input and an interrupt. */
