@@ -11,7 +11,7 @@ export function problemsOf(settings: DirectorySettings): readonly string[] {
   const clear = settings.urls.filter(({ secure, host }) => !secure && !settings.startTls && !isLoopback(host));
   const inClear = clear.map(
     ({ text }) =>
-      `The directory ${settings.name} is asked at ${text} in clear: whoever is on the way reads the passwords. Use ldaps://, or set ldap.start-tls.`,
+      `The directory ${settings.name} is asked at ${text} in clear, so passwords can be read on the way. Use ldaps://, or set ldap.start-tls.`,
   );
   const alone =
     settings.serviceAccount === undefined

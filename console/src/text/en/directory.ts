@@ -71,7 +71,7 @@ export const directory = {
   fullName: 'Full name',
   state: 'Account',
   recent: 'The last tests',
-  recentSmall: 'by anybody, as the audit log has them',
+  recentSmall: 'by all users, as the audit log has them',
   noRecent: 'No login was tested yet.',
   time: 'Time',
   by: 'By',

@@ -18,7 +18,7 @@ export const issuerTemplates = {
     says: 'Microsoft accounts of one directory.',
     notes: [
       'In the manifest of the application, set the access token version to 2. Tokens of version 1 have another issuer.',
-      'Users are found by oid. An e-mail address or a preferred_username can be changed by its user, so neither identifies anybody.',
+      'Users are found by oid. An e-mail address or a preferred_username can be changed by its user, so neither identifies a user.',
       'Map app roles (the claim roles), not groups: of a user with many groups, Entra sends a link in place of the list.',
     ],
   },

@@ -73,7 +73,7 @@ export const keys = {
   until: (when: string) => `It works until ${when}.`,
   inThePast: 'Choose a time in the future.',
   noDate: 'Choose a day and a time.',
-  neverHint: 'A key that never expires works until somebody revokes it. A tenant may forbid such keys.',
+  neverHint: 'A key that never expires works until it is revoked. A tenant may forbid such keys.',
   ownerHint: 'Without an owner the key belongs to the tenant. The roles of an owner bound what the key may do.',
   rateHint: 'On top of the limit of the tenant. Empty: none of its own.',
   constraints: 'Only some models, collections or agents',

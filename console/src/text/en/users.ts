@@ -88,7 +88,7 @@ export const users = {
   creating: 'Create user',
   linkTitle: (name: string) => `A link for ${name}`,
   linkOnce:
-    'This is the only time that the link is shown. It works once and for an hour. Send it to the user over a channel that you trust: whoever opens it sets the password.',
+    'This is the only time that the link is shown. It works once and for an hour. Send it to the user over a channel that you trust: the person who opens it sets the password.',
   linkLost: 'The link was made, but its answer was lost. Reset the password to make another.',
   copyLink: 'Copy link',
   saved: 'I have saved it',
