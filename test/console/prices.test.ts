@@ -40,8 +40,6 @@ describe('a price', () => {
     const other = { models: `${MODEL}-2`, input: '1.00', output: '2.00', per: 1_000_000 };
     await done(stand.server.http, 'PUT', '/v1/iam/prices', { token: stand.token, body: { prices: [...list, other] } });
     await drawer.getByRole('button', { name: 'Save price' }).click();
-    await drawer.getByRole('button', { name: 'Continue with the newest' }).click();
-    await drawer.getByRole('button', { name: 'Save price' }).click();
     await drawer.waitFor({ state: 'hidden' });
     expect(await priceOf(MODEL)).toMatchObject({ input: '0.20', output: '0.60', cached_input: '0.05' });
     expect(await priceOf(`${MODEL}-2`)).toMatchObject({ input: '1.00' });
