@@ -230,6 +230,8 @@ describe('usage that a platform reports', () => {
     const tenant = await freshTenant();
     await put([price('llama-*', { input: '1', output: '0' })]);
     const earlier = await clock();
+    // The times of events are milliseconds, so the next list must not be of the same one.
+    await expect.poll(clock).not.toBe(earlier);
     await put([price('llama-*', { input: '5', output: '0' })]);
     const later = await clock();
     await report(
