@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { PHONE } from './support/browser.ts';
+import { PHONE, untilSettled } from './support/browser.ts';
 import { expectFocus, tabTo } from './support/keyboard.ts';
 import { ask, chooseAction, developerKey } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -268,6 +268,8 @@ async function middleOf(place: Locator): Promise<{ readonly x: number; readonly 
 }
 
 async function drag(page: Page, from: Locator, ...via: readonly Locator[]): Promise<void> {
+  // What arrives later above the grid would move the cells away from the pointer.
+  await untilSettled(page);
   await from.hover();
   await page.mouse.down();
   for (const place of via) await place.hover();
