@@ -2,11 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const MIN_PAUSE_MS = 25;
-const MAX_PAUSE_MS = 100;
+const POLL_MS = 25;
 
 /**
- * Asks again and again until the answer is there, with pauses that grow; a question that fails counts as not yet.
+ * Asks again and again until the answer is there; a question that fails counts as not yet.
  * @param what as the error names it when the time is over, together with what the last question said
  */
 export async function eventually<T>(
@@ -15,8 +14,7 @@ export async function eventually<T>(
   limitMs = 30_000,
 ): Promise<T> {
   let last: unknown = 'no answer';
-  const end = performance.now() + limitMs;
-  for (let pauseMs = MIN_PAUSE_MS; performance.now() < end; pauseMs = Math.min(pauseMs * 1.2, MAX_PAUSE_MS)) {
+  for (const end = performance.now() + limitMs; performance.now() < end; await sleep(POLL_MS)) {
     try {
       const answer = await question();
       if (answer !== undefined && answer !== false) return answer;
@@ -24,7 +22,6 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    await sleep(pauseMs);
   }
   throw new Error(`${what}: not within ${limitMs} ms (${last instanceof Error ? last.message : String(last)})`, {
     cause: last,
