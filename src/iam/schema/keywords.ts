@@ -1,6 +1,6 @@
-/** Keywords and kinds of schemas that TypeBox does not have. */
+/** Keywords and kinds of schemas that `Type` does not have. */
 
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from './type.ts';
 
 export type Component<S extends TSchema = TSchema> = S & { readonly title: string };
 
