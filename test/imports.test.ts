@@ -26,7 +26,7 @@ it('a gate loads no schemas, no validator, no HTTP framework and no password has
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=commonjs', '--eval', program]);
   const packages: unknown = JSON.parse(stdout);
   expect(packages).toContain('pg');
-  for (const name of ['ajv', 'fastify', '@node-rs/argon2', 'openid-client', 'ldapts'])
+  for (const name of ['typebox', 'ajv', 'fastify', '@node-rs/argon2', 'openid-client', 'ldapts'])
     expect(packages).not.toContain(name);
 });
 

@@ -1,9 +1,9 @@
 /** Checks the form of a setup file, with advice for unknown members. */
 
+import type { TSchema } from 'typebox';
 import { didYouMean } from '../config/config-error.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import { type Validated, validatorOf } from '../http/validation.ts';
-import type { TSchema } from '../iam/schema/type.ts';
 import { SETUP_SCHEMA, type SetupDocument } from '../iam/setup/document.ts';
 
 const validate = validatorOf(SETUP_SCHEMA);

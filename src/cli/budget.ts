@@ -1,5 +1,6 @@
 /** `postern budget`: the budgets of all tenants, for the operator. */
 
+import type { Static, TSchema } from 'typebox';
 import { fieldSentence } from '../domain/problem-details.ts';
 import {
   budgetOfName,
@@ -13,7 +14,6 @@ import { type BudgetRow, budgetChanges, budgetReset, newBudget, shownOf } from '
 import { type BudgetRef, listBudgets } from '../iam/budgets/queries.ts';
 import { statesOf } from '../iam/budgets/state.ts';
 import { zonesOf } from '../iam/budgets/state-queries.ts';
-import type { Static, TSchema } from '../iam/schema/type.ts';
 import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';

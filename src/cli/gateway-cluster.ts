@@ -5,10 +5,10 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
+import { Type } from 'typebox';
 import { parse, parseAllDocuments } from 'yaml';
 import { readFailure } from '../config/yaml.ts';
 import { validatorOf } from '../http/validation.ts';
-import { Type } from '../iam/schema/type.ts';
 import { readBounded } from './apply-file.ts';
 import { UsageError } from './arguments.ts';
 

@@ -1,7 +1,7 @@
 /** The objects of Gateway API and Envoy Gateway that `postern gateway verify` reads, of a dump or a cluster. */
 
+import { type Static, type TSchema, Type } from 'typebox';
 import { validatorOf } from '../http/validation.ts';
-import { type Static, type TSchema, Type } from '../iam/schema/type.ts';
 import { printable } from './apply-plan.ts';
 
 const TEXT = Type.String({ maxLength: 8192 });

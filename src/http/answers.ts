@@ -3,7 +3,7 @@
  * with it.
  */
 
-import type { TSchema } from '../iam/schema/type.ts';
+import type { TSchema } from 'typebox';
 
 export type AnswerHeader = 'location' | 'etag' | 'set-cookie' | 'cache-control';
 

@@ -3,6 +3,7 @@
  * same table.
  */
 
+import type { Static, TSchema } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
@@ -10,7 +11,6 @@ import { fieldSentence } from '../domain/problem-details.ts';
 import { isStorable } from '../domain/storable.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
-import type { Static, TSchema } from '../iam/schema/type.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
 import type { ForwardedScheme } from './client-address.ts';

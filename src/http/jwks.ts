@@ -1,10 +1,10 @@
 /** The public keys of tokens (RFC 7517) and where they are, for services that verify tokens. */
 
+import { type TSchema, Type } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { entityTag } from '../iam/change/preconditions.ts';
 import { component } from '../iam/schema/keywords.ts';
-import { type TSchema, Type } from '../iam/schema/type.ts';
 import { type AnswerHeader, type Answers, shows } from './answers.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
 import { publicEndpoint } from './endpoint.ts';

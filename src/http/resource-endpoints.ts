@@ -3,11 +3,11 @@
  * delete.
  */
 
+import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Component } from '../iam/schema/keywords.ts';
 import { listOf } from '../iam/schema/resource-parts.ts';
-import type { Static, TSchema } from '../iam/schema/type.ts';
 import { type Answers, DONE, makes, shows, TAGGED } from './answers.ts';
 import { type Answer, type CallerRequestInput, callerEndpoint, type Endpoint } from './endpoint.ts';
 import type { PathTarget } from './refused.ts';

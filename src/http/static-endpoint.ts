@@ -1,8 +1,8 @@
 /** An endpoint for content that does not change while the server runs, with an entity tag. */
 
 import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
 import { REPEATED } from '../decision/model.ts';
-import { Type } from '../iam/schema/type.ts';
 import { type Endpoint, publicEndpoint } from './endpoint.ts';
 
 interface StaticContent {

@@ -1,9 +1,9 @@
-/** Validation by schemas, which Ajv compiles in strict mode: no coercion, no defaults, no unknown members. */
+/** Validation by TypeBox schemas, which Ajv compiles in strict mode: no coercion, no defaults, no unknown members. */
 
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
+import { type Static, type TSchema, Type } from 'typebox';
 import type { FieldError } from '../domain/problem-details.ts';
-import { type Static, type TSchema, Type } from '../iam/schema/type.ts';
 import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
 

@@ -1,12 +1,12 @@
 /** Clients that go away before their request is complete. */
 
 import { connect, type Socket } from 'node:net';
+import { Type } from 'typebox';
 import { expect, onTestFinished, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { trustProxies } from '../../src/http/client-address.ts';
 import { callerEndpoint, type Endpoint, publicEndpoint } from '../../src/http/endpoint.ts';
 import { createHttp } from '../../src/http/server.ts';
-import { Type } from '../../src/iam/schema/type.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
 
 interface Stand {

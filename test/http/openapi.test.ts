@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
+import { type TSchema, Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { isPermission, isPermissionPattern } from '../../src/decision/permissions.ts';
 import { isResourcePattern, parseConditions } from '../../src/decision/validate.ts';
@@ -14,7 +15,6 @@ import { describeApi } from '../../src/http/openapi/document.ts';
 import type { Json } from '../../src/http/openapi/json.ts';
 import * as grammar from '../../src/iam/schema/grammar.ts';
 import { component } from '../../src/iam/schema/keywords.ts';
-import { type TSchema, Type } from '../../src/iam/schema/type.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { enough, runs } from '../support/properties.ts';
 import { type Harness, it } from './harness.ts';

@@ -8,9 +8,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
+import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { Type } from '../../iam/schema/type.ts';
 import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
 interface ConsoleParts {

@@ -3,6 +3,7 @@
  * stored nowhere.
  */
 
+import { type Static, Type } from 'typebox';
 import { type IssuerId, parseId, type UserId } from '../../domain/ids.ts';
 import type { ClaimRule } from '../../domain/records.ts';
 import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
@@ -40,7 +41,6 @@ import {
   withheld,
 } from '../schema/resource-parts.ts';
 import { closed, metadata, oneOf, resourceConstraints, somePatterns, title } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 /** The longest lifetime that a request may name in days: ten years. */
 export const MAX_LIFETIME_DAYS = 3653;

@@ -4,6 +4,7 @@
  * prevent the import of the others.
  */
 
+import type { Static } from 'typebox';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyDigest, makeId, parseKeyDigest, type UserId } from '../../domain/ids.ts';
@@ -15,7 +16,6 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, orRefusal, refusalIn, tenantGone } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
-import type { Static } from '../schema/type.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';

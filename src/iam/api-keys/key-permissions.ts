@@ -1,12 +1,12 @@
 /** Lists the permissions of the platform that a key's scopes cover, each with its last recorded use. */
 
+import { type Static, Type } from 'typebox';
 import { compilePatterns, covers } from '../../decision/permissions.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type List, paged } from '../list/list.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { lastUses } from './permission-use-queries.ts';
 import { type PlatformPermission, platformPermissions, UNUSED_DAYS } from './platform-permissions.ts';
 import { readKey } from './read.ts';

@@ -1,5 +1,6 @@
 /** Revokes the keys with the given ids, or those that a filter matches, or reports which keys it would revoke. */
 
+import type { Static } from 'typebox';
 import type { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
@@ -9,7 +10,6 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, refusalIn } from '../caller/refusals.ts';
 import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
-import type { Static } from '../schema/type.ts';
 import { type KeyRow, keyResource } from './entity.ts';
 import { findKeys, keysSize, listKeyIds } from './list-queries.ts';
 import { revokeKeys } from './queries.ts';

@@ -2,13 +2,13 @@
  * The schemas of /v1/iam/api-keys beside those of the resource: lists, rotation, import and revocation of several keys.
  */
 
+import { type Static, Type } from 'typebox';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { ordersBy } from '../list/sort.ts';
 import { notBoth } from '../schema/grammar.ts';
 import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { keyId, rejection, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, dryRun, oneOf, only, searchText, tenantFilter } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
 import { KEY_ORDERS } from './list-queries.ts';
 import { UNUSED_DAYS } from './platform-permissions.ts';

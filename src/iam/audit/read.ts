@@ -1,5 +1,6 @@
 /** Reads the audit log in pages, newest first, and the state of its chain. */
 
+import type { Static } from 'typebox';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { hex } from '../../store/audit-chain.ts';
@@ -11,7 +12,6 @@ import { AUDIT_TARGETS } from '../change/audit-row.ts';
 import { type List, MAX_PAGE_BYTES, paged, scopeOf } from '../list/list.ts';
 import { fetchMatching, type Matching } from '../list/matching.ts';
 import { type NamedId, readNames } from '../list/names.ts';
-import type { Static } from '../schema/type.ts';
 import { type AuditFilter, countAudit, listAudit, type StoredAudit } from './queries.ts';
 import { type AuditChain, type AuditQuery, type AuditResource, MAX_UNSEALED } from './schemas.ts';
 import { searchAudit } from './search-queries.ts';

@@ -1,11 +1,11 @@
 /** /v1/iam/audit: pages of JSON, or everything as one stream of NDJSON or CSV. */
 
+import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
 import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { Type } from '../schema/type.ts';
 import { type AuditExportFormat, exportAudit } from './export.ts';
 import { auditChain, listAuditPage } from './read.ts';
 import { AuditChain, AuditLogRow, auditQuery } from './schemas.ts';

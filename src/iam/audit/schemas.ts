@@ -1,9 +1,9 @@
 /** The schemas of /v1/iam/audit. */
 
+import { type Static, Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, names, oneOf, searchText, tenantFilter } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 const auditResult = oneOf('success', 'failure', 'refused');
 

@@ -1,9 +1,9 @@
 /** The request of a token exchange (RFC 8693, section 2.1), read from the parameters of its form. */
 
+import { type Static, Type } from 'typebox';
 import { isPermissionPattern } from '../../decision/permissions.ts';
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token';

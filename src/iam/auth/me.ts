@@ -1,12 +1,12 @@
 /** The caller's own principal and permissions. */
 
+import type { Static } from 'typebox';
 import type { Principal, Snapshot } from '../../decision/model.ts';
 import { narrowedPatterns } from '../../decision/narrowing.ts';
 import { findKey } from '../api-keys/queries.ts';
 import { ownBudgets } from '../budgets/own.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
-import type { Static } from '../schema/type.ts';
 import { findUser } from '../users/queries.ts';
 import type { AuthParts } from './parts.ts';
 import type { Me } from './response-schemas.ts';

@@ -1,8 +1,8 @@
 /** The response schemas of /v1/auth. */
 
+import { Type } from 'typebox';
 import { ownBudget } from '../budgets/entity.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { Type } from '../schema/type.ts';
 import type { UserSource } from '../users/entity.ts';
 import { ACCESS_TOKEN_TYPE } from './exchange-request.ts';
 

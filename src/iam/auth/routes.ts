@@ -1,5 +1,6 @@
 /** /v1/auth: login, refresh and logout, the caller's own password and sessions. */
 
+import { type Static, Type } from 'typebox';
 import type { CredentialResolver } from '../../credential-cache/resolution.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
@@ -12,7 +13,6 @@ import type { LoginOutcome } from '../../telemetry/metrics.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component } from '../schema/keywords.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { ownSessionEndpoints } from '../sessions/routes.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';

@@ -3,6 +3,7 @@
  * shows, accepts and may change.
  */
 
+import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { BudgetId, BudgetName, KeyId, RoleName, UserId } from '../../domain/ids.ts';
 import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
@@ -28,7 +29,6 @@ import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 /** The largest number of keys, users or roles that one budget selects, and of models. */
 const MAX_SELECTED = 1000;

@@ -1,9 +1,9 @@
 /** Compares a budget with the usage of the last full month, day by day. */
 
+import { type Static, Type } from 'typebox';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { component, nullable } from '../schema/keywords.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { momentOf, spanOfPeriod } from '../usage/period.ts';
 import { type BudgetValues, type NewBudget, shownAmount, shownOf } from './entity.ts';
 import { type PreviewedPeriod, previewedPeriods } from './preview-queries.ts';

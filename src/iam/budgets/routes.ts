@@ -1,12 +1,12 @@
 /** /v1/iam/budgets */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { action, budgetChanges, budgetReset, newBudget, period, ShownBudget, unit } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
 import { getBudget, listBudgetsPage } from './read.ts';

@@ -1,12 +1,12 @@
 /** Decisions: counted by the minute under /v1/iam/decisions, and recorded under /v1/iam/decisions/recent. */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { readRecent } from '../explain/recorded.ts';
 import type { ExplainParts } from '../explain/resolve.ts';
 import { closed, tenantFilter } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
 import { listRecentPage } from './recent.ts';

@@ -1,10 +1,10 @@
 /** The schemas of decisions, counted and recorded, in requests and responses, and their types. */
 
+import { type Static, Type } from 'typebox';
 import { Explanation } from '../explain/schemas.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, names, oneOf, page, tenantFilter } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 /** The UTC intervals by which rows are grouped. */
 const INTERVALS = ['minute', 'hour', 'day'] as const;

@@ -1,11 +1,11 @@
 /** /v1/iam/directory */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
 import { component, described } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { listDirectories } from './list.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
 

@@ -1,10 +1,10 @@
 /** The schema of the response of /v1/iam/explain/difference. */
 
+import { type Static, Type } from 'typebox';
 import { RESOURCE_KINDS } from '../../decision/model.ts';
 import { component, described, nullable } from '../schema/keywords.ts';
 import { texts } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 const namesByKind = (description: string) =>
   Type.Object(

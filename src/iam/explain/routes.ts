@@ -1,5 +1,6 @@
 /** /v1/iam/explain */
 
+import { Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { type Answers, shows } from '../../http/answers.ts';
 import { EXPLAIN_BODY_BYTES } from '../../http/body-limits.ts';
@@ -8,7 +9,6 @@ import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '.
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, page } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { differenceOfChange, differenceRunner } from './difference.ts';
 import { differenceQuery, RulesDifference } from './difference-schemas.ts';
 import { explain } from './explain.ts';

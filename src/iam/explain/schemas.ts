@@ -2,6 +2,7 @@
  * The schemas of the requests and responses of /v1/iam/explain, /v1/iam/explain/simulate and /v1/iam/explain/who-can.
  */
 
+import { type Static, Type } from 'typebox';
 import { ISSUER_REASONS } from '../../decision/model.ts';
 import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { ERRORS } from '../../domain/errors.ts';
@@ -14,7 +15,6 @@ import { asksAlso, component, described, nullable } from '../schema/keywords.ts'
 import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
 import { closed, oneOf, page } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 const request = {
   subject: Type.Optional(

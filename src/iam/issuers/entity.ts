@@ -3,6 +3,7 @@
  * accepts and may change. The secret of the console's client is sealed, and no response shows it.
  */
 
+import { type Static, Type } from 'typebox';
 import type { IssuerId, IssuerName, RoleName } from '../../domain/ids.ts';
 import type { ClaimRule, IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records.ts';
 import {
@@ -21,7 +22,6 @@ import { aName } from '../schema/grammar.ts';
 import { asksAlso, component, nullable } from '../schema/keywords.ts';
 import { instant, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, oneOf, roleNames, title } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 export const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],

@@ -1,12 +1,12 @@
 /** /v1/iam/issuers */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, countedPage, forced, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { createIssuer } from './create.ts';
 import { Issuer, issuerChanges, newIssuer } from './entity.ts';
 import type { IssuerParts } from './parts.ts';

@@ -1,5 +1,6 @@
 /** Tests a token at an issuer, for the administrator that configures it. It proves no principal and stores nothing. */
 
+import { type Static, Type } from 'typebox';
 import type { TenantId } from '../../domain/ids.ts';
 import type { IssuerRecord } from '../../domain/records.ts';
 import { examineIssuerToken, readIssuerToken } from '../../identity/issuer-token.ts';
@@ -11,7 +12,6 @@ import { orNotFound } from '../caller/refusals.ts';
 import { component, described, nullable } from '../schema/keywords.ts';
 import { text } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
 import { type PrincipalResult, provedPrincipal } from './proved-principal.ts';
 import { issuerIdOf } from './read.ts';

@@ -3,8 +3,8 @@
  * order. A cursor belongs to one order, because `paged` binds it to the query that `inOrder` returns.
  */
 
+import { type TOptional, type TUnsafe, Type } from 'typebox';
 import { Fault } from '../../domain/errors.ts';
-import { type TOptional, Type } from '../schema/type.ts';
 
 export interface ListOrder<Member extends string> {
   readonly member: Member;
@@ -17,7 +17,7 @@ interface SortQuery {
 
 export interface Orders<Member extends string> {
   /** The schema of `sort`. */
-  readonly parameter: TOptional<string>;
+  readonly parameter: TOptional<TUnsafe<string>>;
   /** Returns the order that a validated query asks for. */
   orderOf(query: SortQuery): ListOrder<Member>;
   /** Names the default order, so that a cursor of it is also valid for a request that names it. */

@@ -1,5 +1,6 @@
 /** The schema of /v1/iam/overview. */
 
+import { type Static, Type } from 'typebox';
 import { ApiKey, type KeyResource } from '../api-keys/entity.ts';
 import { AuditLogRow } from '../audit/schemas.ts';
 import { RecentDecision } from '../decisions/schemas.ts';
@@ -8,7 +9,6 @@ import { component, described } from '../schema/keywords.ts';
 import { instant, noticePart, text } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 import { MonthlyLimit } from '../schema/tenant-limits.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { User } from '../users/entity.ts';
 
 /** The rows of each part. */

@@ -2,13 +2,13 @@
  * Lists every permission, with the routes and endpoints that need it, so that a client can show what a pattern covers.
  */
 
+import { type Static, Type } from 'typebox';
 import { compilePatterns, covers, MAX_PATTERN_LENGTH } from '../../decision/permissions.ts';
 import type { Caller } from '../caller/caller.ts';
 import { type List, paged } from '../list/list.ts';
 import { PERMISSION_PATTERN } from '../schema/grammar.ts';
 import { component, described } from '../schema/keywords.ts';
 import { closed, countedPage, oneOf } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 
 /** The largest number of routes that the list shows for one permission. */

@@ -1,5 +1,6 @@
 /** The definition of a policy. */
 
+import { type Static, Type } from 'typebox';
 import { CONDITION_KEYS } from '../../decision/condition-table.ts';
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { PolicyRecord } from '../../domain/records.ts';
@@ -20,7 +21,6 @@ import { asksAlso, component } from '../schema/keywords.ts';
 import { instant, notices, text, texts } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
 import { closed, description, oneOf, roleNames, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 export const effect = oneOf('allow', 'deny');
 export const appliesTo = oneOf('everyone', 'roles');

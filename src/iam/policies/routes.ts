@@ -1,5 +1,6 @@
 /** /v1/iam/policies */
 
+import { Type } from 'typebox';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
@@ -15,7 +16,6 @@ import {
   withNotices,
   withoutTenant,
 } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { createPolicy } from './create.ts';
 import { appliesTo, effect, mode, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';

@@ -1,11 +1,11 @@
 /** The schemas of prices. Amounts are decimal texts, because no floating point touches them. */
 
+import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
 import { instant } from '../schema/resource-parts.ts';
 import { closed, oneOf, searchText } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 /** As many as the bound on the values of a body admits. */
 export const MAX_PRICES = 2500;

@@ -1,5 +1,6 @@
 /** The definition of a custom role, and the form in which the API shows custom and built-in roles. */
 
+import { type Static, Type } from 'typebox';
 import type { RoleName } from '../../domain/ids.ts';
 import type { RoleRecord } from '../../domain/records.ts';
 import type { BuiltinRole } from '../../domain/roles.ts';
@@ -18,7 +19,6 @@ import { aName } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { Constraints, instant, notices, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, description, patterns, resourceConstraints } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 export const role = {
   name: column(Type.Unsafe<RoleName>(Type.String()), {

@@ -1,5 +1,6 @@
 /** /v1/iam/roles, with the policies attached to each. */
 
+import { Type } from 'typebox';
 import { DONE, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
@@ -21,7 +22,6 @@ import {
   withNotices,
   withoutTenant,
 } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { createRole } from './create.ts';
 import { newRole, Role, roleChanges } from './entity.ts';
 import { getRole, listRolesPage } from './read.ts';

@@ -7,7 +7,7 @@
  * resource that responses show. The order of the members is the order of the columns and of the members of a response.
  */
 
-import { type Static, type TOptional, type TSchema, Type } from './type.ts';
+import { type Static, type TOptional, type TSchema, Type } from 'typebox';
 
 /** A column with values of one type. */
 interface Column<T> {
@@ -205,7 +205,7 @@ type ChangedBy<M extends Members> = {
   [K in keyof M as M[K] extends { readonly accepts: TSchema; readonly changes: true } ? K : never]: M[K] extends {
     readonly accepts: infer A extends TSchema;
   }
-    ? TOptional<Static<A>>
+    ? TOptional<A>
     : never;
 };
 

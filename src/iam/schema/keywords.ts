@@ -1,6 +1,6 @@
-/** Keywords and kinds of schemas that `Type` does not have. */
+/** Keywords and kinds of schemas that TypeBox does not have. */
 
-import { type Static, type TSchema, Type } from './type.ts';
+import { type Static, type TSchema, Type } from 'typebox';
 
 export type Component<S extends TSchema = TSchema> = S & { readonly title: string };
 

@@ -1,6 +1,7 @@
 /** Limits by model: the member `rate_limits` of keys, users and the settings of tenants. */
 
 import { isDeepStrictEqual } from 'node:util';
+import { Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { MAX_RATE_GLOBS, MAX_RATE_RULES, RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { validateModels } from '../../decision/validate.ts';
@@ -8,7 +9,6 @@ import type { FieldError } from '../../domain/problem-details.ts';
 import type { RateLimitRule } from '../../domain/records.ts';
 import { RESOURCE_NAME } from './grammar.ts';
 import { asksAlso, component } from './keywords.ts';
-import { Type } from './type.ts';
 
 const amount = (description: string) => ({
   type: 'integer',

@@ -1,11 +1,11 @@
 /** Parts that the schemas of several responses of /v1/iam share. */
 
+import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
 import { MAX_COUNTED } from '../list/list.ts';
 import { type Component, component, nullable } from './keywords.ts';
 import { oneOf } from './schemas.ts';
-import { Type } from './type.ts';
 
 /** RFC 3339 in UTC. In code it is a Date, which `JSON.stringify` writes in that form. */
 export const instant = Type.Unsafe<Date>({

@@ -1,11 +1,12 @@
 /** The schemas of the responses of /v1/iam that show sessions and the conditions of policies. */
 
+import { Type } from 'typebox';
 import { CONDITIONS, type Condition } from '../../decision/condition-table.ts';
 import type { StoredConditions } from '../../domain/records.ts';
 import { component } from './keywords.ts';
+
 import { text } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
-import { Type } from './type.ts';
 
 /**
  * The operators of a condition as a response shows them: stored operands are older than the bounds that requests have.

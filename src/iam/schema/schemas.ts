@@ -1,5 +1,6 @@
 /** The parts that the schemas of many endpoints are made of. */
 
+import { type TArrayOptions, type TSchema, Type } from 'typebox';
 import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
@@ -13,7 +14,6 @@ import {
   TENANT_ID_PATTERN,
 } from './grammar.ts';
 import { asksAlso } from './keywords.ts';
-import { type ArrayKeywords, type TSchema, Type } from './type.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
@@ -63,7 +63,7 @@ export const metadata = Type.Unsafe<Metadata | null>({
 /** ASCII, so that lower case is the same everywhere; otherwise the address's host decides what is one. */
 export const email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[!-?A-~]+@[!-?A-~]+$' });
 
-const texts = (item: TSchema, options: ArrayKeywords) => Type.Unsafe<readonly string[]>(Type.Array(item, options));
+const texts = (item: TSchema, options: TArrayOptions) => Type.Unsafe<readonly string[]>(Type.Array(item, options));
 
 /** Permission patterns. The use case gives the reasons for which a text is none. */
 export const patterns = texts(Type.String({ maxLength: 256, ...aPermissionPattern }), { maxItems: MAX_ENTRIES });

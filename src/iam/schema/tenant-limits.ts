@@ -1,10 +1,10 @@
 /** The schemas of a tenant's limits, and of what it does. */
 
+import { type Static, Type } from 'typebox';
 import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { component, nullable } from './keywords.ts';
 import { texts } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
-import { type Static, Type } from './type.ts';
 
 const count = Type.Integer({ minimum: 0 });
 

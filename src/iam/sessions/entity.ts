@@ -1,5 +1,6 @@
 /** Sessions: the definition of their columns and of what the API shows, to their user and to administrators. */
 
+import { Type } from 'typebox';
 import { type IssuerId, type KeyId, parseId, type SessionId, type UserId } from '../../domain/ids.ts';
 import { orNotFound } from '../caller/refusals.ts';
 import {
@@ -17,7 +18,6 @@ import {
 } from '../schema/entity.ts';
 import { component, described, nullable } from '../schema/keywords.ts';
 import { instant, text, texts } from '../schema/resource-parts.ts';
-import { Type } from '../schema/type.ts';
 
 const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 

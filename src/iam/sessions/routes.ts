@@ -3,12 +3,12 @@
  * administrators.
  */
 
+import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { User } from '../users/entity.ts';
 import { Session } from './entity.ts';
 import { endUserSession, endUserSessions, getUserSession, listUserSessions, type UserSessionParts } from './of-user.ts';

@@ -6,6 +6,7 @@
  * several files may each state a part of the same tenant.
  */
 
+import { type Static, type TSchema, Type } from 'typebox';
 import { budget, setupScope } from '../budgets/entity.ts';
 import { claimRules, issuer, leewaySeconds, ssoWithoutSecret } from '../issuers/entity.ts';
 import { mode, policy } from '../policies/entity.ts';
@@ -13,7 +14,6 @@ import { role } from '../roles/entity.ts';
 import { changedBy } from '../schema/entity.ts';
 import { nullable } from '../schema/keywords.ts';
 import { closed, description, roleNames } from '../schema/schemas.ts';
-import { type Static, type TSchema, Type } from '../schema/type.ts';
 import { quotasChanges, settingsChanges, tenant, tenantStatus } from '../tenants/entity.ts';
 import { user } from '../users/entity.ts';
 import { webhook } from '../webhooks/entity.ts';

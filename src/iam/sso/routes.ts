@@ -4,6 +4,7 @@
  * page of the console, which accepts paths of the console only.
  */
 
+import { type Static, Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseTenantId } from '../../domain/ids.ts';
 import { type Answers, shows } from '../../http/answers.ts';
@@ -14,7 +15,6 @@ import { ownOrigin, pageScheme } from '../auth/origin.ts';
 import { type AnyInput, pageOf, provenance } from '../auth/provenance.ts';
 import { component } from '../schema/keywords.ts';
 import { closed } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { finishLogin, startLogin } from './login.ts';
 import { logoutByProvider } from './logout.ts';
 import { SIGN_IN, type SsoError, type SsoParts } from './parts.ts';

@@ -1,5 +1,6 @@
 /** The definition of a tenant, with its settings and quotas. */
 
+import { type Static, Type } from 'typebox';
 import { validateTimezone } from '../../decision/validate.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
@@ -22,7 +23,6 @@ import { rateLimitErrors, rateLimits, rateLimitsOrNull } from '../schema/rate-li
 import { instant, limit, metadataPairs, text } from '../schema/resource-parts.ts';
 import { closed, limitOrNull, metadata, oneOf, title } from '../schema/schemas.ts';
 import { TenantActivity, TenantLimits } from '../schema/tenant-limits.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 const amount = column(limit, { accepts: limitOrNull, changes: true });
 const toggle = column(Type.Boolean(), { accepts: nullable(Type.Boolean()), changes: true });
@@ -42,8 +42,8 @@ const settings = {
 const quotas = { monthly_tokens: amount, max_users: amount, max_collections: amount };
 
 const LIMITS = { description: 'If a limit is absent, there is none. 0 allows nothing.' };
-const Settings = component('TenantSettings', Type.Partial(shownBy(settings), LIMITS));
-const Quotas = component('TenantQuotas', Type.Partial(shownBy(quotas), LIMITS));
+const Settings = component('TenantSettings', Type.Partial(Type.Object(shownBy(settings)), LIMITS));
+const Quotas = component('TenantQuotas', Type.Partial(Type.Object(shownBy(quotas)), LIMITS));
 export const settingsChanges = Type.Object(changedBy(settings), closed);
 export const quotasChanges = Type.Object(changedBy(quotas), closed);
 export type SettingsChanges = Static<typeof settingsChanges>;

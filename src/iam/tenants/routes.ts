@@ -1,10 +1,10 @@
 /** /v1/iam/tenants */
 
+import { Type } from 'typebox';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, forced, only, searchText } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { createTenant } from './create.ts';
 import { newTenant, Tenant, tenantChanges, tenantOrders, tenantStatus } from './entity.ts';

@@ -1,5 +1,6 @@
 /** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and the limits of a tenant. */
 
+import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
@@ -7,7 +8,6 @@ import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '.
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { TenantLimits } from '../schema/tenant-limits.ts';
-import { Type } from '../schema/type.ts';
 import { PriceHistory } from './event-charges.ts';
 import { recordEvents } from './events.ts';
 import { exportUsage } from './export.ts';

@@ -1,10 +1,10 @@
 /** The schemas of usage and limits, in requests and responses, and their types. */
 
+import { type Static, Type } from 'typebox';
 import { ordersBy } from '../list/sort.ts';
 import { aTenantId } from '../schema/grammar.ts';
 import { component, nullable } from '../schema/keywords.ts';
 import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];

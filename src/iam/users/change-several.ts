@@ -1,5 +1,6 @@
 /** Deactivates several users, or adds or removes one of their roles, or reports which users it would change. */
 
+import type { Static } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseRoleName, type RoleName, type UserId } from '../../domain/ids.ts';
 import { ADMIN, isBuiltinRole } from '../../domain/roles.ts';
@@ -12,7 +13,6 @@ import { invalidField, refusalIn } from '../caller/refusals.ts';
 import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { lockRoles } from '../roles/lock-queries.ts';
-import type { Static } from '../schema/type.ts';
 import { endSessionsOfUsers } from '../sessions/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './administrators.ts';

@@ -1,5 +1,6 @@
 /** Creates a user. */
 
+import type { Static } from 'typebox';
 import { Fault } from '../../domain/errors.ts';
 import { makeId } from '../../domain/ids.ts';
 import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
@@ -11,7 +12,6 @@ import { throwIfInvalid } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
-import type { Static } from '../schema/type.ts';
 import { canonicalEmail, knownRoles, reserveSeat, withUniqueEmail } from './checks.ts';
 import { type CreatedUser, type NewUser, userResource } from './entity.ts';
 import { identityChange, writeIdentities } from './identities.ts';

@@ -1,5 +1,6 @@
 /** Makes the one-time token with which a user sets a new password. */
 
+import type { Static } from 'typebox';
 import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import {
   type PresentedPassword,
@@ -12,7 +13,6 @@ import { mayActOnUser } from '../caller/escalation.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
-import type { Static } from '../schema/type.ts';
 import { type PasswordReset, type UserRow, userResource } from './entity.ts';
 import { holdUser } from './find.ts';
 import { makerOf } from './maker.ts';

@@ -1,5 +1,6 @@
 /** Users: the definition of their columns and of what the API shows, accepts and may change. */
 
+import { type Static, Type } from 'typebox';
 import type { IssuerName, RoleName } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
 import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
@@ -22,7 +23,6 @@ import { component, described, nullable } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 
 /** The last statement of the directory about a user. */
 export const directoryStatus = oneOf<'active' | DirectorySuspension>(

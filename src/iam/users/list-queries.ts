@@ -1,5 +1,6 @@
 /** Lists, searches and counts users. */
 
+import type { Static } from 'typebox';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import { type Page, type PageRows, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
@@ -8,7 +9,6 @@ import { findSortedPage, type OrderedRows, type SortedRow, type SortedSearch } f
 import type { Sorting } from '../../store/sorting.ts';
 import { LOCKED_USERS } from '../auth/failure-queries.ts';
 import type { ListOrder } from '../list/sort.ts';
-import type { Static } from '../schema/type.ts';
 import type { directoryStatus, UserRow } from './entity.ts';
 import { USER } from './queries.ts';
 

@@ -1,5 +1,6 @@
 /** /v1/iam/users */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
@@ -7,7 +8,6 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
 import { changeSeveralUsers } from './change-several.ts';

@@ -1,9 +1,9 @@
 /** The schemas of a change of several users. */
 
+import { Type } from 'typebox';
 import { component, nullable } from '../schema/keywords.ts';
 import { rejection, text } from '../schema/resource-parts.ts';
 import { closed, dryRun, oneOf, only, searchText } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import { directoryStatus } from './entity.ts';
 
 /** The largest number of users of one change. */

@@ -3,6 +3,7 @@
  * accepts and may change. A webhook belongs to its tenant: it stays when the user that created it is deleted.
  */
 
+import { type Static, Type } from 'typebox';
 import type { DeliveryId, WebhookId } from '../../domain/ids.ts';
 import {
   acceptedBy,
@@ -19,7 +20,6 @@ import {
 import { component, nullable } from '../schema/keywords.ts';
 import { instant, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
 import { closed, oneOf, title } from '../schema/schemas.ts';
-import { type Static, Type } from '../schema/type.ts';
 import { EVENT_PATTERN, EVENTS, TEST_EVENT } from './catalog.ts';
 
 const webhookId = Type.Unsafe<WebhookId>({

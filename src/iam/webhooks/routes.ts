@@ -1,11 +1,11 @@
 /** /v1/iam/webhooks */
 
+import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { Type } from '../schema/type.ts';
 import type { WebhookParts } from './attempt.ts';
 import { createWebhook } from './create.ts';
 import { replayDelivery, testWebhook } from './deliveries.ts';

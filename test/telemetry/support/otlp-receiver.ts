@@ -2,8 +2,8 @@
 
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { validatorOf } from '../../../src/http/validation.ts';
-import { type Static, type TSchema, Type } from '../../../src/iam/schema/type.ts';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
 
 const OtlpValue = Type.Object({
   stringValue: Type.Optional(Type.String()),
@@ -107,8 +107,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const next: { status: number; body?: string; afterMs?: number }[] = [];
   const take = (path: string, body: unknown): void => {
-    if (path === '/v1/logs') records.push(...recordsOf(parsed(Logs, body)));
-    else if (path === '/v1/traces') spans.push(...spansOf(parsed(Traces, body)));
+    if (path === '/v1/logs') records.push(...recordsOf(Value.Parse(Logs, body)));
+    else if (path === '/v1/traces') spans.push(...spansOf(Value.Parse(Traces, body)));
     else throw new Error(`no signal is at ${path}`);
   };
   const server = createServer(async (request, response) => {
@@ -146,13 +146,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   };
 }
 
-function parsed<S extends TSchema>(schema: S, body: unknown): Static<S> {
-  const result = validatorOf(schema)(body, false);
-  if (result.kind === 'invalid') throw new Error(`not OTLP: ${JSON.stringify(result.errors)}`);
-  return result.value;
-}
-
-function recordsOf({ resourceLogs }: Static<typeof Logs>): readonly ReceivedRecord[] {
+function recordsOf({ resourceLogs }: Type.Static<typeof Logs>): readonly ReceivedRecord[] {
   return resourceLogs.flatMap(({ resource, scopeLogs }) =>
     scopeLogs.flatMap(({ logRecords }) =>
       logRecords.map(({ severityText: severity, timeUnixNano, traceId, attributes }) => ({
@@ -166,7 +160,7 @@ function recordsOf({ resourceLogs }: Static<typeof Logs>): readonly ReceivedReco
   );
 }
 
-function spansOf({ resourceSpans }: Static<typeof Traces>): readonly ReceivedSpan[] {
+function spansOf({ resourceSpans }: Type.Static<typeof Traces>): readonly ReceivedSpan[] {
   return resourceSpans.flatMap(({ scopeSpans }) =>
     scopeSpans.flatMap((scope) =>
       scope.spans.map(
@@ -186,7 +180,7 @@ function spansOf({ resourceSpans }: Static<typeof Traces>): readonly ReceivedSpa
   );
 }
 
-function valuesOf(attributes: Static<typeof Attributes>): Readonly<Record<string, Known>> {
+function valuesOf(attributes: Type.Static<typeof Attributes>): Readonly<Record<string, Known>> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => [
       key,
