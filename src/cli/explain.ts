@@ -1,5 +1,6 @@
 /** `postern explain`: explains an allow or a denial with the server's decision function, on the same database. */
 
+import { present } from '../domain/objects.ts';
 import { explain } from '../iam/explain/explain.ts';
 import type { ExplainRequest } from '../iam/explain/schemas.ts';
 import { startCredentialCache } from '../server/credential-cache.ts';
@@ -48,10 +49,4 @@ function requestOf(args: Arguments): ExplainRequest {
     content_type: args.value('content-type'),
   };
   return { method, path, ...present(given) };
-}
-
-function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

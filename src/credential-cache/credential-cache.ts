@@ -12,15 +12,16 @@ import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
 import type { KeyDigest, UserId } from '../domain/ids.ts';
-import type { CacheLoadStats, CacheStats } from '../telemetry/cache-metrics.ts';
+import { mapMembers } from '../domain/objects.ts';
+import type { ChangeKind } from '../domain/records.ts';
+import type { CacheStats } from '../telemetry/cache-metrics.ts';
 import { Freshness } from './freshness.ts';
 import { type LimitedClass, type Limiters, makeLimiters } from './limits.ts';
 import type { Patience } from './load-limiter.ts';
-import { DEPTH, GLOBAL, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
+import { DEPTH, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener } from './ports.ts';
-import type { MapStats } from './read-through-cache.ts';
-import { INVALID, MISSING, type Resolution } from './resolution.ts';
+import { type CredentialResolver, INVALID, MISSING, type Resolution } from './resolution.ts';
 import { WaitingResolutions } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
@@ -37,16 +38,16 @@ export interface CredentialCacheParts extends MapsParts {
   readonly maxStalenessMs: number;
 }
 
-type CachedKind =
-  | 'keys'
-  | 'users'
-  | 'sessions'
-  | 'tenants'
-  | 'globals'
-  | 'tokens'
-  | 'issuers'
-  | 'links'
-  | 'issuer_tokens';
+/** The map of each kind of change. A change of a signing key or of prices belongs to none. */
+const MAP_OF = {
+  key: 'keys',
+  user: 'users',
+  session: 'sessions',
+  tenant: 'tenants',
+  global: 'globals',
+  issuer: 'issuers',
+  link: 'links',
+} as const satisfies Partial<Record<ChangeKind, keyof Maps>>;
 
 const VERIFICATIONS: readonly LimitedClass[] = [
   'known_token',
@@ -54,11 +55,6 @@ const VERIFICATIONS: readonly LimitedClass[] = [
   'known_issuer_token',
   'unseen_issuer_token',
 ];
-
-interface CredentialCacheStats extends CacheStats {
-  readonly maps: { readonly [Name in CachedKind]: MapStats };
-  readonly loads: { readonly [Name in LimitedClass]: CacheLoadStats };
-}
 
 export class CredentialCache implements ChangeListener {
   readonly #monotonicMs: () => number;
@@ -111,15 +107,9 @@ export class CredentialCache implements ChangeListener {
    * Resolves a credential as if a request had sent it, and changes nothing: a token of an issuer creates no user and
    * gives no roles.
    */
-  examine(
-    credential: CredentialForm,
-    tenant: HeaderValue,
-    nowMs: number,
-    client?: string,
-    maxWaitMs?: number,
-  ): Resolution | Promise<Resolution> {
-    if (credential.kind !== 'token') return this.resolve(credential, tenant, nowMs, client, maxWaitMs);
-    return this.#resolve({ ...credential, examines: true }, tenant, nowMs, client, maxWaitMs);
+  examine(...[credential, ...asked]: Parameters<CredentialResolver['resolve']>): Resolution | Promise<Resolution> {
+    if (credential.kind !== 'token') return this.resolve(credential, ...asked);
+    return this.#resolve({ ...credential, examines: true }, ...asked);
   }
 
   /** Resolves a user as if it had authenticated, without a session. The user's status still counts. */
@@ -149,8 +139,7 @@ export class CredentialCache implements ChangeListener {
 
   /** Returns the maps of the store's records. */
   #stored() {
-    const { keys, users, sessions, tenants, globals, issuers, links } = this.#maps;
-    return [keys, users, sessions, tenants, globals, issuers, links];
+    return Object.values(MAP_OF).map((name) => this.#maps[name]);
   }
 
   #clearTokens(): void {
@@ -158,38 +147,20 @@ export class CredentialCache implements ChangeListener {
     this.#maps.issuerTokens.clear();
   }
 
-  stats(): CredentialCacheStats {
+  stats() {
     const { keys, users, sessions, tenants, globals, tokens, issuers, links, issuerTokens } = this.#maps;
-    const limiters = this.#limiters;
-    const loads = {
-      rules: limiters.rules.stats(),
-      known: limiters.known.stats(),
-      unseen: limiters.unseen.stats(),
-      known_token: limiters.known_token.stats(),
-      unseen_token: limiters.unseen_token.stats(),
-      known_issuer_token: limiters.known_issuer_token.stats(),
-      unseen_issuer_token: limiters.unseen_issuer_token.stats(),
-      admission: limiters.admission.stats(),
-    };
+    const own = { keys, users, sessions, tenants, globals, tokens, issuers, links, issuer_tokens: issuerTokens };
+    const maps = mapMembers(own, (map) => map.stats());
+    const loads = mapMembers(this.#limiters, (limiter) => limiter.stats());
     return {
-      maps: {
-        keys: keys.stats(),
-        users: users.stats(),
-        sessions: sessions.stats(),
-        tenants: tenants.stats(),
-        globals: globals.stats(),
-        tokens: tokens.stats(),
-        issuers: issuers.stats(),
-        links: links.stats(),
-        issuer_tokens: issuerTokens.stats(),
-      },
+      maps,
       fillsInFlight: loads.rules.inFlight + loads.known.inFlight + loads.unseen.inFlight,
       verificationsInFlight: VERIFICATIONS.reduce((sum, name) => sum + loads[name].inFlight, 0),
       waiting: this.#waiting.size,
       loads,
       rejectedResolutions: this.#waiting.stats(),
-      rulesBytes: tenants.stats().weight + globals.stats().weight,
-    };
+      rulesBytes: maps.tenants.weight + maps.globals.weight,
+    } satisfies CacheStats;
   }
 
   #resolve(
@@ -201,28 +172,27 @@ export class CredentialCache implements ChangeListener {
   ): Resolution | Promise<Resolution> {
     const found = this.#lookUp(subject, tenant, nowMs);
     if (found !== undefined && 'identity' in found) return found;
-    return this.#resolveCold(subject, tenant, nowMs, client, maxWaitMs, found?.unseen === true);
+    return this.#resolveCold(() => this.#lookUp(subject, tenant, nowMs), found?.unseen === true, client, maxWaitMs);
   }
 
   /** Returns undefined if nothing cached may be trusted now. */
   #lookUp(subject: Subject, tenant: HeaderValue, nowMs: number): LookupResult | undefined {
     const monotonicMs = this.#monotonicMs();
-    return this.#freshness.holds(monotonicMs) ? lookUp(this.#maps, subject, tenant, nowMs, monotonicMs) : undefined;
+    if (!this.#freshness.holds(monotonicMs)) return undefined;
+    return lookUp({ maps: this.#maps, header: tenant, nowMs, monotonicMs }, subject);
   }
 
   async #resolveCold(
-    subject: Subject,
-    tenant: HeaderValue,
-    nowMs: number,
-    client: string | undefined,
-    maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
+    look: () => LookupResult | undefined,
     unseen: boolean,
+    client: string | undefined,
+    maxWaitMs = DEFAULT_MAX_WAIT_MS,
   ): Promise<Resolution> {
     const patience: Patience = { client: networkOf(client), untilMs: this.#monotonicMs() + maxWaitMs };
     const leave = this.#waiting.enter(unseen, patience.client);
     try {
       for (let round = 0; round < ROUNDS; round++) {
-        const resolution = await this.#round(subject, tenant, nowMs, patience);
+        const resolution = await this.#round(look, patience);
         if (resolution !== undefined) return resolution;
       }
       throw new Fault('the data of a request kept changing while it was loaded');
@@ -235,14 +205,9 @@ export class CredentialCache implements ChangeListener {
    * Loads the missing data, stage by stage. Returns undefined if a load was not stored, or if an entry was removed
    * before its use.
    */
-  async #round(
-    subject: Subject,
-    tenant: HeaderValue,
-    nowMs: number,
-    patience: Patience,
-  ): Promise<Resolution | undefined> {
+  async #round(look: () => LookupResult | undefined, patience: Patience): Promise<Resolution | undefined> {
     for (let step = 0; step < STEPS_PER_ROUND; step++) {
-      const found = this.#lookUp(subject, tenant, nowMs);
+      const found = look();
       if (found === undefined) await this.#freshness.restore();
       else if ('identity' in found) return found;
       else if (!(await allStored(found, patience))) return undefined;
@@ -251,37 +216,15 @@ export class CredentialCache implements ChangeListener {
   }
 
   #apply({ kind, key, seq }: Change): void {
-    const { keys, users, sessions, tenants, globals, tokens, issuers, links } = this.#maps;
     switch (kind) {
-      case 'key':
-        keys.apply(key, seq);
-        break;
-      case 'user':
-        users.apply(key, seq);
-        break;
-      case 'session':
-        sessions.apply(key, seq);
-        break;
-      case 'tenant':
-        tenants.apply(key, seq);
-        break;
-      case 'global':
-        globals.apply(GLOBAL, seq);
-        break;
       case 'signing_keys':
-        tokens.clear();
-        break;
-      case 'issuer':
-        issuers.apply(key, seq);
-        break;
-      case 'link':
-        links.apply(key, seq);
+        this.#maps.tokens.clear();
         break;
       case 'prices':
         // No decision reads them.
         break;
       default:
-        kind satisfies never;
+        this.#maps[MAP_OF[kind]].apply(key, seq);
     }
   }
 }

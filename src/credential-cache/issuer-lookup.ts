@@ -10,7 +10,7 @@ import { stateAt } from '../domain/issuer-token-times.ts';
 import type { IssuerRecord, IssuerUsers, LinkRecord, ProofRecord } from '../domain/records.ts';
 import { userInvalidReason } from './credential-status.ts';
 import type { IssuerTokenEntry, MatchedProofs } from './issuer-tokens.ts';
-import type { Load, Maps, Missing, Subject } from './lookup.ts';
+import type { Load, LookupAt, Maps, Missing, Subject } from './lookup.ts';
 import type { AdmittedIssuerUser, IssuerToken } from './ports.ts';
 import { ABSENT, type CacheEntry } from './read-through-cache.ts';
 import { EXPIRED, INVALID, type Resolution } from './resolution.ts';
@@ -50,47 +50,37 @@ function readingOf({ reader }: Maps, subject: TokenSubject): IssuerToken | undef
  * @throws Fault if the keys of the issuer are missing or too old
  */
 export function proveByIssuer(
-  maps: Maps,
+  at: LookupAt,
   subject: TokenSubject,
   entry: IssuerTokenEntry | undefined,
-  nowMs: number,
-  monotonicMs: number,
 ): ProvedByIssuer | Resolution | Missing {
-  if (entry === undefined) return verifyFirst(maps, subject, nowMs, monotonicMs);
+  if (entry === undefined) return verifyFirst(at, subject);
   const { checked, issuer } = entry;
   if (checked.kind === 'invalid') return INVALID[checked.reason];
-  const state = stateAt(checked.times, nowMs);
+  const state = stateAt(checked.times, at.nowMs);
   if (state !== 'valid') return state === 'expired' ? EXPIRED : INVALID[state];
-  return (
-    reloadIfStale(maps, issuer, nowMs, monotonicMs) ??
-    keyOf(maps, subject, entry, nowMs, monotonicMs) ??
-    userOf(maps, subject, entry, checked.times.iatMs, monotonicMs)
-  );
+  return reloadIfStale(at, issuer) ?? keyOf(at, subject, entry) ?? userOf(at, subject, entry, checked.times.iatMs);
 }
 
-function verifyFirst(maps: Maps, subject: TokenSubject, nowMs: number, monotonicMs: number): Resolution | Missing {
+function verifyFirst(at: LookupAt, subject: TokenSubject): Resolution | Missing {
+  const { maps } = at;
   const reading = readingOf(maps, subject);
   if (reading === undefined) return INVALID.malformed;
   const { digest } = subject;
   const unseen = !maps.issuerTokens.isKnown(digest);
   for (const value of reading.issuers) {
-    const issuer = maps.issuers.find(value, monotonicMs);
+    const issuer = maps.issuers.find(value, at.monotonicMs);
     if (issuer === undefined) return { missing: [(patience) => maps.issuers.fill(value, patience)], unseen };
     if (issuer === ABSENT) continue;
     if (!issuer.value.enabled) return INVALID.issuer_disabled;
     const verify: Load = (patience) => maps.issuerTokens.fill(digest, reading, issuer, patience);
-    return reloadIfStale(maps, issuer, nowMs, monotonicMs) ?? { missing: [verify], unseen };
+    return reloadIfStale(at, issuer) ?? { missing: [verify], unseen };
   }
   return INVALID.unknown_issuer;
 }
 
 /** @throws Fault if the keys are missing or too old, and the issuer was just loaded */
-function reloadIfStale(
-  maps: Maps,
-  issuer: CacheEntry<IssuerRecord>,
-  nowMs: number,
-  monotonicMs: number,
-): Missing | undefined {
+function reloadIfStale({ maps, nowMs, monotonicMs }: LookupAt, issuer: CacheEntry<IssuerRecord>): Missing | undefined {
   const { keysFetchedAtMs, issuer: value } = issuer.value;
   if (keysFetchedAtMs === undefined || nowMs - keysFetchedAtMs <= maps.maxKeyAgeMs) return undefined;
   if (monotonicMs - issuer.loadedAtMs >= RELOAD_AFTER_MS)
@@ -100,17 +90,15 @@ function reloadIfStale(
 
 /** Returns undefined if no key matches. */
 function keyOf(
-  maps: Maps,
+  at: LookupAt,
   subject: TokenSubject,
   entry: IssuerTokenEntry,
-  nowMs: number,
-  monotonicMs: number,
 ): ProvedByIssuer | Resolution | Missing | undefined {
-  const matched = holdsMatch(maps, entry.proofs, monotonicMs) ?? match(maps, subject, entry, monotonicMs);
+  const matched = holdsMatch(at, entry.proofs) ?? match(at, subject, entry);
   if ('missing' in matched) return matched;
   const { exact, globs } = matched;
   if (exact.length === 0 && globs.length === 0) return undefined;
-  const proved = chooseProof(exact, globs, nowMs);
+  const proved = chooseProof(exact, globs, at.nowMs);
   return typeof proved === 'string' ? INVALID[proved] : { kind: 'key', digest: proved.digest };
 }
 
@@ -131,16 +119,15 @@ export function chooseProof(
   return 'key_expired';
 }
 
-function holdsMatch(maps: Maps, proofs: MatchedProofs | undefined, monotonicMs: number): MatchedProofs | undefined {
+function holdsMatch({ maps, monotonicMs }: LookupAt, proofs: MatchedProofs | undefined): MatchedProofs | undefined {
   if (proofs === undefined || monotonicMs >= proofs.untilMs) return undefined;
   return proofs.link === undefined || maps.links.holds(proofs.link, monotonicMs) ? proofs : undefined;
 }
 
 function match(
-  maps: Maps,
+  { maps, monotonicMs }: LookupAt,
   subject: TokenSubject,
   entry: IssuerTokenEntry,
-  monotonicMs: number,
 ): MatchedProofs | Missing {
   const { keyLink, issuer } = entry;
   const link = keyLink === undefined ? undefined : maps.links.find(keyLink, monotonicMs);
@@ -161,39 +148,37 @@ function match(
 }
 
 function userOf(
-  maps: Maps,
+  at: LookupAt,
   subject: TokenSubject,
   entry: IssuerTokenEntry,
   iatMs: number,
-  monotonicMs: number,
 ): ProvedByIssuer | Resolution | Missing {
+  const { maps, monotonicMs } = at;
   const { userLink, memo } = entry;
   const { users, id: issuerId, usersSinceMs = Number.NEGATIVE_INFINITY } = entry.issuer.value;
   if (users === undefined) return INVALID.no_principal;
   if (typeof userLink === 'object') return INVALID[userLink.reason];
-  const link = holdsLink(maps, entry, monotonicMs) ?? maps.links.find(userLink, monotonicMs);
+  const link = holdsLink(at, entry) ?? maps.links.find(userLink, monotonicMs);
   if (link === undefined || link === ABSENT) return { missing: [(patience) => maps.links.fill(userLink, patience)] };
   entry.user = link;
   // A token from before a wider mapping creates no user and gives no roles.
   const admits = iatMs >= usersSinceMs && subject.examines !== true;
   const linked = link.value.user;
   if (linked === undefined) {
-    return users.create && admits ? admit(maps, subject, entry, link, iatMs, monotonicMs) : INVALID.no_principal;
+    return users.create && admits ? admit(at, subject, entry, link, iatMs) : INVALID.no_principal;
   }
   const user = maps.users.find(linked.id, monotonicMs);
   if (user === undefined) return { missing: [(patience) => maps.users.fill(linked.id, patience)] };
   if (user === ABSENT) return INVALID.user_missing;
   const invalid = userInvalidReason(user.value);
   if (invalid !== undefined) return INVALID[invalid];
-  if (admits && givesRoles(users, linked.rolesAsOfMs, iatMs))
-    return admit(maps, subject, entry, link, iatMs, monotonicMs);
+  if (admits && givesRoles(users, linked.rolesAsOfMs, iatMs)) return admit(at, subject, entry, link, iatMs);
   return { kind: 'user', user, issuerId, memo };
 }
 
 function holdsLink(
-  maps: Maps,
+  { maps, monotonicMs }: LookupAt,
   { user, proofs }: IssuerTokenEntry,
-  monotonicMs: number,
 ): CacheEntry<LinkRecord> | undefined {
   // `match` looks its entries up once a minute; a link that differs from that of the keys is looked up as often.
   if (user === undefined || proofs === undefined) return undefined;
@@ -207,12 +192,11 @@ function givesRoles({ roles, default_roles }: IssuerUsers, asOfMs: number | unde
 }
 
 function admit(
-  maps: Maps,
+  { maps, monotonicMs }: LookupAt,
   subject: TokenSubject,
   entry: IssuerTokenEntry,
   link: CacheEntry<LinkRecord>,
   iatMs: number,
-  monotonicMs: number,
 ): Resolution | Missing {
   const past = entry.admission;
   if (past !== undefined && past.link === link && monotonicMs < past.untilMs) {

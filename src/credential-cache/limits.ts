@@ -1,5 +1,6 @@
 /** The classes of loads, and how many loads of each may run and wait. No class uses the capacity of another. */
 
+import { mapMembers } from '../domain/objects.ts';
 import { LoadLimiter } from './load-limiter.ts';
 
 export const LIMITS = {
@@ -30,18 +31,8 @@ export const LIMITS = {
 } as const;
 
 export type LimitedClass = keyof typeof LIMITS;
-export type Limiters = { readonly [Name in LimitedClass]: LoadLimiter };
+export type Limiters = ReturnType<typeof makeLimiters>;
 
-export function makeLimiters(monotonicMs: () => number): Limiters {
-  const limiter = (name: LimitedClass): LoadLimiter => new LoadLimiter({ ...LIMITS[name], monotonicMs });
-  return {
-    rules: limiter('rules'),
-    known: limiter('known'),
-    unseen: limiter('unseen'),
-    known_token: limiter('known_token'),
-    unseen_token: limiter('unseen_token'),
-    known_issuer_token: limiter('known_issuer_token'),
-    unseen_issuer_token: limiter('unseen_issuer_token'),
-    admission: limiter('admission'),
-  };
+export function makeLimiters(monotonicMs: () => number) {
+  return mapMembers(LIMITS, (limits) => new LoadLimiter({ ...limits, monotonicMs }));
 }

@@ -59,6 +59,15 @@ export interface Maps {
   readonly builtinRoles: BuiltinRoles;
 }
 
+/** The circumstances of a lookup. */
+export interface LookupAt {
+  readonly maps: Maps;
+  /** X-Tenant-ID. */
+  readonly header: HeaderValue;
+  readonly nowMs: number;
+  readonly monotonicMs: number;
+}
+
 /** The subject of a lookup: a credential, or the id of a user that need not authenticate. */
 export type Subject =
   | { readonly kind: 'api_key'; readonly digest: KeyDigest }
@@ -90,28 +99,23 @@ export type LookupResult = Resolution | Missing;
 export const DEPTH = 10;
 
 /** The only key of the cache of global policies. */
-export const GLOBAL = '';
+const GLOBAL = '';
 
-export function lookUp(
-  maps: Maps,
-  subject: Subject,
-  header: HeaderValue,
-  nowMs: number,
-  monotonicMs: number,
-): LookupResult {
+export function lookUp(at: LookupAt, subject: Subject): LookupResult {
   switch (subject.kind) {
     case 'api_key':
-      return ofKey(maps, subject.digest, header, nowMs, monotonicMs);
+      return ofKey(at, subject.digest);
     case 'token':
-      return ofToken(maps, subject, header, nowMs, monotonicMs);
+      return ofToken(at, subject);
     case 'user':
-      return ofUser(maps, subject.id, header, monotonicMs);
+      return ofUser(at, subject.id);
     default:
       return subject satisfies never;
   }
 }
 
-function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number, monotonicMs: number): LookupResult {
+function ofKey(at: LookupAt, digest: KeyDigest): LookupResult {
+  const { maps, nowMs, monotonicMs } = at;
   const key = maps.keys.peek(digest, monotonicMs);
   if (key === undefined) {
     return { missing: [(patience) => maps.keys.fill(digest, patience)], unseen: !maps.keys.isKnown(digest) };
@@ -119,42 +123,34 @@ function ofKey(maps: Maps, digest: KeyDigest, header: HeaderValue, nowMs: number
   if (key === ABSENT) return INVALID.unknown;
   const invalid = keyInvalidReason(key, nowMs);
   if (invalid !== undefined) return INVALID[invalid];
-  const known = cachedResolution(maps, key.memo, header, monotonicMs);
+  const known = cachedResolution(at, key.memo);
   if (known !== undefined) return known;
   const { ownerId, memo } = key;
-  if (ownerId === undefined)
-    return resolveInTenant(maps, memo.principal, header, monotonicMs, { memo, user: undefined });
+  if (ownerId === undefined) return resolveInTenant(at, memo.principal, { memo, user: undefined });
 
   const owner = maps.users.find(ownerId, monotonicMs);
   if (owner === undefined) {
-    const { tenantId } = key.memo.principal;
-    return {
-      missing: [(patience) => maps.users.fill(ownerId, patience), ...missingOfTenants(maps, [tenantId], monotonicMs)],
-    };
+    const tenants = missingOfTenants(at, [memo.principal.tenantId]);
+    return { missing: [(patience) => maps.users.fill(ownerId, patience), ...tenants] };
   }
   if (owner === ABSENT) return INVALID.user_missing;
   const ownerReason = ownerInvalidReason(key, owner.value);
   if (ownerReason !== undefined) return INVALID[ownerReason];
-  return resolveInTenant(maps, ownedPrincipal(key, owner.value), header, monotonicMs, { memo, user: owner });
+  return resolveInTenant(at, ownedPrincipal(key, owner.value), { memo, user: owner });
 }
 
-function ofToken(
-  maps: Maps,
-  subject: Extract<Subject, { kind: 'token' }>,
-  header: HeaderValue,
-  nowMs: number,
-  monotonicMs: number,
-): LookupResult {
+function ofToken(at: LookupAt, subject: Extract<Subject, { kind: 'token' }>): LookupResult {
+  const { maps, nowMs, monotonicMs } = at;
   const verified = maps.tokens.peek(subject.digest, monotonicMs);
   if (verified === undefined || verified.kind === 'foreign') {
-    return ofOtherToken(maps, subject, verified === undefined, header, nowMs, monotonicMs);
+    return ofOtherToken(at, subject, verified === undefined);
   }
   if (verified.kind === 'expired') return EXPIRED;
   if (verified.kind === 'invalid') return INVALID[verified.reason];
   if (nowMs < verified.validFromMs) return INVALID.malformed;
   if (nowMs >= verified.validUntilMs) return EXPIRED;
 
-  if (verified.keyDigest !== undefined) return ofKeySession(maps, verified, header, nowMs, monotonicMs);
+  if (verified.keyDigest !== undefined) return ofKeySession(at, verified);
   const { sessionId, userId } = verified;
   const session = maps.sessions.peek(sessionId, monotonicMs);
   const user = maps.users.find(userId, monotonicMs);
@@ -171,18 +167,13 @@ function ofToken(
   const userReason = userInvalidReason(user.value);
   if (userReason !== undefined) return INVALID[userReason];
   const { memo } = session;
-  const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
-  return known ?? resolveInTenant(maps, sessionPrincipal(session, user.value), header, monotonicMs, { memo, user });
+  const known = memo.resolution?.user === user ? cachedResolution(at, memo) : undefined;
+  return known ?? resolveInTenant(at, sessionPrincipal(session, user.value), { memo, user });
 }
 
 /** The session of a key without a secret. All checks of a key apply as well. */
-function ofKeySession(
-  maps: Maps,
-  { sessionId, keyDigest }: KeySession,
-  header: HeaderValue,
-  nowMs: number,
-  monotonicMs: number,
-): LookupResult {
+function ofKeySession(at: LookupAt, { sessionId, keyDigest }: KeySession): LookupResult {
+  const { maps, nowMs, monotonicMs } = at;
   const session = maps.sessions.peek(sessionId, monotonicMs);
   const key = maps.keys.peek(keyDigest, monotonicMs);
   if (session === undefined || key === undefined) {
@@ -198,7 +189,7 @@ function ofKeySession(
   const owner = key.ownerId === undefined ? undefined : maps.users.find(key.ownerId, monotonicMs);
   if (key.ownerId !== undefined && owner === undefined) {
     const { ownerId, memo } = key;
-    const tenants = missingOfTenants(maps, [memo.principal.tenantId], monotonicMs);
+    const tenants = missingOfTenants(at, [memo.principal.tenantId]);
     return { missing: [(patience) => maps.users.fill(ownerId, patience), ...tenants] };
   }
   if (owner === ABSENT) return INVALID.user_missing;
@@ -210,29 +201,20 @@ function ofKeySession(
     owner === undefined ? key.memo.principal : ownedPrincipal(key, owner.value),
   );
   const kept = memo.resolution?.identity;
-  const known =
-    kept?.kind === 'proved' && kept.principal === principal
-      ? cachedResolution(maps, memo, header, monotonicMs)
-      : undefined;
-  return known ?? resolveInTenant(maps, principal, header, monotonicMs, { memo, user: owner });
+  const known = kept?.kind === 'proved' && kept.principal === principal ? cachedResolution(at, memo) : undefined;
+  return known ?? resolveInTenant(at, principal, { memo, user: owner });
 }
 
 /** @param mayBeOwn false if no signing key of this installation has signed the token */
-function ofOtherToken(
-  maps: Maps,
-  subject: Extract<Subject, { kind: 'token' }>,
-  mayBeOwn: boolean,
-  header: HeaderValue,
-  nowMs: number,
-  monotonicMs: number,
-): LookupResult {
+function ofOtherToken(at: LookupAt, subject: Extract<Subject, { kind: 'token' }>, mayBeOwn: boolean): LookupResult {
+  const { maps, monotonicMs } = at;
   const { digest, token } = subject;
   const entry = maps.issuerTokens.find(digest, monotonicMs);
   if (mayBeOwn && entry === undefined && maps.verifier.hasOwnHeader(token)) {
     return { missing: [(patience) => maps.tokens.fill(digest, token, patience)], unseen: !maps.tokens.isKnown(digest) };
   }
-  const proved = proveByIssuer(maps, subject, entry, nowMs, monotonicMs);
-  const found = 'kind' in proved ? ofProved(maps, proved, header, nowMs, monotonicMs) : proved;
+  const proved = proveByIssuer(at, subject, entry);
+  const found = 'kind' in proved ? ofProved(at, proved) : proved;
   return 'identity' in found ? external(found, signersTenant(entry)) : found;
 }
 
@@ -242,27 +224,21 @@ function signersTenant(entry: IssuerTokenEntry | undefined): TenantId | undefine
   return entry.issuer.value.tenantId;
 }
 
-function ofProved(
-  maps: Maps,
-  proved: ProvedByIssuer,
-  header: HeaderValue,
-  nowMs: number,
-  monotonicMs: number,
-): LookupResult {
-  if (proved.kind === 'key') return ofKey(maps, proved.digest, header, nowMs, monotonicMs);
+function ofProved(at: LookupAt, proved: ProvedByIssuer): LookupResult {
+  if (proved.kind === 'key') return ofKey(at, proved.digest);
   const { user, memo, issuerId } = proved;
-  const known = memo.resolution?.user === user ? cachedResolution(maps, memo, header, monotonicMs) : undefined;
-  if (known !== undefined) return known;
-  return resolveInTenant(maps, issuerUserPrincipal(memo, user.value, issuerId), header, monotonicMs, { memo, user });
+  const known = memo.resolution?.user === user ? cachedResolution(at, memo) : undefined;
+  return known ?? resolveInTenant(at, issuerUserPrincipal(memo, user.value, issuerId), { memo, user });
 }
 
-function ofUser(maps: Maps, id: UserId, header: HeaderValue, monotonicMs: number): LookupResult {
-  const user = maps.users.peek(id, monotonicMs);
-  if (user === undefined) return { missing: [(patience) => maps.users.fill(id, patience)] };
+function ofUser(at: LookupAt, id: UserId): LookupResult {
+  const { users } = at.maps;
+  const user = users.peek(id, at.monotonicMs);
+  if (user === undefined) return { missing: [(patience) => users.fill(id, patience)] };
   if (user === ABSENT) return INVALID.user_missing;
   const invalid = userInvalidReason(user);
   if (invalid !== undefined) return INVALID[invalid];
-  return resolveInTenant(maps, userPrincipal(user, undefined), header, monotonicMs, undefined);
+  return resolveInTenant(at, userPrincipal(user, undefined), undefined);
 }
 
 /** How long a cached resolution is used without a lookup of its entries. The lookups mark the entries as used. */
@@ -270,10 +246,8 @@ const MAX_RESOLUTION_AGE_MS = 60_000;
 
 /** Returns the resolution that the memo keeps, if each of its entries is still the one that a lookup would return. */
 function cachedResolution(
-  maps: Maps,
+  { maps, header, monotonicMs }: LookupAt,
   { resolution: cached }: PrincipalMemo<Principal | undefined>,
-  header: HeaderValue,
-  monotonicMs: number,
 ): Resolution | undefined {
   if (cached === undefined || header !== undefined || monotonicMs >= cached.untilMs) return undefined;
   if (cached.user !== undefined && !maps.users.holds(cached.user, monotonicMs)) return undefined;
@@ -295,13 +269,8 @@ interface Keeping {
 }
 
 /** The last step: the tenants and policies that the decision reads. */
-function resolveInTenant(
-  maps: Maps,
-  principal: Principal,
-  header: HeaderValue,
-  monotonicMs: number,
-  keeping: Keeping | undefined,
-): LookupResult {
+function resolveInTenant(at: LookupAt, principal: Principal, keeping: Keeping | undefined): LookupResult {
+  const { maps, header, monotonicMs } = at;
   const ownId = principal.tenantId;
   // An invalid header has no effective tenant. The decision rejects it before it reads one.
   const chosen = header === undefined ? undefined : effectiveTenant(principal, header);
@@ -311,7 +280,7 @@ function resolveInTenant(
   const effective = effectiveId === ownId ? own : maps.tenants.find(effectiveId, monotonicMs);
   const global = maps.globals.find(GLOBAL, monotonicMs);
   if (own === undefined || effective === undefined || global === undefined || global === ABSENT) {
-    return { missing: missingOfTenants(maps, [ownId, effectiveId], monotonicMs) };
+    return { missing: missingOfTenants(at, [ownId, effectiveId]) };
   }
   if (own === ABSENT) return INVALID.unknown;
   const identity: Identity = Object.freeze({ kind: 'proved', principal });
@@ -331,7 +300,7 @@ function resolveInTenant(
   return { identity, snapshot, memo };
 }
 
-function missingOfTenants(maps: Maps, ids: readonly TenantId[], monotonicMs: number): Load[] {
+function missingOfTenants({ maps, monotonicMs }: LookupAt, ids: readonly TenantId[]): Load[] {
   const missing: Load[] = [];
   for (const id of new Set(ids)) {
     if (maps.tenants.peek(id, monotonicMs) === undefined) missing.push((patience) => maps.tenants.fill(id, patience));

@@ -4,6 +4,7 @@ import type { InvalidReason } from '../decision/model.ts';
 import type { IssuerId, IssuerName, KeyDigest, RoleName, SessionId, TenantId, UserId } from '../domain/ids.ts';
 import type { IssuerTokenTimes } from '../domain/issuer-token-times.ts';
 import type {
+  ChangeKind,
   IssuerRecord,
   IssuerUsers,
   KeyRecord,
@@ -45,17 +46,6 @@ export interface CacheLoader {
   /** The keys and the user of a subject of an issuer. A subject that proves nothing has an empty record. */
   link(issuerId: IssuerId, subject: string): Promise<Loaded<LinkRecord>>;
 }
-
-export type ChangeKind =
-  | 'key'
-  | 'user'
-  | 'session'
-  | 'tenant'
-  | 'global'
-  | 'signing_keys'
-  | 'issuer'
-  | 'link'
-  | 'prices';
 
 export interface Change {
   readonly seq: number;

@@ -1,9 +1,10 @@
 /** Resolutions of credentials. */
 
-import type { HeaderValue, Identity, InvalidReason, Principal, Snapshot } from '../decision/model.ts';
+import { type HeaderValue, type Identity, INVALID_REASONS, type Principal, type Snapshot } from '../decision/model.ts';
 import type { PolicySet } from '../decision/policies.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import type { TenantId } from '../domain/ids.ts';
+import { makeMembers } from '../domain/objects.ts';
 import type { CacheEntry } from './read-through-cache.ts';
 import type { CachedTenant, CachedUser, PrincipalMemo } from './values.ts';
 
@@ -52,10 +53,12 @@ const unproved = (identity: Identity): Resolution =>
 
 export const MISSING = unproved({ kind: 'missing' });
 export const EXPIRED = unproved({ kind: 'expired' });
-export const INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reason }));
+export const INVALID = makeMembers(INVALID_REASONS, (reason) => unproved({ kind: 'invalid', reason }));
 
 const EXTERNAL_EXPIRED = unproved({ kind: 'expired', external: true });
-const EXTERNAL_INVALID = ofEachReason((reason) => unproved({ kind: 'invalid', reason, external: true }));
+const EXTERNAL_INVALID = makeMembers(INVALID_REASONS, (reason) =>
+  unproved({ kind: 'invalid', reason, external: true }),
+);
 
 /**
  * Marks the resolution of a token of another issuer that proves no principal.
@@ -66,31 +69,4 @@ export function external(resolution: Resolution, tenant: TenantId | undefined): 
   if (identity.kind !== 'invalid' && identity.kind !== 'expired') return resolution;
   if (tenant !== undefined) return { identity: { ...identity, external: true, tenant }, snapshot: undefined };
   return identity.kind === 'invalid' ? EXTERNAL_INVALID[identity.reason] : EXTERNAL_EXPIRED;
-}
-
-function ofEachReason(make: (reason: InvalidReason) => Resolution): { readonly [Reason in InvalidReason]: Resolution } {
-  return {
-    malformed: make('malformed'),
-    scheme: make('scheme'),
-    unknown: make('unknown'),
-    checksum: make('checksum'),
-    signature: make('signature'),
-    revoked: make('revoked'),
-    disabled: make('disabled'),
-    key_expired: make('key_expired'),
-    user_deactivated: make('user_deactivated'),
-    user_missing: make('user_missing'),
-    session_ended: make('session_ended'),
-    unknown_issuer: make('unknown_issuer'),
-    issuer_disabled: make('issuer_disabled'),
-    audience: make('audience'),
-    claims: make('claims'),
-    algorithm: make('algorithm'),
-    too_old: make('too_old'),
-    not_yet_valid: make('not_yet_valid'),
-    revoked_before: make('revoked_before'),
-    ambiguous: make('ambiguous'),
-    no_principal: make('no_principal'),
-    email_in_use: make('email_in_use'),
-  };
 }

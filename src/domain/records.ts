@@ -292,3 +292,17 @@ export interface LinkRecord {
   /** The user that is linked to the subject. */
   readonly user: { readonly id: UserId; readonly rolesAsOfMs: number | undefined } | undefined;
 }
+
+/** The kinds of changes of the change feed. */
+export const CHANGE_KINDS = [
+  'key',
+  'user',
+  'session',
+  'tenant',
+  'global',
+  'signing_keys',
+  'issuer',
+  'link',
+  'prices',
+] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];

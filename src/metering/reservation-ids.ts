@@ -18,14 +18,18 @@ export const RESERVATION_KEY_BYTES = 16;
  * The effect of the request's end. `budget`, `reports-usage-held`: the issuer holds amounts for the request, which would
  * be `usage` or `reports-usage` otherwise.
  */
-export type ReservationKind =
-  | 'usage'
-  | 'budget'
-  | 'adds-collection'
-  | 'removes-collection'
-  | 'reads-response'
-  | 'reports-usage'
-  | 'reports-usage-held';
+export type ReservationKind = (typeof KINDS)[number];
+
+/** In the order of their numbers in ids. */
+const KINDS = [
+  'usage',
+  'budget',
+  'adds-collection',
+  'removes-collection',
+  'reads-response',
+  'reports-usage',
+  'reports-usage-held',
+] as const;
 
 export interface Reservation {
   readonly processId: string;
@@ -46,15 +50,6 @@ interface IssuedId {
   readonly counter: number;
 }
 
-const KINDS: readonly ReservationKind[] = [
-  'usage',
-  'budget',
-  'adds-collection',
-  'removes-collection',
-  'reads-response',
-  'reports-usage',
-  'reports-usage-held',
-];
 const ALGORITHM = 'aes-128-ecb';
 const BLOCK_BYTES = 16;
 const BLOCK_DIGITS = 2 * BLOCK_BYTES;

@@ -1,8 +1,9 @@
 /** Reads a page of the change feed and the feed's state from one snapshot. */
 
 import pg from 'pg';
-import type { Change, ChangeKind } from '../credential-cache/ports.ts';
+import type { Change } from '../credential-cache/ports.ts';
 import { Fault } from '../domain/errors.ts';
+import { CHANGE_KINDS, type ChangeKind } from '../domain/records.ts';
 import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 
@@ -81,20 +82,8 @@ export async function readPage(db: Database, { after, limit, withTimeline }: Fee
   };
 }
 
-const KINDS: readonly ChangeKind[] = [
-  'key',
-  'user',
-  'session',
-  'tenant',
-  'global',
-  'signing_keys',
-  'issuer',
-  'link',
-  'prices',
-];
-
 function kindOf(text: unknown): ChangeKind | undefined {
-  return KINDS.find((known) => known === text);
+  return CHANGE_KINDS.find((known) => known === text);
 }
 
 function knownChange(row: Row): Change[] {

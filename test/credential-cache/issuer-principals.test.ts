@@ -8,9 +8,16 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Resolution } from '../../src/credential-cache/credential-cache.ts';
 import { linkKey } from '../../src/credential-cache/issuer-values.ts';
-import type { Admission, AdmittedIssuerUser, ChangeKind } from '../../src/credential-cache/ports.ts';
+import type { Admission, AdmittedIssuerUser } from '../../src/credential-cache/ports.ts';
 import type { RoleName } from '../../src/domain/ids.ts';
-import type { ClaimRule, IssuerKey, IssuerRecord, LinkRecord, ProofRecord } from '../../src/domain/records.ts';
+import type {
+  ChangeKind,
+  ClaimRule,
+  IssuerKey,
+  IssuerRecord,
+  LinkRecord,
+  ProofRecord,
+} from '../../src/domain/records.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
 import { issuersParts } from '../support/issuers-parts.ts';
 import { enough, runs } from '../support/properties.ts';

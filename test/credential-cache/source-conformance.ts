@@ -4,8 +4,9 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CacheLoader, Change, ChangeKind, Loaded } from '../../src/credential-cache/ports.ts';
+import type { CacheLoader, Change, Loaded } from '../../src/credential-cache/ports.ts';
 import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../../src/domain/ids.ts';
+import type { ChangeKind } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { digest, issuerId, sessionId, tenantId, userId } from './support/ids.ts';
 

@@ -3,9 +3,10 @@
  * moment of a load's snapshot and the moment of its answer are two, as in the real one.
  */
 
-import type { CacheLoader, Change, ChangeKind, ChangeListener, Loaded } from '../../../src/credential-cache/ports.ts';
+import type { CacheLoader, Change, ChangeListener, Loaded } from '../../../src/credential-cache/ports.ts';
 import type { IssuerId, KeyDigest, SessionId, TenantId, UserId } from '../../../src/domain/ids.ts';
 import type {
+  ChangeKind,
   IssuerRecord,
   KeyRecord,
   LinkRecord,
