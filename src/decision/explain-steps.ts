@@ -85,67 +85,37 @@ export interface ExplainedBudget {
   readonly exceeded: boolean;
 }
 
-interface DecisionStep {
-  readonly line: number;
-  readonly name: string;
-  readonly codes: readonly DenyCode[];
-  readonly passed: string;
-}
+type DecisionStep = readonly [name: string, codes: readonly DenyCode[], passed: string];
 
+/** The steps from 1 on: the name, the codes with which it ends a decision, and the sentence if it does not. */
 const STEPS: readonly DecisionStep[] = [
-  { line: 1, name: 'request', codes: [], passed: 'The request is well-formed.' },
-  { line: 2, name: 'path', codes: ['malformed_path'], passed: 'The path is in normal form.' },
-  { line: 3, name: 'public', codes: [], passed: 'The path is not public.' },
-  { line: 4, name: 'route', codes: ['no_route'], passed: 'A route matches.' },
-  { line: 5, name: 'credential', codes: ['missing_credential'], passed: 'The request has a credential.' },
-  { line: 6, name: 'credential_form', codes: [], passed: 'The request has exactly one credential, in a known form.' },
-  {
-    line: 7,
-    name: 'token_lifetime',
-    codes: ['token_expired'],
-    passed: 'The credential is not an expired access token.',
-  },
-  { line: 8, name: 'identity', codes: ['invalid_credential'], passed: 'The credential proves a principal.' },
-  {
-    line: 9,
-    name: 'tenant',
-    codes: ['invalid_tenant', 'tenant_mismatch'],
-    passed: 'The principal may act in the tenant.',
-  },
-  { line: 10, name: 'tenant_status', codes: ['tenant_suspended'], passed: 'The tenant is active.' },
-  {
-    line: 11,
-    name: 'body',
-    codes: ['malformed_body', 'body_too_large'],
-    passed: 'The body has the form that the route requires, or the route does not read the body.',
-  },
-  { line: 12, name: 'deny_policies', codes: ['denied_by_policy'], passed: 'No deny policy matches.' },
-  { line: 13, name: 'permission', codes: ['insufficient_permission'], passed: 'The principal has the permission.' },
-  {
-    line: 14,
-    name: 'resources',
-    codes: ['resource_not_permitted'],
-    passed: 'The principal may use all resources of the request.',
-  },
-  {
-    line: 15,
-    name: 'token_limit',
-    codes: ['max_tokens_exceeded', 'usage_required'],
-    passed: "The request stays within the tenant's token limit, and reports the usage that the tenant requires.",
-  },
-  {
-    line: 16,
-    name: 'rate_limit',
-    codes: ['rate_limit_exceeded'],
-    passed: 'The request stays within every rate limit that applies.',
-  },
-  {
-    line: 17,
-    name: 'quota',
-    codes: ['insufficient_quota'],
-    passed: 'The request stays within every quota that applies.',
-  },
+  ['request', [], 'The request is well-formed.'],
+  ['path', ['malformed_path'], 'The path is in normal form.'],
+  ['public', [], 'The path is not public.'],
+  ['route', ['no_route'], 'A route matches.'],
+  ['credential', ['missing_credential'], 'The request has a credential.'],
+  ['credential_form', [], 'The request has exactly one credential, in a known form.'],
+  ['token_lifetime', ['token_expired'], 'The credential is not an expired access token.'],
+  ['identity', ['invalid_credential'], 'The credential proves a principal.'],
+  ['tenant', ['invalid_tenant', 'tenant_mismatch'], 'The principal may act in the tenant.'],
+  ['tenant_status', ['tenant_suspended'], 'The tenant is active.'],
+  [
+    'body',
+    ['malformed_body', 'body_too_large'],
+    'The body has the form that the route requires, or the route does not read the body.',
+  ],
+  ['deny_policies', ['denied_by_policy'], 'No deny policy matches.'],
+  ['permission', ['insufficient_permission'], 'The principal has the permission.'],
+  ['resources', ['resource_not_permitted'], 'The principal may use all resources of the request.'],
+  [
+    'token_limit',
+    ['max_tokens_exceeded', 'usage_required'],
+    "The request stays within the tenant's token limit, and reports the usage that the tenant requires.",
+  ],
+  ['rate_limit', ['rate_limit_exceeded'], 'The request stays within every rate limit that applies.'],
+  ['quota', ['insufficient_quota'], 'The request stays within every quota that applies.'],
 ];
+const LAST_STEP = STEPS.length + 1;
 
 /** How a decision ended, limits included. */
 export interface Ending {
@@ -172,7 +142,7 @@ export function endingOf(
       const line =
         decision.reason === 'malformed' || decision.reason === 'scheme'
           ? 6
-          : (STEPS.find(({ codes }) => codes.includes(code))?.line ?? 1);
+          : Math.max(STEPS.findIndex(([, codes]) => codes.includes(code)) + 1, 1);
       return { line, outcome: 'denied', code, status: ERRORS[code].status, detail };
     }
     case 'fault':
@@ -182,7 +152,7 @@ export function endingOf(
       const exceeded = limits.find((limit) => limit.exceeded);
       if (exceeded !== undefined) return refusedBy(exceeded);
       const blocking = budgets.find((budget) => budget.exceeded && budget.action === 'block');
-      return blocking === undefined ? { ...ALLOW, line: 18, detail: 'Every step passed.' } : blockedBy(blocking);
+      return blocking === undefined ? { ...ALLOW, line: LAST_STEP, detail: 'Every step passed.' } : blockedBy(blocking);
     }
     default:
       return decision satisfies never;
@@ -231,8 +201,9 @@ function exceededText({ name, of, models = [], limit, needed, resets_at: resetsA
  * @param unproved why the credential proves no principal; undefined if the reader may not know
  */
 export function stepsOf(ending: Ending, unproved: Unproved | undefined): readonly ExplainedStep[] {
-  const all = [...STEPS, { line: 18, name: 'allow', passed: '' }];
-  return all.map(({ line, name, passed }): ExplainedStep => {
+  const all: readonly DecisionStep[] = [...STEPS, ['allow', [], '']];
+  return all.map(([name, , passed], i): ExplainedStep => {
+    const line = i + 1;
     if (line < ending.line) return { line, name, outcome: 'passed', detail: passed };
     if (line > ending.line) {
       return { line, name, outcome: 'not_evaluated', detail: `Step ${ending.line} ended the decision.` };
