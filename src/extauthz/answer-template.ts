@@ -4,6 +4,7 @@
  */
 
 import type { Principal, Route } from '../decision/model.ts';
+import { mapMembers } from '../domain/objects.ts';
 import {
   encodeHeaderText,
   headerName,
@@ -43,27 +44,9 @@ export interface Shape {
   readonly seen: Buffer;
 }
 
-/** Offsets of the holes in the bytes; `NO_HOLE` if the shape has none. */
-export interface Template {
-  readonly bytes: Buffer;
-  /** The offset of the `ok_response`, which ends with the bytes. */
-  readonly okAt: number;
-  readonly subjectHeader: number;
-  readonly subjectMember: number;
-  readonly keyMember: number;
-  readonly userHeader: number;
-  readonly userMember: number;
-  readonly tenantHeader: number;
-  readonly tenantIdHeader: number;
-  readonly tenantMember: number;
-  readonly maxTokensHeader: number;
-  readonly modelMember: number;
-  readonly requestIdMember: number;
-  readonly requestIdHeader: number;
-  readonly anthropicRequestIdHeader: number;
-  readonly reservationMember: number;
-}
+export type Template = ReturnType<typeof makeTemplate>;
 
+/** The offset of a hole that the shape does not have. */
 export const NO_HOLE = -1;
 
 const REQUEST_ID = headerName('x-request-id');
@@ -80,7 +63,8 @@ export const OK_RESPONSE = 0x1a;
 /** Room for the parts of an answer that have a bound of their own: names, ids, tenant, tags and lengths. */
 export const FIXED_BYTES = 6144;
 
-export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
+/** Returns the bytes, and the offset of each hole in them. */
+export function makeTemplate(shape: Shape, removals: Own.Removals) {
   const { kind, route, roles, userLength, maxTokensLength, defaultModel, seen } = shape;
   const removed = removals({
     userId: userLength !== undefined,
@@ -138,22 +122,25 @@ export function makeTemplate(shape: Shape, removals: Own.Removals): Template {
   putBytes(writer, STATUS_OK);
 
   const offset = (at: number | undefined): number => (at === undefined ? NO_HOLE : at - writer.at);
-  return {
-    bytes: finishWriting(writer),
-    okAt: offset(okAt),
-    subjectHeader: offset(subjectHeader),
-    subjectMember: offset(subjectMember),
-    keyMember: offset(keyMember),
-    userHeader: offset(userHeader),
-    userMember: offset(userMember),
-    tenantHeader: offset(tenantHeader),
-    tenantIdHeader: offset(tenantIdHeader),
-    tenantMember: offset(tenantMember),
-    maxTokensHeader: offset(maxTokensHeader),
-    modelMember: offset(modelMember),
-    requestIdMember: offset(requestIdMember),
-    requestIdHeader: offset(requestIdHeader),
-    anthropicRequestIdHeader: offset(anthropicRequestIdHeader),
-    reservationMember: offset(reservationMember),
-  };
+  const offsets = mapMembers(
+    {
+      subjectHeader,
+      subjectMember,
+      keyMember,
+      userHeader,
+      userMember,
+      tenantHeader,
+      tenantIdHeader,
+      tenantMember,
+      maxTokensHeader,
+      modelMember,
+      requestIdMember,
+      requestIdHeader,
+      anthropicRequestIdHeader,
+      reservationMember,
+    },
+    offset,
+  );
+  // The `ok_response` ends with the bytes.
+  return { bytes: finishWriting(writer), okAt: offset(okAt), ...offsets };
 }

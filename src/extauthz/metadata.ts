@@ -3,6 +3,7 @@
  * strings.
  */
 
+import { makeMembers } from '../domain/objects.ts';
 import { putByte, putBytes, putHole, putText, textField, type Writer, wrap } from './wire-write.ts';
 
 /** A member's name, encoded: the key of a map entry. */
@@ -12,20 +13,13 @@ function memberName(name: string): MetadataMember {
   return textField(0x0a, name) as MetadataMember;
 }
 
-export const MEMBER = {
-  charges: memberName('charges'),
-  code: memberName('code'),
-  key: memberName('key'),
-  model: memberName('model'),
-  request_id: memberName('request_id'),
-  reservation: memberName('reservation'),
-  route: memberName('route'),
-  settles: memberName('settles'),
-  subject: memberName('subject'),
-  subject_type: memberName('subject_type'),
-  tenant: memberName('tenant'),
-  user: memberName('user'),
-};
+export const MEMBER = makeMembers(
+  [
+    ...(['charges', 'code', 'key', 'model', 'request_id', 'reservation', 'route', 'settles'] as const),
+    ...(['subject', 'subject_type', 'tenant', 'user'] as const),
+  ],
+  memberName,
+);
 
 /** Writes one member of the Struct: Struct.fields = 1, a map entry of key = 1 and value = 2; Value.string_value = 3. */
 export function putMember(writer: Writer, name: MetadataMember, text: string): void {
