@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 import { type Document, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { type ConfigError, joinPath, type Position } from '../config/config-error.ts';
 import { fileError, filePosition, readFailure, resolved, syntaxError } from '../config/yaml.ts';
-import { unstorable } from '../http/storable.ts';
+import { pointerSteps, unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
 import type { Setup } from '../iam/setup/read.ts';
 import { readSetups, type SetupError } from '../iam/setup/read.ts';
@@ -104,12 +104,12 @@ function partsOf(file: string, text: string): readonly Part[] {
  */
 function locateIn(parts: readonly Part[], errors: readonly SetupError[]): readonly ConfigError[] {
   return parts.flatMap((part, i) => {
-    const own = errors.filter(({ path }) => stepsOf(path)[0] === String(i));
+    const own = errors.filter(({ path }) => pointerSteps(path)[0] === String(i));
     if (own.length === 0) return [];
     const parsed = parse(part);
     if (parsed === undefined) return [];
     return own.map((error) => {
-      const also = error.also === undefined ? undefined : stepsOf(error.also);
+      const also = error.also === undefined ? undefined : pointerSteps(error.also);
       const other = also === undefined || also[0] === String(i) ? parsed : parsedAt(parts, Number(also[0]));
       return locatedError(
         part.file,
@@ -127,7 +127,7 @@ function locatedError(
   { path, message }: SetupError,
   also: number | undefined,
 ): ConfigError {
-  const steps = stepsOf(path).slice(1);
+  const steps = pointerSteps(path).slice(1);
   return {
     where: { kind: 'file', file, at: parsed.position(steps) },
     path: pathOf(steps),
@@ -201,7 +201,7 @@ function readPart(part: Part, i: number): PartRead {
   }
   const locate = (errors: readonly SetupError[]): readonly ConfigError[] =>
     errors.map((error) => {
-      const also = error.also === undefined ? undefined : parsed.position(stepsOf(error.also)).line;
+      const also = error.also === undefined ? undefined : parsed.position(pointerSteps(error.also)).line;
       return locatedError(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
     });
   return readValue(value.value, size <= SHORT_BYTES, locate);
@@ -241,14 +241,6 @@ function plain(doc: Document): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** RFC 6901. */
-function stepsOf(pointer: string): readonly string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** Errors do not repeat any other name, because it may be a misplaced secret. */

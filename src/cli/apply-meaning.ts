@@ -1,6 +1,8 @@
 /** Checks the meaning of a setup file that has errors of form, so that one run reports both. */
 
+import { ownMember } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
+import { escapePointer, pointerSteps } from '../http/storable.ts';
 import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 
@@ -45,24 +47,15 @@ export function meaningErrors(value: unknown, formErrors: readonly FieldError[])
 
 /** Returns the paths of the values to remove: the wrong one, or the parent of one that is missing. */
 function removedFor(value: unknown, path: string): readonly string[] {
-  const steps = path.split('/').slice(1);
-  if (!hasValue(value, steps)) return [path.slice(0, Math.max(path.lastIndexOf('/'), 0))];
+  const steps = pointerSteps(path);
+  if (steps.reduce(ownMember, value) === undefined) return [path.slice(0, Math.max(path.lastIndexOf('/'), 0))];
   const index = steps.findIndex((step) => TOGETHER.has(step));
   if (index < 0) return [path];
-  const parent = steps
-    .slice(0, index)
-    .map((step) => `/${step}`)
-    .join('');
+  const parent = path
+    .split('/')
+    .slice(0, index + 1)
+    .join('/');
   return [path, `${parent}/${TOGETHER.get(steps[index] ?? '') ?? ''}`];
-}
-
-function hasValue(value: unknown, steps: readonly string[]): boolean {
-  let at = value;
-  for (const step of steps) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, unescaped(step))) return false;
-    at = Object.entries(at).find(([name]) => name === unescaped(step))?.[1];
-  }
-  return true;
 }
 
 function without(value: unknown, removed: ReadonlySet<string>, at: string, origins: Origins): unknown {
@@ -78,7 +71,7 @@ function without(value: unknown, removed: ReadonlySet<string>, at: string, origi
   }
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
-    const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const path = `${at}/${escapePointer(name)}`;
     return removed.has(path) ? [] : [[name, without(member, removed, path, origins)]];
   });
   return Object.fromEntries(members);
@@ -86,17 +79,10 @@ function without(value: unknown, removed: ReadonlySet<string>, at: string, origi
 
 function originalPath(value: unknown, path: string, origins: Origins): string {
   let at = value;
-  const steps = path
-    .split('/')
-    .slice(1)
-    .map((step) => {
-      const original = Array.isArray(at) ? String(origins.get(at)?.[Number(step)] ?? step) : step;
-      at = Object.entries(Object(at)).find(([name]) => name === unescaped(step))?.[1];
-      return `/${original}`;
-    });
+  const steps = pointerSteps(path).map((step) => {
+    const original = Array.isArray(at) ? String(origins.get(at)?.[Number(step)] ?? step) : step;
+    at = ownMember(at, step);
+    return `/${escapePointer(original)}`;
+  });
   return steps.join('');
-}
-
-function unescaped(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -2,6 +2,7 @@
 
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../config/config-error.ts';
+import { ownMember } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import { type Validated, validatorOf } from '../http/validation.ts';
 import { SETUP_SCHEMA, type SetupDocument } from '../iam/setup/document.ts';
@@ -31,11 +32,6 @@ function withAdvice(error: FieldError): FieldError {
 
 function membersAt(schema: TSchema, steps: readonly string[]): readonly string[] {
   let at: unknown = schema;
-  for (const step of steps) at = member(member(at, 'properties'), step) ?? member(at, 'items');
-  return Object.keys(Object(member(at, 'properties')));
-}
-
-function member(value: unknown, name: string): unknown {
-  const members: Readonly<Record<string, unknown>> = typeof value === 'object' && value !== null ? { ...value } : {};
-  return Object.hasOwn(members, name) ? members[name] : undefined;
+  for (const step of steps) at = ownMember(ownMember(at, 'properties'), step) ?? ownMember(at, 'items');
+  return Object.keys(Object(ownMember(at, 'properties')));
 }

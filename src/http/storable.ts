@@ -45,3 +45,11 @@ function pointerTo(path: readonly (string | number)[]): string {
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
+
+/** Returns the names and indices of a JSON pointer. */
+export function pointerSteps(pointer: string): readonly string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
