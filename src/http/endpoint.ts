@@ -7,6 +7,7 @@ import type { Static, TSchema } from 'typebox';
 import type { HeaderValue } from '../decision/model.ts';
 import { type ErrorCode, Refusal } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
+import { ownMember } from '../domain/json.ts';
 import { fieldSentence } from '../domain/problem-details.ts';
 import { isStorable } from '../domain/storable.ts';
 import type { Access } from '../iam/caller/authorize.ts';
@@ -153,23 +154,17 @@ export type CallerEndpoint<B extends TSchema, Q extends TSchema> = Described<B, 
   };
 
 /** An endpoint without its type parameters, with compiled schemas. */
-export interface Endpoint {
-  readonly method: HttpMethod;
-  readonly path: string;
-  readonly operationId: string;
-  readonly summary: string;
-  readonly answers: Answers;
+export interface Endpoint
+  extends Pick<Described<TSchema, TSchema>, 'method' | 'path' | 'operationId' | 'summary' | 'answers'> {
   readonly refusals: readonly ErrorCode[];
   readonly target: PathTarget | undefined;
   readonly access: 'public' | Access;
   /** The required permission, in Markdown. Undefined: at most a credential. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
-  /** True: the body is a form in place of JSON. */
   readonly form: boolean;
-  /** True: errors have the form of RFC 6749, section 5.2, in place of problem details. */
   readonly oauth: boolean;
-  /** The maximum size of a body in bytes. The server rejects a larger body before it reads it. */
+  /** The server rejects a larger body before it reads it. */
   readonly maxBodyBytes: number;
   readonly querySchema: TSchema;
   readonly takesTenant: boolean;
@@ -221,18 +216,13 @@ async function answerOf<Input>({ handler, run }: Handling<Input>, input: Input):
 }
 
 function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, Q>) {
-  const { path, target, body = NOTHING, query = NOTHING } = endpoint;
+  const { method, path, operationId, summary, answers, target, body = NOTHING, query = NOTHING } = endpoint;
   if (target !== undefined && !path.split('/').includes(`:${target.param}`)) {
     throw new Error(`${path} has no parameter ${target.param}`);
   }
   return {
-    method: endpoint.method,
-    path,
-    operationId: endpoint.operationId,
-    summary: endpoint.summary,
-    answers: endpoint.answers,
+    ...{ method, path, operationId, summary, answers, target },
     refusals: endpoint.refusals ?? [],
-    target,
     bodySchema: body,
     form: endpoint.form === true,
     oauth: endpoint.oauth === true,
@@ -286,8 +276,7 @@ function admittedQuery<T>(result: Validated<T>): T {
 }
 
 function properties(schema: TSchema): Readonly<Record<string, unknown>> {
-  const members: unknown = 'properties' in schema ? schema.properties : undefined;
-  return typeof members === 'object' && members !== null ? { ...members } : {};
+  return { ...Object(ownMember(schema, 'properties')) };
 }
 
 /**

@@ -24,10 +24,9 @@ export function headerText(rawHeaders: readonly string[], name: string): string 
 
 /** Returns the entries of all lines of a header that is a comma-separated list, in order. */
 export function headerList(rawHeaders: readonly string[], name: string): readonly string[] {
-  const entries: string[] = [];
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() === name)
-      entries.push(...(rawHeaders[i + 1] ?? '').split(',').map((entry) => entry.trim()));
-  }
-  return entries;
+  return (
+    headerText(rawHeaders, name)
+      ?.split(',')
+      .map((entry) => entry.trim()) ?? []
+  );
 }

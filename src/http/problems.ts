@@ -1,7 +1,8 @@
 /** Converts the error of a request into problem details with the headers of its code. */
 
 import { ERRORS, type ErrorCode, Refusal, type RefusalExtras } from '../domain/errors.ts';
-import { type ProblemDetails, type ProblemExtras, problemDetails } from '../domain/problem-details.ts';
+import { present } from '../domain/objects.ts';
+import { type ProblemDetails, problemDetails } from '../domain/problem-details.ts';
 
 interface ProblemAnswer {
   readonly status: number;
@@ -25,18 +26,11 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
 
 function answer(code: ErrorCode, detail: string, requestId: string, extras: RefusalExtras): ProblemAnswer {
   const { status } = ERRORS[code];
-  const shown: ProblemExtras = {
-    ...(extras.policy === undefined ? {} : { policy: extras.policy }),
-    ...(extras.errors === undefined ? {} : { errors: extras.errors }),
-    ...(extras.param === undefined ? {} : { param: extras.param }),
-  };
+  const { policy, errors, param } = extras;
   return {
     status,
-    headers: {
-      ...challenge(code, status, extras),
-      ...retryAdvice(code, status, extras.retryAfter),
-    },
-    body: problemDetails(code, detail, requestId, shown),
+    headers: { ...challenge(code, status, extras), ...retryAdvice(code, status, extras.retryAfter) },
+    body: problemDetails(code, detail, requestId, present({ policy, errors, param })),
   };
 }
 

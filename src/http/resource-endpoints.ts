@@ -5,6 +5,7 @@
 
 import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
+import { present } from '../domain/objects.ts';
 import type { Access } from '../iam/caller/authorize.ts';
 import type { Component } from '../iam/schema/keywords.ts';
 import { listOf } from '../iam/schema/resource-parts.ts';
@@ -139,7 +140,6 @@ function described<P extends 'id' | 'name'>(operation: Operation, resource: Reso
     operationId,
     summary,
     permission: permission ?? resource.permission,
-    ...(needs === undefined ? {} : { needs }),
-    ...(maxBodyBytes === undefined ? {} : { maxBodyBytes }),
+    ...present({ needs, maxBodyBytes }),
   };
 }

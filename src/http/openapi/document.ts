@@ -14,68 +14,47 @@ import { withMemberDescriptions } from './members.ts';
 import { describeParameters } from './parameters.ts';
 import { codesOf, describeRefusals, showsVersion } from './refusals.ts';
 
-interface Tag {
-  readonly name: string;
-  readonly description: string;
-  /** The prefixes of the tag's paths. The first matching tag applies. */
-  readonly prefixes: readonly string[];
-}
+/** The prefixes are those of the tag's paths. The first matching tag applies. */
+type Tag = readonly [name: string, description: string, ...prefixes: readonly string[]];
 
 const TAGS: readonly Tag[] = [
-  {
-    name: 'Authentication',
-    description: "Logins, logouts, token refreshes, and the caller's own password and sessions.",
-    prefixes: ['/v1/auth'],
-  },
-  { name: 'Users', description: 'People who can log in.', prefixes: ['/v1/iam/users'] },
-  {
-    name: 'Roles',
-    description: 'Named sets of permissions that users hold.',
-    prefixes: ['/v1/iam/roles', '/v1/iam/permissions'],
-  },
-  { name: 'Policies', description: 'Conditional rules that allow or deny.', prefixes: ['/v1/iam/policies'] },
-  {
-    name: 'Tenants',
-    description: 'Units whose users, keys, roles, policies and audit log are isolated from each other.',
-    prefixes: ['/v1/iam/tenants'],
-  },
-  { name: 'API keys', description: 'Credentials of programs.', prefixes: ['/v1/iam/api-keys'] },
-  {
-    name: 'Usage',
-    description: 'Used tokens and requests, their cost, limits, decisions, and the overview of a tenant.',
-    prefixes: ['/v1/iam/usage', '/v1/iam/prices', '/v1/iam/decisions', '/v1/iam/overview'],
-  },
-  {
-    name: 'Budgets',
-    description: 'Limits of what callers may spend in a period: money, tokens or requests.',
-    prefixes: ['/v1/iam/budgets'],
-  },
-  {
-    name: 'Audit',
-    description: 'Records of every change: its actor, time and client address.',
-    prefixes: ['/v1/iam/audit'],
-  },
-  { name: 'Explain', description: 'The decision about a request, and the reasons.', prefixes: ['/v1/iam/explain'] },
-  {
-    name: 'Issuers',
-    description: 'Authorities whose tokens a tenant accepts: OpenID providers, clusters, trust domains.',
-    prefixes: ['/v1/iam/issuers'],
-  },
-  {
-    name: 'Webhooks',
-    description: "Addresses that a tenant's events are sent to, signed as Standard Webhooks 1.0 asks for.",
-    prefixes: ['/v1/iam/webhooks'],
-  },
-  { name: 'Directory', description: 'Logins with a corporate directory.', prefixes: ['/v1/iam/directory'] },
-  {
-    name: 'Public keys and description',
-    description: 'Resources that require no credential.',
-    prefixes: ['/.well-known', '/openapi.json'],
-  },
+  ['Authentication', "Logins, logouts, token refreshes, and the caller's own password and sessions.", '/v1/auth'],
+  ['Users', 'People who can log in.', '/v1/iam/users'],
+  ['Roles', 'Named sets of permissions that users hold.', '/v1/iam/roles', '/v1/iam/permissions'],
+  ['Policies', 'Conditional rules that allow or deny.', '/v1/iam/policies'],
+  [
+    'Tenants',
+    'Units whose users, keys, roles, policies and audit log are isolated from each other.',
+    '/v1/iam/tenants',
+  ],
+  ['API keys', 'Credentials of programs.', '/v1/iam/api-keys'],
+  [
+    'Usage',
+    'Used tokens and requests, their cost, limits, decisions, and the overview of a tenant.',
+    '/v1/iam/usage',
+    '/v1/iam/prices',
+    '/v1/iam/decisions',
+    '/v1/iam/overview',
+  ],
+  ['Budgets', 'Limits of what callers may spend in a period: money, tokens or requests.', '/v1/iam/budgets'],
+  ['Audit', 'Records of every change: its actor, time and client address.', '/v1/iam/audit'],
+  ['Explain', 'The decision about a request, and the reasons.', '/v1/iam/explain'],
+  [
+    'Issuers',
+    'Authorities whose tokens a tenant accepts: OpenID providers, clusters, trust domains.',
+    '/v1/iam/issuers',
+  ],
+  [
+    'Webhooks',
+    "Addresses that a tenant's events are sent to, signed as Standard Webhooks 1.0 asks for.",
+    '/v1/iam/webhooks',
+  ],
+  ['Directory', 'Logins with a corporate directory.', '/v1/iam/directory'],
+  ['Public keys and description', 'Resources that require no credential.', '/.well-known', '/openapi.json'],
 ];
 
 function tagOf({ path }: Pick<Endpoint, 'path'>): Tag {
-  const tag = TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)));
+  const tag = TAGS.find(([, , ...prefixes]) => prefixes.some((prefix) => path.startsWith(prefix)));
   if (tag === undefined) throw new Error(`no tag of the API is for ${path}`);
   return tag;
 }
@@ -101,7 +80,7 @@ export function describeApi(endpoints: readonly Endpoint[]): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: TAGS.filter((tag) => endpoints.some((endpoint) => tagOf(endpoint) === tag)).map(({ name, description }) => ({
+    tags: TAGS.filter((tag) => endpoints.some((endpoint) => tagOf(endpoint) === tag)).map(([name, description]) => ({
       name,
       description,
     })),
@@ -138,7 +117,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint): Json {
   const parameters = describeParameters(components, endpoint);
   return {
     operationId: endpoint.operationId,
-    tags: [tagOf(endpoint).name],
+    tags: [tagOf(endpoint)[0]],
     summary: endpoint.summary,
     description: accessOf(endpoint),
     security:
